@@ -1,0 +1,202 @@
+//! The one error of all domains. It knows no HTTP: `web` turns it into a response in one place.
+//!
+//! Every cause has a stable [`Code`]; the list below is the whole vocabulary and the source of `docs/errors.md`.
+
+use std::{borrow::Cow, error::Error as StdError, fmt, time::Duration};
+
+use crate::validate::FieldProblem;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What sort of failure this is, in terms that are not HTTP's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Invalid,
+    Unauthenticated,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    Conflict,
+    TooLarge,
+    UnsupportedMediaType,
+    RateLimited,
+    Upstream,
+    Unavailable,
+    Internal,
+}
+
+macro_rules! codes {
+    ($($name:ident $wire:literal $kind:ident $meaning:literal;)*) => {
+        /// A stable, documented cause. One per cause, never renamed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code { $(#[doc = $meaning] $name,)* }
+
+        impl Code {
+            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
+
+            /// The name on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $wire,)* }
+            }
+
+            pub const fn kind(self) -> Kind {
+                match self { $(Code::$name => Kind::$kind,)* }
+            }
+
+            /// One sentence for the documentation.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Code::$name => $meaning,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    ValidationFailed "VALIDATION_FAILED" Invalid "One or more members are missing or wrong; `details` names each.";
+    MalformedJson "MALFORMED_JSON" Invalid "The body is not valid JSON.";
+    MalformedRequest "MALFORMED_REQUEST" Invalid "The path, the query string or a header cannot be understood.";
+    MissingHeader "MISSING_HEADER" Invalid "A header that this operation needs was not sent.";
+    Unauthenticated "UNAUTHENTICATED" Unauthenticated "No credential was sent.";
+    InvalidCredential "INVALID_CREDENTIAL" Unauthenticated "The credential is unknown, expired, revoked or malformed.";
+    Forbidden "FORBIDDEN" Forbidden "The caller is known but not allowed to do this.";
+    MissingPrivilege "MISSING_PRIVILEGE" Forbidden "The caller's credential lacks the privilege this operation asks for.";
+    NotFound "NOT_FOUND" NotFound "There is no such thing here, or it belongs to another app.";
+    RouteNotFound "ROUTE_NOT_FOUND" NotFound "No operation is served at this path.";
+    MethodNotAllowed "METHOD_NOT_ALLOWED" MethodNotAllowed "The path exists but not with this method.";
+    Conflict "CONFLICT" Conflict "The current state does not permit this change.";
+    DomainTaken "DOMAIN_TAKEN" Conflict "Another app already has this domain.";
+    BodyTooLarge "BODY_TOO_LARGE" TooLarge "The request body is larger than this operation accepts.";
+    UnsupportedMediaType "UNSUPPORTED_MEDIA_TYPE" UnsupportedMediaType "The `Content-Type` is not one this operation accepts.";
+    RateLimited "RATE_LIMITED" RateLimited "Too many requests; `Retry-After` says when to come back.";
+    ProviderFailed "PROVIDER_FAILED" Upstream "A service this operation depends on failed to answer properly.";
+    Overloaded "OVERLOADED" Unavailable "Too much work is waiting; try again after `Retry-After`.";
+    ShuttingDown "SHUTTING_DOWN" Unavailable "This node is stopping; try again, another one will answer.";
+    StorageUnavailable "STORAGE_UNAVAILABLE" Unavailable "The database cannot be reached at the moment.";
+    CommitUnknown "COMMIT_UNKNOWN" Unavailable "The connection was lost while committing; the change may or may not have been made.";
+    TimedOut "TIMED_OUT" Unavailable "The operation took longer than it is allowed to.";
+    Internal "INTERNAL" Internal "Something went wrong inside; the request id leads to the cause in the server's log.";
+}
+
+/// A failure with a public face and, separately, what caused it. Only the public part ever leaves the process.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    code: Code,
+    public: Cow<'static, str>,
+    details: Vec<FieldProblem>,
+    retry_after: Option<Duration>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error whose message is written for the caller.
+    pub fn new(code: Code, public: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Inner { code, public: public.into(), details: Vec::new(), retry_after: None, source: None }))
+    }
+
+    /// Something inside went wrong. The cause is logged, the caller learns nothing but the request id.
+    pub fn internal(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::new(Code::Internal, "Something went wrong on our side. Quote the request id when you report it.")
+            .with_source(source)
+    }
+
+    /// `what` is a noun as a user says it: "app", "API key".
+    pub fn not_found(what: &str) -> Self {
+        Self::new(Code::NotFound, format!("There is no such {what}."))
+    }
+
+    /// One wrong field; for several collect [`crate::Problems`].
+    pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::invalid_fields(vec![FieldProblem { field: field.into(), message: message.into() }])
+    }
+
+    pub fn invalid_fields(details: Vec<FieldProblem>) -> Self {
+        let public = match details.as_slice() {
+            [only] => format!("{} {}", only.field, only.message),
+            several => format!("{} members are missing or wrong; see details.", several.len()),
+        };
+        let mut error = Self::new(Code::ValidationFailed, public);
+        error.0.details = details;
+        error
+    }
+
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    pub fn with_retry_after(mut self, after: Duration) -> Self {
+        self.0.retry_after = Some(after);
+        self
+    }
+
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.0.code.kind()
+    }
+
+    /// The message for the caller.
+    pub fn public(&self) -> &str {
+        &self.0.public
+    }
+
+    pub fn details(&self) -> &[FieldProblem] {
+        &self.0.details
+    }
+
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.0.retry_after
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code().as_str(), self.public())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        for problem in self.details() {
+            write!(f, "; {} {}", problem.field, problem.message)?;
+        }
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            write!(f, "; caused by: {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_upper_snake() {
+        let mut seen = std::collections::HashSet::new();
+        for code in Code::ALL {
+            assert!(seen.insert(code.as_str()), "{} is listed twice", code.as_str());
+            assert!(code.as_str().chars().all(|c| c.is_ascii_uppercase() || c == '_'), "{}", code.as_str());
+        }
+    }
+
+    #[test]
+    fn an_internal_error_shows_its_cause_only_to_the_log() {
+        let error = Error::internal("the disk is on fire");
+        assert!(!error.public().contains("disk"));
+        assert!(!error.to_string().contains("disk"));
+        assert!(format!("{error:?}").contains("the disk is on fire"));
+    }
+}

@@ -1,0 +1,24 @@
+//! What every other room speaks in: ids, time, randomness, money, validation and errors.
+//!
+//! Nothing here does I/O or knows HTTP or SQL. The clock and the source of randomness are values that are passed
+//! in; their ambient cousins are forbidden elsewhere by `clippy.toml`.
+
+mod clock;
+mod entropy;
+pub mod error;
+mod id;
+mod money;
+mod secret;
+pub mod validate;
+
+pub use clock::{Clock, Tick, Ticker, Timestamp};
+pub use entropy::Entropy;
+pub use error::{Code, Error, Kind, Result};
+pub use id::{AppId, Id, IdKind, IdSource, InvalidId, KeyId, MemberId, TenantId, UserId};
+pub use money::{Currency, Money};
+pub use secret::Secret;
+pub use validate::{FieldProblem, Problems};
+
+/// Used by [`id_kinds!`] so that callers need no dependency of their own.
+#[doc(hidden)]
+pub use schemars;
