@@ -18,8 +18,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The last instant that can be written: 9999-12-30T22:00:00.999999Z, jiff's own limit.
-    pub const MAX: Self = Self(253_402_207_200_999_999);
+    /// The last instant that can be written: 9999-12-30T22:00:00Z, jiff's own limit.
+    pub const MAX: Self = Self(253_402_207_200_000_000);
     /// 0001-01-01T00:00:00Z.
     pub const MIN: Self = Self(-62_135_596_800_000_000);
 
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn extremes_can_still_be_written() {
-        assert_eq!(Timestamp::from_micros(i64::MAX).to_string(), "9999-12-30T22:00:00.999Z");
+        assert_eq!(Timestamp::from_micros(i64::MAX).to_string(), "9999-12-30T22:00:00.000Z");
         assert_eq!(Timestamp::from_micros(i64::MIN).to_string(), "0001-01-01T00:00:00.000Z");
     }
 

@@ -25,7 +25,7 @@ impl Entropy {
 
     pub fn fill(&self, bytes: &mut [u8]) {
         match &self.0 {
-            Source::Os => getrandom::fill(bytes).expect("the operating system provides random bytes"),
+            Source::Os => fill_from_os(bytes),
             Source::Seeded(state) => {
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                 for chunk in bytes.chunks_mut(8) {
@@ -56,6 +56,11 @@ impl Entropy {
         }
         text
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one home of the operating system's randomness")]
+fn fill_from_os(bytes: &mut [u8]) {
+    getrandom::fill(bytes).expect("the operating system provides random bytes");
 }
 
 /// SplitMix64: small, and good enough to look random in a test.
