@@ -1,1 +1,37 @@
+//! Storage: one API and one SQL text over embedded SQLite and PostgreSQL.
+//!
+//! Domains write plain synchronous closures over [`Tx`]; what [`Db::write`] has answered `Ok` is durable. Closures may
+//! run more than once (after a deadlock, a lost connection, a failed batch), so they are free of side effects: what
+//! must happen after the commit goes through [`Tx::on_commit`] or is a row that a job acts on.
+//!
+//! This room knows no table's meaning.
 
+mod args;
+mod counters;
+mod db;
+mod dialect;
+mod fault;
+mod ingest;
+mod job;
+mod migrations;
+mod postgres;
+#[cfg(feature = "testing")]
+mod record;
+mod row;
+mod sqlite;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod tx;
+mod url;
+mod wake;
+
+pub use args::{Arg, ToArg};
+pub use counters::Counters;
+pub use db::{Db, EngineName, Limits, Options};
+pub use fault::is_unique_violation;
+pub use ingest::{Ingest, Ingestor};
+pub use migrations::{Migration, MigrationReport, MigrationSql};
+pub use row::{Column, FromRow, Row, Value, WrongType};
+pub use sqlite::folder_lock::{FolderLock, FolderLocked};
+pub use tx::{ColumnType, Tx};
+pub use url::DatabaseUrl;

@@ -1,0 +1,279 @@
+//! The handle to the database that everybody holds.
+
+use std::{fmt, future::Future, panic::Location, path::Path, sync::Arc};
+
+use kernel::{Clock, Entropy, IdSource, Result, Ticker};
+use tokio::sync::watch;
+
+use crate::{
+    Arg, Counters, DatabaseUrl, FromRow, Tx,
+    counters::Cells,
+    fault,
+    job::{Closure, Job},
+    postgres, sqlite,
+    wake::Wake,
+};
+
+/// How to open a database.
+pub struct Options {
+    pub url: DatabaseUrl,
+    pub clock: Clock,
+    pub entropy: Entropy,
+    pub limits: Limits,
+}
+
+/// Sizes of queues, batches and thread sets. The defaults suit a small machine.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Closures that may wait for a lane; a full lane answers 503 at once.
+    pub queue: usize,
+    /// Closures that share one commit on SQLite.
+    pub batch: usize,
+    /// Threads that serve point reads on SQLite.
+    pub readers: usize,
+    /// Connection threads on PostgreSQL. Nodes × threads must stay below the server's `max_connections`.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { queue: 4096, batch: 256, readers: 2, connections: 8 }
+    }
+}
+
+/// What a transaction needs beyond its connection.
+pub(crate) struct Context {
+    pub(crate) clock: Clock,
+    pub(crate) entropy: Entropy,
+    pub(crate) ids: IdSource,
+    pub(crate) cells: Cells,
+    #[cfg(feature = "testing")]
+    pub(crate) recorder: crate::record::Recorder,
+}
+
+impl Context {
+    /// Every statement of a closure passes here.
+    pub(crate) fn saw(&self, #[cfg_attr(not(feature = "testing"), expect(unused_variables))] sql: &'static str) {
+        Cells::add(&self.cells.statements, 1);
+        #[cfg(feature = "testing")]
+        self.recorder.saw(sql);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineName {
+    Sqlite,
+    Postgres,
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        })
+    }
+}
+
+/// Which queue a closure joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    Write,
+    Read,
+    Snapshot,
+    Scan,
+}
+
+/// The database. Cheap to clone; the threads behind it stop when [`Db::close`] is called or the last clone is dropped.
+#[derive(Clone)]
+pub struct Db(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    context: Arc<Context>,
+    wake: Wake,
+}
+
+enum Engine {
+    Sqlite(sqlite::Engine),
+    Postgres(postgres::Engine),
+}
+
+impl Db {
+    /// Opens the database and starts its threads. Applies no migrations.
+    pub async fn open(options: Options) -> Result<Self> {
+        let Options { url, clock, entropy, limits } = options;
+        let context = Arc::new(Context {
+            ids: IdSource::new(clock.clone(), entropy.clone()),
+            clock,
+            entropy,
+            cells: Cells::default(),
+            #[cfg(feature = "testing")]
+            recorder: crate::record::Recorder::new(match url {
+                DatabaseUrl::Sqlite(_) => EngineName::Sqlite,
+                DatabaseUrl::Postgres(_) => EngineName::Postgres,
+            }),
+        });
+        let wake = Wake::new();
+        let engine = match url {
+            DatabaseUrl::Sqlite(path) => Engine::Sqlite(sqlite::Engine::open(path, &context, &limits)?),
+            DatabaseUrl::Postgres(url) => {
+                Engine::Postgres(postgres::Engine::open(url, &context, &limits, wake.clone()).await?)
+            }
+        };
+        Ok(Self(Arc::new(Inner { engine, context, wake })))
+    }
+
+    /// Runs a closure in a transaction. Durable when it answers `Ok`; on any error nothing of it remains.
+    #[track_caller]
+    pub fn write<T, F>(&self, work: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.run(Lane::Write, work)
+    }
+
+    /// Point reads. Several statements see one state on SQLite but not on PostgreSQL: where that matters, [`Db::snapshot`].
+    #[track_caller]
+    pub fn read<T, F>(&self, work: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.run(Lane::Read, work)
+    }
+
+    /// Several reads of one consistent state.
+    #[track_caller]
+    pub fn snapshot<T, F>(&self, work: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.run(Lane::Snapshot, work)
+    }
+
+    /// Long reads of one consistent state, on a lane of their own so that nobody's login queues behind a chart.
+    #[track_caller]
+    pub fn scan<T, F>(&self, work: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.run(Lane::Scan, work)
+    }
+
+    /// One query for one row: a single round trip on PostgreSQL.
+    pub async fn get_one<T: FromRow + Send + 'static>(
+        &self,
+        sql: &'static str,
+        args: &[Arg<'_>],
+    ) -> Result<Option<T>> {
+        match &self.0.engine {
+            Engine::Sqlite(_) => {
+                let args: Vec<Arg<'static>> = args.iter().cloned().map(Arg::into_owned).collect();
+                self.read(move |tx| tx.opt(sql, &args)).await
+            }
+            Engine::Postgres(engine) => {
+                self.0.context.saw(sql);
+                engine.get_one(sql, args).await
+            }
+        }
+    }
+
+    /// One statement in a transaction of its own; the number of rows it changed. A single round trip on PostgreSQL.
+    pub async fn exec_one(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64> {
+        match &self.0.engine {
+            Engine::Sqlite(_) => {
+                let args: Vec<Arg<'static>> = args.iter().cloned().map(Arg::into_owned).collect();
+                self.write(move |tx| tx.exec(sql, &args)).await
+            }
+            Engine::Postgres(engine) => {
+                self.0.context.saw(sql);
+                engine.exec_one(sql, args).await
+            }
+        }
+    }
+
+    /// Tells every node that something was committed that others follow. Call it from [`Tx::on_commit`].
+    pub fn wake(&self) {
+        self.0.wake.ring();
+        if let Engine::Postgres(engine) = &self.0.engine {
+            engine.notify();
+        }
+    }
+
+    /// Changes whenever this or another node called [`Db::wake`]. A wake-up may be lost: poll as well.
+    pub fn wakeups(&self) -> watch::Receiver<u64> {
+        self.0.wake.subscribe()
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<()> {
+        self.get_one::<(i64,)>("SELECT CAST(1 AS BIGINT)", &[]).await.map(|_| ())
+    }
+
+    /// Stops accepting work, finishes what was accepted, and closes the connections.
+    pub async fn close(&self) {
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.close().await,
+            Engine::Postgres(engine) => engine.close().await,
+        }
+    }
+
+    /// Writes a consistent copy of an SQLite database into a new file while writers go on.
+    pub(crate) async fn copy_sqlite_to(&self, target: &Path) -> Option<Result<()>> {
+        match &self.0.engine {
+            Engine::Sqlite(engine) => Some(engine.copy_to(target).await),
+            Engine::Postgres(_) => None,
+        }
+    }
+
+    /// For health checks, metrics and people. Domains never ask.
+    pub fn engine(&self) -> EngineName {
+        match &self.0.engine {
+            Engine::Sqlite(_) => EngineName::Sqlite,
+            Engine::Postgres(_) => EngineName::Postgres,
+        }
+    }
+
+    pub fn counters(&self) -> Counters {
+        self.0.context.cells.snapshot()
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.0.context.clock
+    }
+
+    pub fn ids(&self) -> &IdSource {
+        &self.0.context.ids
+    }
+
+    pub fn entropy(&self) -> &Entropy {
+        &self.0.context.entropy
+    }
+
+    #[track_caller]
+    fn run<T, F>(&self, lane: Lane, work: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        // Only on SQLite's write lane does a slow closure hold up others.
+        let log_slow = lane == Lane::Write && matches!(self.0.engine, Engine::Sqlite(_));
+        let (job, answer) = Closure::new(work, Location::caller(), Ticker, log_slow);
+        let accepted = self.submit(lane, job);
+        async move {
+            accepted?;
+            answer.await.unwrap_or_else(|_| Err(fault::closed()))
+        }
+    }
+
+    fn submit(&self, lane: Lane, job: Box<dyn Job>) -> Result<()> {
+        match &self.0.engine {
+            Engine::Sqlite(engine) => engine.submit(lane, job),
+            Engine::Postgres(engine) => engine.submit(lane, job),
+        }
+    }
+}

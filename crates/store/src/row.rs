@@ -1,0 +1,187 @@
+//! Reading rows: columns by name into a small set of types, the same on both engines.
+
+use std::fmt;
+
+use kernel::{Error, Id, IdKind, Result, Timestamp};
+
+use crate::postgres;
+
+/// One row of a result, alive while the statement is being read.
+pub struct Row<'a>(pub(crate) Source<'a>);
+
+pub(crate) enum Source<'a> {
+    Sqlite(&'a rusqlite::Row<'a>),
+    Postgres(&'a tokio_postgres::Row),
+}
+
+/// A column's value as the engine delivered it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    Null,
+    Int(i64),
+    Real(f64),
+    Bool(bool),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+impl Row<'_> {
+    /// The column called `name`. A missing column or a value of another type is a mistake in our own code: a 500.
+    pub fn get<T: Column>(&self, name: &str) -> Result<T> {
+        let value = match &self.0 {
+            Source::Sqlite(row) => row.get_ref(name).map(sqlite_value).map_err(Error::internal)?,
+            Source::Postgres(row) => postgres::value(row, name)?,
+        };
+        T::from_value(value).map_err(|wrong| Error::internal(format!("column {name}: {wrong}")))
+    }
+
+    /// The column at `index`, counted from 0: for one-off queries read into a tuple.
+    pub fn at<T: Column>(&self, index: usize) -> Result<T> {
+        let value = match &self.0 {
+            Source::Sqlite(row) => row.get_ref(index).map(sqlite_value).map_err(Error::internal)?,
+            Source::Postgres(row) => postgres::value(row, index)?,
+        };
+        T::from_value(value).map_err(|wrong| Error::internal(format!("column {index}: {wrong}")))
+    }
+}
+
+fn sqlite_value(value: rusqlite::types::ValueRef<'_>) -> Value<'_> {
+    use rusqlite::types::ValueRef;
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(value) => Value::Int(value),
+        ValueRef::Real(value) => Value::Real(value),
+        // SQLite does not check encodings; what we wrote is UTF-8, so anything else is treated as bytes.
+        ValueRef::Text(bytes) => std::str::from_utf8(bytes).map_or(Value::Bytes(bytes), Value::Text),
+        ValueRef::Blob(bytes) => Value::Bytes(bytes),
+    }
+}
+
+/// The value cannot be read as the wanted type.
+#[derive(Debug)]
+pub struct WrongType(pub String);
+
+impl fmt::Display for WrongType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn wrong<T>(wanted: &str, value: Value<'_>) -> Result<T, WrongType> {
+    let found = match value {
+        Value::Null => "NULL",
+        Value::Int(_) => "an integer",
+        Value::Real(_) => "a real",
+        Value::Bool(_) => "a boolean",
+        Value::Text(_) => "a text",
+        Value::Bytes(_) => "bytes",
+    };
+    Err(WrongType(format!("wanted {wanted}, found {found}")))
+}
+
+/// A type that a column can be read into.
+pub trait Column: Sized {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType>;
+}
+
+impl Column for String {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        match value {
+            Value::Text(text) => Ok(text.to_owned()),
+            other => wrong("a text", other),
+        }
+    }
+}
+
+impl Column for i64 {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        match value {
+            Value::Int(value) => Ok(value),
+            other => wrong("an integer", other),
+        }
+    }
+}
+
+impl Column for u32 {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        u32::try_from(i64::from_value(value)?).map_err(|_| WrongType("integer out of range".into()))
+    }
+}
+
+impl Column for f64 {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        match value {
+            Value::Real(value) => Ok(value),
+            other => wrong("a real", other),
+        }
+    }
+}
+
+impl Column for bool {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        match value {
+            Value::Bool(value) => Ok(value),
+            // SQLite has no boolean type.
+            Value::Int(0) => Ok(false),
+            Value::Int(1) => Ok(true),
+            other => wrong("a boolean", other),
+        }
+    }
+}
+
+impl Column for Vec<u8> {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        match value {
+            Value::Bytes(bytes) => Ok(bytes.to_owned()),
+            other => wrong("bytes", other),
+        }
+    }
+}
+
+impl Column for Timestamp {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        i64::from_value(value).map(Timestamp::from_micros)
+    }
+}
+
+impl<K: IdKind> Column for Id<K> {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        match value {
+            Value::Text(text) => text.parse().map_err(|invalid: kernel::InvalidId| WrongType(invalid.to_string())),
+            other => wrong("an id", other),
+        }
+    }
+}
+
+impl<T: Column> Column for Option<T> {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        match value {
+            Value::Null => Ok(None),
+            value => T::from_value(value).map(Some),
+        }
+    }
+}
+
+/// A type that a row can be read into.
+pub trait FromRow: Sized {
+    fn from_row(row: &Row<'_>) -> Result<Self>;
+}
+
+macro_rules! tuples {
+    ($(($($column:ident $index:tt),+))*) => { $(
+        impl<$($column: Column),+> FromRow for ($($column,)+) {
+            fn from_row(row: &Row<'_>) -> Result<Self> {
+                Ok(($(row.at::<$column>($index)?,)+))
+            }
+        }
+    )* };
+}
+
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+}

@@ -1,0 +1,103 @@
+//! SQLite: one writer thread with group commit, dedicated reader threads, a lane of its own for long scans.
+
+mod connection;
+pub(crate) mod folder_lock;
+mod readers;
+mod writer;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
+};
+
+pub(crate) use connection::Connection;
+use crossbeam_channel::{Sender, TrySendError, bounded};
+use kernel::{Error, Result};
+
+use crate::{
+    db::{Context, Lane, Limits},
+    fault,
+    job::Job,
+};
+use folder_lock::FolderLock;
+
+pub(crate) struct Engine {
+    path: PathBuf,
+    lanes: Mutex<Option<Lanes>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Held as long as the engine lives: two processes on one data folder would each believe to be the only writer.
+    _lock: FolderLock,
+}
+
+#[derive(Clone)]
+struct Lanes {
+    write: Sender<Box<dyn Job>>,
+    read: Sender<Box<dyn Job>>,
+    scan: Sender<Box<dyn Job>>,
+}
+
+impl Engine {
+    pub(crate) fn open(path: PathBuf, context: &Arc<Context>, limits: &Limits) -> Result<Self> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder)
+            .map_err(|error| fault::unavailable(format!("cannot create {}: {error}", folder.display())))?;
+        let lock = FolderLock::take(folder)?;
+
+        let (write, write_queue) = bounded(limits.queue);
+        let (read, read_queue) = bounded(limits.queue);
+        let (scan, scan_queue) = bounded(limits.queue);
+        let mut threads = Vec::new();
+        // The writer comes first: it creates the file and sets the journal mode.
+        let writer = writer::Writer::new(Connection::open_writer(&path)?, context.clone(), limits.batch);
+        threads.push(spawn("sqlite-writer", move || writer.run(&write_queue))?);
+        for number in 0..limits.readers.max(1) {
+            let connection = Connection::open_reader(&path)?;
+            let (context, queue) = (context.clone(), read_queue.clone());
+            threads.push(spawn(&format!("sqlite-reader-{number}"), move || readers::run(connection, &context, &queue))?);
+        }
+        let (connection, scan_context) = (Connection::open_reader(&path)?, context.clone());
+        threads.push(spawn("sqlite-scan", move || readers::run(connection, &scan_context, &scan_queue))?);
+
+        Ok(Self {
+            path,
+            lanes: Mutex::new(Some(Lanes { write, read, scan })),
+            threads: Mutex::new(threads),
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn submit(&self, lane: Lane, job: Box<dyn Job>) -> Result<()> {
+        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(lanes) = &*lanes else { return Err(fault::closed()) };
+        let queue = match lane {
+            Lane::Write => &lanes.write,
+            Lane::Read | Lane::Snapshot => &lanes.read,
+            Lane::Scan => &lanes.scan,
+        };
+        queue.try_send(job).map_err(|refused| match refused {
+            TrySendError::Full(_) => fault::overloaded(),
+            TrySendError::Disconnected(_) => fault::closed(),
+        })
+    }
+
+    /// Closes the queues; the threads finish what is in them and end.
+    pub(crate) async fn close(&self) {
+        drop(self.lanes.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let joined = tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())));
+        drop(joined.await);
+    }
+
+    /// `VACUUM INTO` reads one snapshot, so that writers go on meanwhile, and writes a compact file.
+    pub(crate) async fn copy_to(&self, target: &Path) -> Result<()> {
+        let (source, target) = (self.path.clone(), target.to_owned());
+        tokio::task::spawn_blocking(move || Connection::open_reader(&source)?.vacuum_into(&target))
+            .await
+            .map_err(Error::internal)?
+    }
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.into()).spawn(body).map_err(Error::internal)
+}

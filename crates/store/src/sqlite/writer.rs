@@ -1,0 +1,139 @@
+//! The one writer: a savepoint per closure, one commit per batch, answers only after the commit.
+
+use std::{sync::Arc, time::Duration};
+
+use crossbeam_channel::Receiver;
+use kernel::{Error, Ticker};
+
+use super::Connection;
+use crate::{
+    counters::Cells,
+    db::Context,
+    fault::same_answer,
+    job::Job,
+    tx::{self, Access, Hook, Tx},
+};
+
+/// A batch takes in no further closure after this long, so that the first caller is not kept waiting.
+const BATCH_TIME: Duration = Duration::from_millis(20);
+
+pub(crate) struct Writer {
+    connection: Connection,
+    context: Arc<Context>,
+    batch_size: usize,
+}
+
+/// A closure that has run in the open transaction and waits for its commit.
+struct Ran {
+    job: Box<dyn Job>,
+    /// `None` when it failed and was rolled back to its savepoint.
+    hooks: Option<Vec<Hook>>,
+}
+
+impl Writer {
+    pub(crate) fn new(connection: Connection, context: Arc<Context>, batch_size: usize) -> Self {
+        Self { connection, context, batch_size: batch_size.max(1) }
+    }
+
+    pub(crate) fn run(mut self, queue: &Receiver<Box<dyn Job>>) {
+        while let Ok(first) = queue.recv() {
+            self.write_batch(first, queue);
+        }
+        if let Err(fault) = self.connection.control("PRAGMA wal_checkpoint(TRUNCATE)") {
+            tracing::warn!(error = ?fault.error, "the write-ahead log could not be folded in at close");
+        }
+    }
+
+    fn write_batch(&mut self, mut first: Box<dyn Job>, queue: &Receiver<Box<dyn Job>>) {
+        if let Err(fault) = self.connection.begin_immediate() {
+            first.fail(fault.error);
+            return first.answer(Vec::new());
+        }
+        let started = Ticker.now();
+        let mut batch = vec![self.run_in_savepoint(first)];
+        while batch.len() < self.batch_size && Ticker.since(started) < BATCH_TIME && self.connection.in_transaction() {
+            let Ok(next) = queue.try_recv() else { break };
+            batch.push(self.run_in_savepoint(next));
+        }
+        match self.commit() {
+            Ok(()) => self.answer(batch),
+            Err(_) if batch.len() > 1 => self.rerun_one_by_one(batch),
+            Err(error) => self.answer_failed(batch, &error),
+        }
+    }
+
+    fn run_in_savepoint(&mut self, mut job: Box<dyn Job>) -> Ran {
+        if let Err(fault) = self.connection.control("SAVEPOINT closure") {
+            job.fail(fault.error);
+            return Ran { job, hooks: None };
+        }
+        let mut tx = Tx::new(tx::Connection::Sqlite(&mut self.connection), &self.context, Access::ReadWrite);
+        let keep = job.run(&mut tx);
+        let hooks = match tx.finish(keep) {
+            Ok(hooks) if keep => Some(hooks),
+            Ok(_) => None,
+            Err(_) => {
+                if keep {
+                    job.fail(tx::doomed_error());
+                }
+                None
+            }
+        };
+        // Some failures (disk full, an engine-level ROLLBACK) end the whole transaction; then the savepoint is gone
+        // too and `commit` finds out.
+        if self.connection.in_transaction() {
+            let ended = if hooks.is_none() { self.connection.control("ROLLBACK TO closure") } else { Ok(()) };
+            if let Err(fault) = ended.and_then(|()| self.connection.control("RELEASE closure")) {
+                tracing::error!(error = ?fault.error, "a savepoint could not be ended; the batch is given up");
+                self.connection.rollback();
+            }
+        }
+        Ran { job, hooks }
+    }
+
+    fn commit(&mut self) -> Result<(), Error> {
+        if !self.connection.in_transaction() {
+            return Err(Error::internal("the engine rolled the whole batch back"));
+        }
+        self.connection.control("COMMIT").map_err(|fault| {
+            self.connection.rollback();
+            fault.error
+        })
+    }
+
+    fn answer(&self, batch: Vec<Ran>) {
+        let kept = batch.iter().filter(|ran| ran.hooks.is_some()).count() as u64;
+        Cells::add(&self.context.cells.writes, kept);
+        Cells::add(&self.context.cells.commits, 1);
+        for Ran { job, hooks } in batch {
+            job.answer(hooks.unwrap_or_default());
+        }
+    }
+
+    /// The batch as a whole did not commit. Closures that had failed by themselves keep their own error.
+    fn answer_failed(&self, batch: Vec<Ran>, error: &Error) {
+        for Ran { mut job, hooks } in batch {
+            if hooks.is_some() {
+                job.fail(same_answer(error));
+            }
+            job.answer(Vec::new());
+        }
+    }
+
+    /// One closure spoiled the commit for all: each gets a transaction of its own, so that it fails alone.
+    fn rerun_one_by_one(&mut self, batch: Vec<Ran>) {
+        Cells::add(&self.context.cells.reruns, batch.len() as u64);
+        for Ran { mut job, .. } in batch {
+            if let Err(fault) = self.connection.begin_immediate() {
+                job.fail(fault.error);
+                job.answer(Vec::new());
+                continue;
+            }
+            let ran = vec![self.run_in_savepoint(job)];
+            match self.commit() {
+                Ok(()) => self.answer(ran),
+                Err(error) => self.answer_failed(ran, &error),
+            }
+        }
+    }
+}

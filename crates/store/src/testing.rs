@@ -1,0 +1,1 @@
+//! Databases for tests: one per test on each engine.

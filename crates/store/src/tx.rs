@@ -1,0 +1,235 @@
+//! The transaction that domain code writes against, whichever engine is below.
+
+use std::sync::Arc;
+
+use kernel::{Code, Entropy, Error, Id, IdKind, Result, Timestamp};
+
+use crate::{
+    Arg, FromRow, Row,
+    db::Context,
+    fault::{Fate, Fault},
+    postgres, sqlite,
+};
+
+/// Runs after the commit, before the caller is answered.
+pub(crate) type Hook = Box<dyn FnOnce() + Send>;
+
+/// One transaction. Statements are `&'static str` in the portable subset described in `docs/conventions.md`.
+///
+/// A failed statement dooms the transaction on both engines, even if the closure ignores the error, unless it ran
+/// inside [`Tx::savepoint`].
+pub struct Tx<'a> {
+    connection: Connection<'a>,
+    context: &'a Arc<Context>,
+    now: Timestamp,
+    access: Access,
+    hooks: Vec<Hook>,
+    doom: Option<Fate>,
+    depth: u32,
+}
+
+pub(crate) enum Connection<'a> {
+    Sqlite(&'a mut sqlite::Connection),
+    Postgres(&'a mut postgres::Connection),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    ReadWrite,
+    ReadOnly,
+}
+
+/// The type of a column in [`Tx::insert_all`]: PostgreSQL has to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    Text,
+    Int,
+    Real,
+    Bool,
+    Bytes,
+}
+
+impl<'a> Tx<'a> {
+    pub(crate) fn new(connection: Connection<'a>, context: &'a Arc<Context>, access: Access) -> Self {
+        Self { connection, context, now: context.clock.now(), access, hooks: Vec::new(), doom: None, depth: 0 }
+    }
+
+    /// Runs a statement that returns no rows; the number of rows it changed.
+    pub fn exec(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64> {
+        self.refuse_when_doomed()?;
+        if self.access == Access::ReadOnly {
+            return Err(Error::internal(format!("a read closure tried to write: {sql}")));
+        }
+        self.context.saw(sql);
+        let outcome = match &mut self.connection {
+            Connection::Sqlite(connection) => connection.exec(sql, args),
+            Connection::Postgres(connection) => connection.exec(sql, args),
+        };
+        self.judge(sql, outcome)
+    }
+
+    /// All rows of a query.
+    pub fn all<T: FromRow>(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<T>> {
+        let mut rows = Vec::new();
+        self.each(sql, args, &mut |row| {
+            rows.push(T::from_row(row)?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// The first row, if there is one.
+    pub fn opt<T: FromRow>(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Option<T>> {
+        let mut first = None;
+        self.each(sql, args, &mut |row| {
+            if first.is_none() {
+                first = Some(T::from_row(row)?);
+            }
+            Ok(())
+        })?;
+        Ok(first)
+    }
+
+    /// The one row of a query that always has one.
+    pub fn one<T: FromRow>(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<T> {
+        self.opt(sql, args)?.ok_or_else(|| Error::internal(format!("no row from: {sql}")))
+    }
+
+    /// Calls `visit` for each row: for results too large to collect.
+    pub fn each(
+        &mut self,
+        sql: &'static str,
+        args: &[Arg<'_>],
+        visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.refuse_when_doomed()?;
+        self.context.saw(sql);
+        let outcome = match &mut self.connection {
+            Connection::Sqlite(connection) => connection.query(sql, args, visit),
+            Connection::Postgres(connection) => connection.query(sql, args, visit),
+        };
+        self.judge(sql, outcome)
+    }
+
+    /// Runs `sql` once for many rows. The text reads its input from the token `{rows}`, a table whose columns are
+    /// `columns`: `INSERT INTO t (a, b) SELECT a, b FROM {rows} WHERE true ON CONFLICT … RETURNING a`.
+    /// One statement on PostgreSQL, a cached one per row on SQLite, where a statement costs next to nothing.
+    pub fn insert_all<T: FromRow>(
+        &mut self,
+        sql: &'static str,
+        columns: &'static [(&'static str, ColumnType)],
+        rows: &[Vec<Arg<'_>>],
+    ) -> Result<Vec<T>> {
+        self.refuse_when_doomed()?;
+        self.context.saw(sql);
+        let mut returned = Vec::new();
+        let mut collect = |row: &Row<'_>| {
+            returned.push(T::from_row(row)?);
+            Ok(())
+        };
+        let outcome = match &mut self.connection {
+            Connection::Sqlite(connection) => connection.insert_all(sql, columns, rows, &mut collect),
+            Connection::Postgres(connection) => connection.insert_all(sql, columns, rows, &mut collect),
+        };
+        self.judge(sql, outcome)?;
+        Ok(returned)
+    }
+
+    /// Runs `work` so that its failure undoes only what it did.
+    pub fn savepoint<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
+        self.refuse_when_doomed()?;
+        let hooks_before = self.hooks.len();
+        self.depth += 1;
+        let depth = self.depth;
+        self.control(&format!("SAVEPOINT inner_{depth}"))?;
+        let outcome = work(self);
+        self.depth -= 1;
+        // A deadlock or a lost connection cannot be undone by a savepoint: the whole closure runs again.
+        if matches!(self.doom, Some(Fate::Rerun | Fate::ConnectionLost)) {
+            return outcome;
+        }
+        let failed = self.doom.take().is_some();
+        if outcome.is_ok() && !failed {
+            self.control(&format!("RELEASE SAVEPOINT inner_{depth}"))?;
+            return outcome;
+        }
+        self.hooks.truncate(hooks_before);
+        self.control(&format!("ROLLBACK TO SAVEPOINT inner_{depth}"))?;
+        self.control(&format!("RELEASE SAVEPOINT inner_{depth}"))?;
+        outcome.and_then(|_| Err(doomed_error()))
+    }
+
+    /// Serialises rules that read before they write: until this transaction ends, nobody else passes `lock` with the
+    /// same `root` ("workspace:tenant_…"). SQLite has one writer, so there it costs nothing.
+    pub fn lock(&mut self, root: &str) -> Result<()> {
+        self.refuse_when_doomed()?;
+        match &mut self.connection {
+            Connection::Sqlite(_) => Ok(()),
+            Connection::Postgres(connection) => {
+                let outcome = connection.lock(root);
+                self.judge("lock", outcome)
+            }
+        }
+    }
+
+    /// Does something in memory once this transaction has committed and before its caller is answered, such as
+    /// swapping a cached snapshot. It must be quick and must not block.
+    pub fn on_commit(&mut self, hook: impl FnOnce() + Send + 'static) {
+        self.hooks.push(Box::new(hook));
+    }
+
+    /// Business time, the same for the whole transaction.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    pub fn new_id<K: IdKind>(&self) -> Id<K> {
+        self.context.ids.next()
+    }
+
+    pub fn entropy(&self) -> &Entropy {
+        &self.context.entropy
+    }
+
+    /// Several statements at once, for migrations only: not prepared, not recorded.
+    pub(crate) fn script(&mut self, sql: &str) -> Result<()> {
+        let outcome = match &mut self.connection {
+            Connection::Sqlite(connection) => connection.script(sql),
+            Connection::Postgres(connection) => connection.script(sql),
+        };
+        self.judge("script", outcome)
+    }
+
+    /// The outcome of the whole closure for the engine: hooks to run after the commit, or what to do instead.
+    pub(crate) fn finish(self, keep: bool) -> Result<Vec<Hook>, Fate> {
+        match self.doom {
+            Some(fate) => Err(fate),
+            None if keep => Ok(self.hooks),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn control(&mut self, sql: &str) -> Result<()> {
+        self.script(sql)
+    }
+
+    fn judge<T>(&mut self, sql: &str, outcome: Result<T, Fault>) -> Result<T> {
+        outcome.map_err(|fault| {
+            // A worse fate is never forgotten: a lost connection stays lost.
+            if self.doom.is_none() || fault.fate != Fate::Doomed {
+                self.doom = Some(fault.fate);
+            }
+            tracing::debug!(sql, error = ?fault.error, fate = ?fault.fate, "statement failed");
+            fault.error
+        })
+    }
+
+    fn refuse_when_doomed(&self) -> Result<()> {
+        if self.doom.is_some() { Err(doomed_error()) } else { Ok(()) }
+    }
+}
+
+pub(crate) fn doomed_error() -> Error {
+    Error::new(Code::Internal, "Something went wrong on our side. Quote the request id when you report it.")
+        .with_source("an earlier statement of this transaction failed and its error was ignored")
+}
