@@ -1,1 +1,156 @@
+//! Composition: the rooms put together into one service, its migrations, and what spans several rooms.
 
+pub mod installation;
+mod migrations;
+mod operations;
+mod routes;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use installation::{FirstRun, GivenKeys};
+use kernel::{Clock, Entropy, Result, Secret};
+pub use migrations::MIGRATIONS;
+pub use routes::{Documents, documents, route_table};
+use spine::{Mailer, Outbox, Runner, TestClock, Texter};
+use store::{DatabaseUrl, Db};
+use tenancy::{OperatorKey, Tenancy};
+use vault::{Keyring, SigningKeys};
+use web::{App, Conventions, RateLimits};
+
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Everything that decides how a service runs.
+pub struct Options {
+    pub database: DatabaseUrl,
+    pub store_limits: store::Limits,
+    pub clock: Clock,
+    pub entropy: Entropy,
+    /// The public address, without a trailing slash.
+    pub base_url: String,
+    pub keys: GivenKeys,
+    pub mail_url: Secret<String>,
+    pub mail_from: String,
+    pub sms_url: Secret<String>,
+    pub test_clock: bool,
+    pub metrics_public: bool,
+    pub web: web::Settings,
+    pub rate_limits: RateLimits,
+}
+
+/// What routes across rooms work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Core {
+    pub db: Db,
+    pub base_url: Arc<str>,
+    pub tenancy: Tenancy,
+    pub keyring: Keyring,
+    pub signing_keys: SigningKeys,
+    pub mailer: Mailer,
+    pub test_clock: Option<TestClock>,
+    pub(crate) metrics: web::metrics::Handle,
+}
+
+impl AsRef<OperatorKey> for Core {
+    fn as_ref(&self) -> &OperatorKey {
+        &self.tenancy.operator
+    }
+}
+
+/// A service that is ready to answer. Its background work runs once it is started.
+pub struct Service {
+    core: Core,
+    app: App,
+    runner: Runner,
+    operator_key: Secret<String>,
+    operator_file: Option<PathBuf>,
+}
+
+impl Service {
+    /// Opens the store, brings its schema up to date, settles the keys and reads what is kept in memory.
+    pub async fn open(options: Options) -> Result<Self> {
+        let db = Db::open(store::Options {
+            url: options.database,
+            clock: options.clock,
+            entropy: options.entropy,
+            limits: options.store_limits,
+        })
+        .await?;
+        db.migrate(MIGRATIONS).await?;
+        let runner = Runner::new();
+        let test_clock = match options.test_clock {
+            true => Some(TestClock::open(&db, &runner).await?),
+            false => None,
+        };
+        let keys = installation::settle_keys(&db, options.keys).await?;
+        let signing_keys = SigningKeys::new(keys.keyring.clone(), db.clock().clone());
+        signing_keys.ensure_first(&db).await?;
+        let tenancy = Tenancy::new(db.clone(), OperatorKey::new(keys.operator.expose()));
+        let mailer = Mailer::new(db.clone(), keys.keyring.clone(), &options.mail_url, &options.mail_from)?;
+        let texter = Texter::new(db.clone(), keys.keyring.clone(), &options.sms_url)?;
+        let core = Core {
+            db: db.clone(),
+            base_url: options.base_url.into(),
+            tenancy,
+            keyring: keys.keyring,
+            signing_keys,
+            mailer: mailer.clone(),
+            test_clock,
+            metrics: web::metrics::install()?,
+        };
+
+        let mut outbox = Outbox::new(db.clone());
+        core.tenancy.register(&mut outbox, &runner);
+        operations::signing_keys::register(&core, &mut outbox, &runner);
+        runner.add(mailer);
+        runner.add(texter);
+        outbox.open(&runner).await?;
+        core.tenancy.load().await?;
+
+        let conventions = Conventions::new(
+            options.web,
+            db.ids().clone(),
+            Arc::new(options.rate_limits),
+            Arc::new(core.tenancy.apps.clone()),
+        );
+        let app = conventions.wrap(routes::router(&core, options.metrics_public));
+        Ok(Self { core, app, runner, operator_key: keys.operator, operator_file: keys.operator_file })
+    }
+
+    /// On an empty installation, makes the first app; `None` when that has been done before.
+    pub async fn first_run(&self) -> Result<Option<FirstRun>> {
+        installation::first_run(&self.core.db, &self.core.tenancy).await
+    }
+
+    /// Begins the background work.
+    pub fn start(&self) {
+        self.runner.start();
+    }
+
+    /// Does all background work that is due, and returns when there is none left.
+    pub async fn drain(&self) -> Result<()> {
+        self.runner.drain().await
+    }
+
+    /// Ends the background work, finishes what the store has accepted, and closes it.
+    pub async fn close(&self) {
+        self.runner.stop(Duration::from_secs(10)).await;
+        self.core.db.close().await;
+    }
+
+    pub fn app(&self) -> App {
+        self.app.clone()
+    }
+
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    pub fn operator_key(&self) -> &Secret<String> {
+        &self.operator_key
+    }
+
+    /// The file that holds the operator key, unless configuration gave it.
+    pub fn operator_file(&self) -> Option<&PathBuf> {
+        self.operator_file.as_ref()
+    }
+}

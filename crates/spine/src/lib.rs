@@ -1,1 +1,22 @@
+//! What happens after the commit: the outbox and those who read it, jobs, leases, mail and SMS.
+//!
+//! A fact written with [`emit`] commits with the change it tells of and reaches every consumer exactly once and every
+//! node's caches soon. Jobs are idempotent, bounded and may be killed anywhere. This room knows no routes, nor why a
+//! fact is true.
 
+mod cache;
+mod delivery;
+mod doorbell;
+mod jobs;
+pub mod lease;
+pub mod mail;
+pub mod outbox;
+pub mod sms;
+mod test_clock;
+
+pub use cache::{Cached, Fill};
+pub use jobs::{Job, JobHandle, Runner, Signal, Worked};
+pub use mail::{Mailer, NewMail, queue_mail};
+pub use outbox::{Fact, FactId, FactKind, NewFact, News, Outbox, emit};
+pub use sms::{NewSms, Texter, queue_sms};
+pub use test_clock::TestClock;

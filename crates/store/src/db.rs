@@ -1,6 +1,6 @@
 //! The handle to the database that everybody holds.
 
-use std::{fmt, future::Future, panic::Location, path::Path, sync::Arc};
+use std::{fmt, future::Future, panic::Location, path::Path, sync::Arc, time::Duration};
 
 use kernel::{Clock, Entropy, IdSource, Result, Ticker};
 use tokio::sync::watch;
@@ -31,13 +31,17 @@ pub struct Limits {
     pub batch: usize,
     /// Threads that serve point reads on SQLite.
     pub readers: usize,
-    /// Connection threads on PostgreSQL. Nodes × threads must stay below the server's `max_connections`.
+    /// Connection threads for closures on PostgreSQL; a node opens five connections more for scans, single statements
+    /// and wake-ups. All nodes together must stay below the server's `max_connections`.
     pub connections: usize,
+    /// How long work waits for a PostgreSQL server that is away, counted from the start of the outage; after that it
+    /// is refused at once.
+    pub patience: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { queue: 4096, batch: 256, readers: 2, connections: 8 }
+        Self { queue: 4096, batch: 256, readers: 2, connections: 8, patience: Duration::from_secs(10) }
     }
 }
 
@@ -236,6 +240,11 @@ impl Db {
             Engine::Sqlite(_) => EngineName::Sqlite,
             Engine::Postgres(_) => EngineName::Postgres,
         }
+    }
+
+    /// Whether this process is the only one that can write here, so that what it holds in memory is the whole truth.
+    pub fn is_single_node(&self) -> bool {
+        self.engine() == EngineName::Sqlite
     }
 
     pub fn counters(&self) -> Counters {

@@ -73,14 +73,16 @@ where
     }
 
     fn answer(self: Box<Self>, hooks: Vec<Hook>) {
+        let Self { work, outcome, reply, from, .. } = *self;
         for hook in hooks {
             if catch_unwind(AssertUnwindSafe(hook)).is_err() {
-                tracing::error!(from = %self.from, "panic in an on_commit hook");
+                tracing::error!(%from, "panic in an on_commit hook");
             }
         }
-        let outcome = self.outcome.unwrap_or_else(|| Err(crate::fault::closed()));
+        // Whoever is answered may count on being the only owner of what it shared with the closure.
+        drop(work);
         // The caller may have gone away; what it asked for is done all the same.
-        let _ = self.reply.send(outcome);
+        let _ = reply.send(outcome.unwrap_or_else(|| Err(crate::fault::closed())));
     }
 }
 

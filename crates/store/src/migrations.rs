@@ -27,7 +27,7 @@ impl Migration {
         Self { number, name, sql: MigrationSql::PerEngine { sqlite, postgres } }
     }
 
-    fn text(&self, engine: EngineName) -> String {
+    pub(crate) fn text(&self, engine: EngineName) -> String {
         let text = match (&self.sql, engine) {
             (MigrationSql::Shared(text), _) => text,
             (MigrationSql::PerEngine { sqlite, .. }, EngineName::Sqlite) => sqlite,

@@ -1,1 +1,123 @@
-//! Databases for tests: one per test on each engine.
+//! Databases for tests: a fresh, migrated one per test on either engine, gone when it is dropped.
+//!
+//! Migrations run once per list and machine; each test gets a copy of the result. A missing PostgreSQL fails the test:
+//! nothing is ever skipped.
+
+mod own_postgres;
+mod templates;
+
+use std::future::Future;
+
+use kernel::{Clock, Entropy, Secret};
+use tempfile::TempDir;
+
+pub use self::own_postgres::OwnPostgres;
+use crate::{DatabaseUrl, Db, EngineName, Limits, Migration, Options};
+
+/// A database of its own for one test.
+pub struct TestDb {
+    pub db: Db,
+    pub url: DatabaseUrl,
+    limits: Limits,
+    // Dropped after the handle.
+    place: Place,
+}
+
+/// What goes when the test is over.
+enum Place {
+    Folder { _removed_on_drop: TempDir },
+    Database { _dropped_on_drop: templates::Database },
+}
+
+impl TestDb {
+    pub async fn create(
+        engine: EngineName,
+        migrations: &'static [Migration],
+        clock: Clock,
+        entropy: Entropy,
+    ) -> Self {
+        Self::with_limits(engine, migrations, clock, entropy, Limits::default()).await
+    }
+
+    pub async fn with_limits(
+        engine: EngineName,
+        migrations: &'static [Migration],
+        clock: Clock,
+        entropy: Entropy,
+        limits: Limits,
+    ) -> Self {
+        let (url, place) = match engine {
+            EngineName::Sqlite => {
+                let folder = tempfile::tempdir().expect("a temporary folder can be made");
+                let path = folder.path().join("test.db");
+                templates::copy_sqlite(migrations, &path);
+                (DatabaseUrl::Sqlite(path), Place::Folder { _removed_on_drop: folder })
+            }
+            EngineName::Postgres => {
+                let database = templates::clone_postgres(migrations);
+                (DatabaseUrl::Postgres(Secret::new(database.url())), Place::Database { _dropped_on_drop: database })
+            }
+        };
+        let db = open(url.clone(), clock, entropy, limits.clone()).await;
+        Self { db, url, limits, place }
+    }
+
+    /// A database without any schema.
+    pub async fn empty(engine: EngineName) -> Self {
+        Self::create(engine, &[], Clock::system(), Entropy::os()).await
+    }
+
+    /// Closes the handle and opens the database again, as a restart of the process does.
+    pub async fn reopen(&mut self) {
+        self.db.close().await;
+        self.db = self.open_again().await;
+    }
+
+    /// The handle of another node on the same database. SQLite serves one process only: there it is the same handle.
+    pub async fn another_node(&self) -> Db {
+        match &self.place {
+            Place::Folder { .. } => self.db.clone(),
+            Place::Database { .. } => self.open_again().await,
+        }
+    }
+
+    async fn open_again(&self) -> Db {
+        let (clock, entropy) = (self.db.clock().clone(), self.db.entropy().clone());
+        open(self.url.clone(), clock, entropy, self.limits.clone()).await
+    }
+}
+
+async fn open(url: DatabaseUrl, clock: Clock, entropy: Entropy, limits: Limits) -> Db {
+    Db::open(Options { url, clock, entropy, limits }).await.expect("the test database opens")
+}
+
+/// Runs one test body on one engine, with the machine's clock and randomness.
+pub fn run<F: Future<Output = ()>>(
+    engine: EngineName,
+    migrations: &'static [Migration],
+    test: impl FnOnce(TestDb) -> F,
+) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime
+        .expect("a runtime can be started")
+        .block_on(async { test(TestDb::create(engine, migrations, Clock::system(), Entropy::os()).await).await });
+}
+
+/// Makes two tests, `name::sqlite` and `name::postgres`, of each `async fn name(test: TestDb)`:
+/// `on_both_engines!(MIGRATIONS: name, other_name);`
+#[macro_export]
+macro_rules! on_both_engines {
+    ($migrations:ident: $($name:ident),+ $(,)?) => { $(
+        mod $name {
+            #[test]
+            fn sqlite() {
+                $crate::testing::run($crate::EngineName::Sqlite, super::$migrations, super::$name);
+            }
+
+            #[test]
+            fn postgres() {
+                $crate::testing::run($crate::EngineName::Postgres, super::$migrations, super::$name);
+            }
+        }
+    )+ };
+}

@@ -57,9 +57,7 @@ impl<'a> Tx<'a> {
     /// Runs a statement that returns no rows; the number of rows it changed.
     pub fn exec(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64> {
         self.refuse_when_doomed()?;
-        if self.access == Access::ReadOnly {
-            return Err(Error::internal(format!("a read closure tried to write: {sql}")));
-        }
+        self.refuse_when_reading(sql)?;
         self.context.saw(sql);
         let outcome = match &mut self.connection {
             Connection::Sqlite(connection) => connection.exec(sql, args),
@@ -121,6 +119,7 @@ impl<'a> Tx<'a> {
         rows: &[Vec<Arg<'_>>],
     ) -> Result<Vec<T>> {
         self.refuse_when_doomed()?;
+        self.refuse_when_reading(sql)?;
         self.context.saw(sql);
         let mut returned = Vec::new();
         let mut collect = |row: &Row<'_>| {
@@ -222,6 +221,13 @@ impl<'a> Tx<'a> {
             tracing::debug!(sql, error = ?fault.error, fate = ?fault.fate, "statement failed");
             fault.error
         })
+    }
+
+    fn refuse_when_reading(&self, sql: &str) -> Result<()> {
+        match self.access {
+            Access::ReadWrite => Ok(()),
+            Access::ReadOnly => Err(Error::internal(format!("a read closure tried to write: {sql}"))),
+        }
     }
 
     fn refuse_when_doomed(&self) -> Result<()> {

@@ -34,11 +34,14 @@ impl fmt::Display for DatabaseUrl {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
             Self::Postgres(url) => {
-                // Everything up to the last @ of the authority may hold the password.
+                // Passwords hold any character, also unescaped: only what surely lies behind the last @ is shown.
                 let rest = url.expose().split_once("://").map_or("", |(_, rest)| rest);
-                let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-                let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-                let database = path.split('?').next().unwrap_or_default();
+                let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+                if query.contains('@') {
+                    return f.write_str("postgres://…");
+                }
+                let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
+                let (host, database) = place.split_once('/').unwrap_or((place, ""));
                 write!(f, "postgres://{host}/{database}")
             }
         }
@@ -61,8 +64,14 @@ mod tests {
         assert!(!url.to_string().contains("s3c"), "{url}");
         let url: DatabaseUrl = "postgres://me:secret@db.example:5432/app?password=other".parse().expect("valid");
         assert_eq!(url.to_string(), "postgres://db.example:5432/app");
+        let url: DatabaseUrl = "postgres://me:s3c?r@db.example/app".parse().expect("valid");
+        assert!(!url.to_string().contains("s3c"), "{url}");
         let url: DatabaseUrl = "sqlite:./data/x.db".parse().expect("valid");
         assert_eq!(url.to_string(), "sqlite:./data/x.db");
+        for tricky in ["postgres://me:s3c?r@t/@db.example/app", "postgres://db.example/app?password=s3c@ret"] {
+            let url: DatabaseUrl = tricky.parse().expect("valid");
+            assert!(!url.to_string().contains("s3c") && !url.to_string().contains("ret"), "{url}");
+        }
         assert!("mysql://x".parse::<DatabaseUrl>().is_err());
         assert!("sqlite:".parse::<DatabaseUrl>().is_err());
     }

@@ -1,1 +1,79 @@
+//! Who is who: apps, their keys, and the callers that routes ask for.
+//!
+//! Owns the apps and their API keys, and the extractors whose type is a permission. Knows nothing of credentials of
+//! people or of money.
 
+pub mod apps;
+pub mod callers;
+pub mod keys;
+
+use std::sync::Arc;
+
+use kernel::Result;
+use spine::{Outbox, Runner};
+use store::Db;
+use vault::{hash_token, same};
+
+pub use apps::{App, AppDirectory};
+pub use keys::Keys;
+
+/// What the routes and extractors of this room work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Tenancy {
+    pub db: Db,
+    pub apps: AppDirectory,
+    pub keys: Keys,
+    pub operator: OperatorKey,
+}
+
+impl Tenancy {
+    pub fn new(db: Db, operator: OperatorKey) -> Self {
+        let apps = AppDirectory::new(db.clone());
+        let keys = Keys::new(db.clone());
+        Self { db, apps, keys, operator }
+    }
+
+    /// Registers what keeps the memory of this node true to what other nodes commit. Call it before [`Tenancy::load`].
+    pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
+        let (apps, keys) = (self.apps.clone(), self.keys.clone());
+        runner.add(self.apps.refresher());
+        outbox.follow("tenancy", move |news| {
+            apps.hear(news);
+            keys.hear(news);
+        });
+    }
+
+    /// Reads what is answered from memory.
+    pub async fn load(&self) -> Result<()> {
+        self.apps.reload().await
+    }
+}
+
+impl AsRef<OperatorKey> for Tenancy {
+    fn as_ref(&self) -> &OperatorKey {
+        &self.operator
+    }
+}
+
+/// The operator key's digest, which is all that is kept in memory.
+#[derive(Clone)]
+pub struct OperatorKey(Arc<str>);
+
+impl OperatorKey {
+    pub fn new(key: &str) -> Self {
+        Self(hash_token(key).into())
+    }
+
+    pub fn from_digest(digest: &str) -> Self {
+        Self(digest.into())
+    }
+
+    pub fn digest(&self) -> &str {
+        &self.0
+    }
+
+    /// Compares digests, so that the time taken tells nothing of the key.
+    pub fn matches(&self, presented: &str) -> bool {
+        same(hash_token(presented).as_bytes(), self.0.as_bytes())
+    }
+}

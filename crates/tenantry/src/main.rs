@@ -1,1 +1,73 @@
-fn main() {}
+//! The `tenantry` program: the server, and the commands around it.
+
+mod api;
+mod cli;
+mod commands;
+mod config;
+mod startup;
+
+use std::process::ExitCode;
+
+use api::Api;
+use cli::{Cli, Command, ConfigCommand, DevCommand};
+use config::{Config, Values};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let outcome = cli::parse().and_then(|(cli, values)| {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        runtime.map_err(|error| format!("Cannot start: {error}"))?.block_on(run(cli, &values))
+    });
+    match outcome {
+        Ok(code) => code,
+        Err(message) => {
+            eprintln!("tenantry: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
+    let config = cli::checked(values);
+    match cli.command.unwrap_or(Command::Serve) {
+        // These work with a wrong configuration, too: they help to mend it.
+        Command::Config(ConfigCommand::Show(output)) => {
+            commands::config::show(values, output);
+            config.map(|_| ExitCode::SUCCESS)
+        }
+        Command::Openapi => {
+            println!("{:#}", service::documents().openapi);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Dev(DevCommand::Generate { check }) => commands::generate::run(check).map(|()| ExitCode::SUCCESS),
+        Command::Serve => commands::serve::run(config?).await.map(|()| ExitCode::SUCCESS),
+        Command::Restore { file, output } => {
+            commands::backup::restore(&config?, &file, output).await.map(|()| ExitCode::SUCCESS)
+        }
+        command => {
+            let config = config?;
+            let api = Api::open(&config).await?;
+            let outcome = operate(&api, command).await;
+            api.close().await;
+            outcome
+        }
+    }
+}
+
+/// The commands that speak to the operator API.
+async fn operate(api: &Api, command: Command) -> Result<ExitCode, String> {
+    match command {
+        Command::App(command) => commands::apps::run(api, command).await?,
+        Command::Key(command) => commands::keys::run(api, command).await?,
+        Command::Keys(command) => commands::signing_keys::run(api, command).await?,
+        Command::Backup { file, output } => commands::backup::backup(api, &file, output).await?,
+        Command::Doctor(output) => {
+            let well = commands::doctor::run(api, output).await?;
+            return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Command::Serve | Command::Config(_) | Command::Openapi | Command::Restore { .. } | Command::Dev(_) => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}

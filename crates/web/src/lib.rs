@@ -1,1 +1,51 @@
+//! HTTP conventions, free of business: how a route is registered, what a request may look like, how an answer or a
+//! failure leaves, and the server underneath.
+//!
+//! Routes are registered only through [`Routes`], so that the router, the OpenAPI document and the route table cannot
+//! disagree. [`Conventions`] wraps the router with what every route shares: request ids, `/v1`, limits, CORS, security
+//! headers, the log line and metrics.
 
+mod answers;
+mod components;
+mod conventions;
+mod cors;
+mod dispatch;
+mod docs;
+mod extract;
+mod failure;
+mod handler;
+mod limits;
+pub mod logging;
+pub mod metrics;
+mod openapi;
+mod operation;
+#[cfg(feature = "otel")]
+mod otel;
+mod patch;
+mod proxies;
+mod record;
+mod routes;
+mod scope;
+pub mod server;
+mod table;
+
+pub use answers::{Accepted, Created, CreatedEmpty, Empty, Html, Json, Success, Text, WithHeaders};
+pub use conventions::{App, Conventions, Peer, Settings};
+pub use cors::Origins;
+pub use docs::docs_routes;
+pub use extract::{Page, Params, Path, RawBody, Valid, Validate, from_json, optional_header, required_header};
+pub use failure::{Failure, status_of};
+pub use handler::Handler;
+pub use limits::{LimitClass, Quota, RateLimits, Subject};
+pub use openapi::Info;
+pub use operation::{Access, Describe, Operation};
+pub use patch::Patch;
+pub use proxies::TrustedProxies;
+pub use routes::Routes;
+pub use scope::{ClientAddress, RequestId, Scope};
+pub use table::{RouteEntry, errors_markdown, routes_markdown};
+
+/// The state of the service, or a part of it, in a handler's arguments.
+pub use axum::extract::State;
+/// What handlers return: an answer, or an error that becomes a response in one place.
+pub use kernel::Result;

@@ -1,70 +1,125 @@
-//! PostgreSQL.
-use std::sync::Arc;
+//! PostgreSQL 15 and later: closures on a fixed set of threads with a connection each, long scans on threads of their
+//! own, single statements over a few shared connections, wake-ups between nodes over one more.
 
-use kernel::{Result, Secret};
+mod connection;
+mod connector;
+mod errors;
+mod signals;
+mod singles;
+mod target;
+mod tls;
+mod values;
+mod verdict;
+mod workers;
 
-use crate::{
-    Arg, FromRow, Row,
-    db::{Context, Lane, Limits},
-    fault::{self, Fault},
-    job::Job,
-    row::Value,
-    tx::ColumnType,
-    wake::Wake,
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
 };
 
-pub(crate) struct Engine;
-pub(crate) struct Connection;
+pub(crate) use connection::Connection;
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use kernel::{Error, Result, Secret};
+pub(crate) use values::value;
+
+use crate::{
+    Arg, FromRow,
+    db::{Context, Lane, Limits},
+    fault,
+    job::Job,
+    wake::Wake,
+};
+use connector::{Connector, Purpose};
+use signals::Signals;
+use singles::Singles;
+use workers::{Work, Worker};
+
+/// Threads for long scans.
+const SCANNERS: usize = 2;
+
+pub(crate) struct Engine {
+    lanes: Mutex<Option<Lanes>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    singles: Singles,
+    signals: Signals,
+}
+
+struct Lanes {
+    closures: Sender<Work>,
+    scans: Sender<Work>,
+}
 
 impl Engine {
-    pub(crate) async fn open(_: Secret<String>, _: &Arc<Context>, _: &Limits, _: Wake) -> Result<Self> {
-        Err(fault::closed())
+    /// Connects once, so that a wrong URL or an old server is told at the start. The threads connect when they first
+    /// have something to do.
+    pub(crate) async fn open(
+        url: Secret<String>,
+        context: &Arc<Context>,
+        limits: &Limits,
+        wake: Wake,
+    ) -> Result<Self> {
+        let connector = Arc::new(Connector::new(url.expose(), limits.patience)?);
+        let signals = Signals::start(connector.clone(), wake).await?;
+        let singles = Singles::new(connector.clone(), context.clone());
+        let (closures, closure_queue) = bounded(limits.queue);
+        let (scans, scan_queue) = bounded(limits.queue);
+        let mut threads = Vec::new();
+        let mut start = |count: usize, purpose, queue: &Receiver<Work>| -> Result<()> {
+            for number in 0..count.max(1) {
+                let number = u32::try_from(number).map_err(Error::internal)?;
+                let worker = Worker::new(connector.clone(), context.clone(), purpose, number);
+                threads.push(spawn(worker, queue.clone(), &format!("pg-{purpose:?}-{number}").to_lowercase())?);
+            }
+            Ok(())
+        };
+        start(limits.connections, Purpose::Closures, &closure_queue)?;
+        start(SCANNERS, Purpose::Scans, &scan_queue)?;
+        Ok(Self {
+            lanes: Mutex::new(Some(Lanes { closures, scans })),
+            threads: Mutex::new(threads),
+            singles,
+            signals,
+        })
     }
-    pub(crate) fn submit(&self, _: Lane, _: Box<dyn Job>) -> Result<()> {
-        Err(fault::closed())
+
+    pub(crate) fn submit(&self, lane: Lane, job: Box<dyn Job>) -> Result<()> {
+        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(lanes) = &*lanes else { return Err(fault::closed()) };
+        let queue = match lane {
+            Lane::Write | Lane::Read | Lane::Snapshot => &lanes.closures,
+            Lane::Scan => &lanes.scans,
+        };
+        queue.try_send((lane, job)).map_err(|refused| match refused {
+            TrySendError::Full(_) => fault::overloaded(),
+            TrySendError::Disconnected(_) => fault::closed(),
+        })
     }
-    pub(crate) async fn get_one<T: FromRow>(&self, _: &'static str, _: &[Arg<'_>]) -> Result<Option<T>> {
-        Err(fault::closed())
+
+    pub(crate) async fn get_one<T: FromRow>(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<Option<T>> {
+        self.singles.get_one(sql, args).await
     }
-    pub(crate) async fn exec_one(&self, _: &'static str, _: &[Arg<'_>]) -> Result<u64> {
-        Err(fault::closed())
+
+    pub(crate) async fn exec_one(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64> {
+        self.singles.exec_one(sql, args).await
     }
-    pub(crate) fn notify(&self) {}
-    pub(crate) async fn close(&self) {}
+
+    /// Wakes the other nodes. Never waits.
+    pub(crate) fn notify(&self) {
+        self.signals.notify();
+    }
+
+    /// Closes the queues; the threads finish what is in them and end. Dropping the engine does the same without
+    /// waiting for it.
+    pub(crate) async fn close(&self) {
+        drop(self.lanes.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let joined = tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())));
+        drop(joined.await);
+        self.singles.close().await;
+        self.signals.close().await;
+    }
 }
 
-impl Connection {
-    pub(crate) fn exec(&mut self, _: &'static str, _: &[Arg<'_>]) -> Result<u64, Fault> {
-        Err(Fault::doomed(fault::closed()))
-    }
-    pub(crate) fn query(
-        &mut self,
-        _: &'static str,
-        _: &[Arg<'_>],
-        _: &mut dyn FnMut(&Row<'_>) -> Result<()>,
-    ) -> Result<(), Fault> {
-        Err(Fault::doomed(fault::closed()))
-    }
-    pub(crate) fn insert_all(
-        &mut self,
-        _: &'static str,
-        _: &[(&'static str, ColumnType)],
-        _: &[Vec<Arg<'_>>],
-        _: &mut dyn FnMut(&Row<'_>) -> Result<()>,
-    ) -> Result<(), Fault> {
-        Err(Fault::doomed(fault::closed()))
-    }
-    pub(crate) fn lock(&mut self, _: &str) -> Result<(), Fault> {
-        Err(Fault::doomed(fault::closed()))
-    }
-    pub(crate) fn script(&mut self, _: &str) -> Result<(), Fault> {
-        Err(Fault::doomed(fault::closed()))
-    }
-}
-
-pub(crate) fn value<'a, I>(_: &'a tokio_postgres::Row, _: I) -> Result<Value<'a>>
-where
-    I: tokio_postgres::row::RowIndex + std::fmt::Display,
-{
-    Err(fault::closed())
+fn spawn(worker: Worker, queue: Receiver<Work>, name: &str) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.into()).spawn(move || worker.run(&queue)).map_err(Error::internal)
 }

@@ -26,8 +26,6 @@ pub(crate) struct Engine {
     path: PathBuf,
     lanes: Mutex<Option<Lanes>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Held as long as the engine lives: two processes on one data folder would each believe to be the only writer.
-    _lock: FolderLock,
 }
 
 #[derive(Clone)]
@@ -50,7 +48,12 @@ impl Engine {
         let mut threads = Vec::new();
         // The writer comes first: it creates the file and sets the journal mode.
         let writer = writer::Writer::new(Connection::open_writer(&path)?, context.clone(), limits.batch);
-        threads.push(spawn("sqlite-writer", move || writer.run(&write_queue))?);
+        // The lock ends with the writer, neither before nor after: two writers on one data folder would each believe to
+        // be the only one, and a closed database can be opened again though handles to it are still around.
+        threads.push(spawn("sqlite-writer", move || {
+            writer.run(&write_queue);
+            drop(lock);
+        })?);
         for number in 0..limits.readers.max(1) {
             let connection = Connection::open_reader(&path)?;
             let (context, queue) = (context.clone(), read_queue.clone());
@@ -59,12 +62,7 @@ impl Engine {
         let (connection, scan_context) = (Connection::open_reader(&path)?, context.clone());
         threads.push(spawn("sqlite-scan", move || readers::run(connection, &scan_context, &scan_queue))?);
 
-        Ok(Self {
-            path,
-            lanes: Mutex::new(Some(Lanes { write, read, scan })),
-            threads: Mutex::new(threads),
-            _lock: lock,
-        })
+        Ok(Self { path, lanes: Mutex::new(Some(Lanes { write, read, scan })), threads: Mutex::new(threads) })
     }
 
     pub(crate) fn submit(&self, lane: Lane, job: Box<dyn Job>) -> Result<()> {

@@ -137,3 +137,63 @@ impl Writer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kernel::{Code, Error};
+
+    use crate::{EngineName, Migration, args, is_unique_violation, testing};
+
+    const MIGRATIONS: &[Migration] = &[Migration::shared(
+        1,
+        "names",
+        "CREATE TABLE names (name {key} PRIMARY KEY, n {int} NOT NULL) {strict}; INSERT INTO names VALUES ('taken', 0);",
+    )];
+
+    // Texts that other tests run on PostgreSQL too, except for the script, which is not recorded.
+    const INSERT: &str = "INSERT INTO names (name, n) VALUES ($1, 0)";
+    const LIST: &str = "SELECT name FROM names ORDER BY name";
+    const ROLL_BACK: &str = "INSERT OR ROLLBACK INTO names VALUES ('taken', 0)";
+
+    /// Some failures end the whole transaction below us, and with it the work of everybody in the batch.
+    #[test]
+    fn an_engine_level_rollback_takes_nobody_along() {
+        testing::run(EngineName::Sqlite, MIGRATIONS, async |test| {
+            let callers: Vec<_> = (0..2_000_u32)
+                .map(|id| {
+                    let answer = test.db.write(move |tx| {
+                        tx.exec(INSERT, &args![id.to_string()])?;
+                        match id % 25 {
+                            7 => tx.script(ROLL_BACK),
+                            // Even when the error is ignored, and a savepoint was open.
+                            9 => {
+                                let _ = tx.savepoint(|tx| tx.script(ROLL_BACK));
+                                let late = tx.exec(INSERT, &args![format!("late {id}")]);
+                                assert!(late.is_err(), "a statement after the rollback would commit on its own");
+                                Ok(())
+                            }
+                            11 => Err(Error::new(Code::Conflict, "no")),
+                            _ => Ok(()),
+                        }
+                    });
+                    (id, tokio::spawn(answer))
+                })
+                .collect();
+            let mut expected = vec!["taken".to_owned()];
+            for (id, caller) in callers {
+                match (id % 25, caller.await.expect("the caller lives")) {
+                    (7, Err(error)) => assert!(is_unique_violation(&error), "{error:?}"),
+                    (9, Err(error)) => assert_eq!(error.code(), Code::Internal),
+                    (11, Err(error)) => assert_eq!(error.code(), Code::Conflict),
+                    (_, Ok(())) => expected.push(id.to_string()),
+                    (_, outcome) => panic!("{id} was answered {outcome:?}"),
+                }
+            }
+            assert_eq!(expected.len(), 1 + 2_000 - 3 * 80);
+            expected.sort_unstable();
+            let found = test.db.read(|tx| tx.all::<(String,)>(LIST, &[])).await;
+            assert_eq!(found.expect("readable").into_iter().map(|(name,)| name).collect::<Vec<_>>(), expected);
+            assert!(test.db.counters().reruns > 0, "no batch was rolled back as a whole");
+        });
+    }
+}

@@ -1,0 +1,32 @@
+//! The first run: an empty installation gets an app to start with, exactly once, whichever node comes first.
+
+use kernel::Result;
+use ::store::{Db, Tx};
+use tenancy::{
+    Tenancy,
+    apps::{self, App},
+};
+
+use super::store;
+
+const DONE: &str = "first_run";
+
+/// What was made, for printing it once.
+pub struct FirstRun {
+    pub app: App,
+    pub api_key: String,
+}
+
+pub async fn first_run(db: &Db, tenancy: &Tenancy) -> Result<Option<FirstRun>> {
+    let tenancy = tenancy.clone();
+    db.write(move |tx| set_up(tx, &tenancy)).await
+}
+
+fn set_up(tx: &mut Tx<'_>, tenancy: &Tenancy) -> Result<Option<FirstRun>> {
+    tx.lock("installation")?;
+    if !store::insert(tx, DONE, "done")? {
+        return Ok(None);
+    }
+    let created = apps::create(tx, &tenancy.apps, &apps::first_app())?;
+    Ok(Some(FirstRun { app: created.app, api_key: created.api_key }))
+}

@@ -1,0 +1,182 @@
+//! The operator key and the master key: given by configuration, found in the data folder, or made for a new store.
+//!
+//! The store keeps a check value of each, so that a node with another key is refused before it can do harm.
+
+use std::path::{Path, PathBuf};
+
+use kernel::{Code, Entropy, Error, Result, Secret};
+use ::store::Db;
+use tenancy::OperatorKey;
+use vault::{Keyring, MasterKey};
+
+use super::{key_files::KeyFile, store};
+
+/// What configuration says about the keys.
+pub struct GivenKeys {
+    pub operator: Option<Secret<String>>,
+    pub master: Option<Secret<String>>,
+    pub master_previous: Option<Secret<String>>,
+    /// Where keys are looked for, and written when they are made.
+    pub folder: PathBuf,
+}
+
+/// The keys this node works with, checked against the store.
+pub struct InstallationKeys {
+    pub operator: Secret<String>,
+    pub keyring: Keyring,
+    /// The file that holds the operator key, unless configuration gave it.
+    pub operator_file: Option<PathBuf>,
+}
+
+const OPERATOR_CHECK: &str = "operator_key_digest";
+const MASTER_CHECK: &str = "master_key_check";
+const KEY_HOME: &str = "key_home";
+
+/// The check values of a store that has been set up.
+struct Stored {
+    operator: String,
+    master: String,
+    home: String,
+}
+
+/// A key that was found or made, and where.
+struct Candidate {
+    key: Secret<String>,
+    file: Option<KeyFile>,
+    made: bool,
+}
+
+/// Finds or makes the keys, and refuses to go on with others than the store was set up with.
+pub async fn settle_keys(db: &Db, given: GivenKeys) -> Result<InstallationKeys> {
+    let stored = read_stored(db).await?;
+    let entropy = db.entropy().clone();
+    let operator = candidate(&Name::OPERATOR, given.operator, &given.folder, stored.as_ref(), || {
+        Secret::new(format!("op_{}", entropy.base62(43)))
+    })?;
+    let master = candidate(&Name::MASTER, given.master, &given.folder, stored.as_ref(), || {
+        MasterKey::generate(&entropy).to_text()
+    })?;
+    let keyring = keyring(&master.key, given.master_previous.as_ref(), entropy.clone())?;
+    let digest = OperatorKey::new(operator.key.expose()).digest().to_owned();
+
+    let stored = match stored {
+        Some(stored) => stored,
+        None => {
+            let home = home(&given.folder, operator.file.is_some() || master.file.is_some());
+            let (stored, ours) = store_checks(db, &digest, keyring.check_value(), home).await?;
+            if !ours {
+                // Another node was faster; what was made here opens nothing.
+                [&operator, &master].into_iter().filter(|key| key.made).filter_map(|key| key.file.as_ref()).for_each(KeyFile::remove);
+            }
+            stored
+        }
+    };
+    if stored.operator != digest {
+        return Err(Name::OPERATOR.refused("is not the one", &stored.home));
+    }
+    if !keyring.matches_check_value(&stored.master) {
+        return Err(Name::MASTER.refused("is not the one", &stored.home));
+    }
+    Ok(InstallationKeys { operator: operator.key, keyring, operator_file: operator.file.map(|file| file.0) })
+}
+
+/// After everything was sealed anew: from now on only the present master key counts.
+pub(crate) async fn adopt_master_key(db: &Db, keyring: &Keyring) -> Result<()> {
+    let check = keyring.check_value().to_owned();
+    db.write(move |tx| store::replace(tx, MASTER_CHECK, &check)).await
+}
+
+struct Name {
+    what: &'static str,
+    variable: &'static str,
+    file: &'static str,
+}
+
+impl Name {
+    const OPERATOR: Self = Self { what: "operator key", variable: "TENANTRY_OPERATOR_KEY", file: "operator.key" };
+    const MASTER: Self = Self { what: "master key", variable: "TENANTRY_MASTER_KEY", file: "master.key" };
+
+    fn refused(&self, why: &str, home: &str) -> Error {
+        let Self { what, variable, file } = self;
+        Error::new(
+            Code::StorageUnavailable,
+            format!(
+                "The {what} {why} that this store was set up with. Set {variable} to it, or put it into {file} in the \
+                 data folder. The first node keeps it here: {home}."
+            ),
+        )
+    }
+}
+
+fn candidate(
+    name: &Name,
+    given: Option<Secret<String>>,
+    folder: &Path,
+    stored: Option<&Stored>,
+    make: impl FnOnce() -> Secret<String>,
+) -> Result<Candidate> {
+    if let Some(key) = given {
+        return Ok(Candidate { key, file: None, made: false });
+    }
+    let file = KeyFile::in_folder(folder, name.file);
+    if let Some(key) = file.read()? {
+        return Ok(Candidate { key, file: Some(file), made: false });
+    }
+    if let Some(stored) = stored {
+        return Err(name.refused("is missing: none was given, and the data folder does not hold the one", &stored.home));
+    }
+    let key = make();
+    file.write(&key)?;
+    Ok(Candidate { key, file: Some(file), made: true })
+}
+
+fn keyring(master: &Secret<String>, previous: Option<&Secret<String>>, entropy: Entropy) -> Result<Keyring> {
+    let parse = |key: &Secret<String>, variable: &str| {
+        key.expose().parse::<MasterKey>().map_err(|_| {
+            Error::new(Code::StorageUnavailable, format!("{variable} must be 32 bytes in base64 or hex."))
+        })
+    };
+    let current = parse(master, "TENANTRY_MASTER_KEY")?;
+    let previous = previous.map(|key| parse(key, "TENANTRY_MASTER_KEY_PREVIOUS")).transpose()?;
+    Ok(Keyring::new(&current, previous.as_ref(), entropy))
+}
+
+async fn read_stored(db: &Db) -> Result<Option<Stored>> {
+    db.read(|tx| {
+        let (operator, master) = (store::find(tx, OPERATOR_CHECK)?, store::find(tx, MASTER_CHECK)?);
+        let home = store::find(tx, KEY_HOME)?.unwrap_or_default();
+        Ok(operator.zip(master).map(|(operator, master)| Stored { operator, master, home }))
+    })
+    .await
+}
+
+/// What the store holds in the end, and whether it came from here.
+async fn store_checks(db: &Db, digest: &str, check: &str, home: String) -> Result<(Stored, bool)> {
+    let (digest, check) = (digest.to_owned(), check.to_owned());
+    let ours = db
+        .write(move |tx| {
+            tx.lock("installation")?;
+            let ours = store::insert(tx, OPERATOR_CHECK, &digest)?;
+            if ours {
+                store::insert(tx, MASTER_CHECK, &check)?;
+                store::insert(tx, KEY_HOME, &home)?;
+            }
+            Ok(ours)
+        })
+        .await?;
+    let stored = read_stored(db).await?.ok_or_else(|| Error::internal("the check values were just stored"))?;
+    Ok((stored, ours))
+}
+
+/// A word for whoever looks for the keys later: which machine and folder.
+fn home(folder: &Path, in_folder: bool) -> String {
+    if !in_folder {
+        return "the configuration of the node that set the store up".to_owned();
+    }
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match host.trim() {
+        "" => folder.display().to_string(),
+        host => format!("{} on {host}", folder.display()),
+    }
+}

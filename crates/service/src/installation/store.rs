@@ -1,0 +1,22 @@
+//! The SQL of what the installation knows about itself.
+
+use kernel::Result;
+use ::store::{Tx, args};
+
+pub(super) fn find(tx: &mut Tx<'_>, name: &str) -> Result<Option<String>> {
+    let found: Option<(String,)> = tx.opt("SELECT value FROM installation WHERE name = $1", &args![name])?;
+    Ok(found.map(|(value,)| value))
+}
+
+/// False when the value exists already; it is left as it is.
+pub(super) fn insert(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<bool> {
+    let inserted = tx.exec(
+        "INSERT INTO installation (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
+        &args![name, value, tx.now()],
+    )?;
+    Ok(inserted == 1)
+}
+
+pub(super) fn replace(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<()> {
+    tx.exec("UPDATE installation SET value = $2 WHERE name = $1", &args![name, value]).map(|_| ())
+}

@@ -1,0 +1,17 @@
+//! The one numbered list of migrations. Append only: a released step is never edited.
+
+use store::Migration;
+
+macro_rules! text {
+    ($file:literal) => {
+        include_str!(concat!("../migrations/", $file, ".sql"))
+    };
+}
+
+pub const MIGRATIONS: &[Migration] = &[
+    Migration::per_engine(1, "outbox", text!("0001_outbox.sqlite"), text!("0001_outbox.postgres")),
+    Migration::shared(2, "messages", text!("0002_messages")),
+    Migration::shared(3, "signing_keys", text!("0003_signing_keys")),
+    Migration::shared(4, "installation", text!("0004_installation")),
+    Migration::shared(5, "apps", text!("0005_apps")),
+];

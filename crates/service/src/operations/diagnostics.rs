@@ -1,0 +1,65 @@
+//! `GET /`, `/account` and `/tick`: which service answers here, and what time it thinks it is.
+
+use std::time::Duration;
+
+use kernel::{Problems, Result, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use web::{Json, Params, Routes, State, Validate};
+
+use crate::{Core, VERSION};
+
+pub fn routes() -> Routes<Core> {
+    Routes::new("Diagnostics")
+        .get("/", greet, "Which service this is, and where its documentation is")
+        .get("/account", greet, "The same, at the account area's address")
+        .get("/tick", tick, "The service's time, after an optional wait")
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Greeting {
+    service: &'static str,
+    version: &'static str,
+    time: Timestamp,
+    documentation: String,
+}
+
+async fn greet(State(core): State<Core>) -> Result<Json<Greeting>> {
+    Ok(Json(Greeting {
+        service: "tenantry",
+        version: VERSION,
+        time: core.db.clock().now(),
+        documentation: format!("{}/docs", core.base_url),
+    }))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Wait {
+    /// Milliseconds to wait before answering; at most 10,000 are waited.
+    sleep_ms: Option<u64>,
+}
+
+impl Validate for Wait {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+const LONGEST_WAIT: u64 = 10_000;
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Tick {
+    service: &'static str,
+    version: &'static str,
+    time: Timestamp,
+    slept_ms: u64,
+}
+
+async fn tick(State(core): State<Core>, Params(wait): Params<Wait>) -> Result<Json<Tick>> {
+    let slept_ms = wait.sleep_ms.unwrap_or(0).min(LONGEST_WAIT);
+    if slept_ms > 0 {
+        tokio::time::sleep(Duration::from_millis(slept_ms)).await;
+    }
+    Ok(Json(Tick { service: "tenantry", version: VERSION, time: core.db.clock().now(), slept_ms }))
+}

@@ -1,0 +1,8 @@
+//! Routes about the service itself: is it up, what does it count, move its clock, back it up, what is wrong with it.
+
+pub mod backup;
+pub mod diagnostics;
+pub mod doctor;
+pub mod health;
+pub mod signing_keys;
+pub mod test_clock;

@@ -1,0 +1,69 @@
+//! `/admin/test-clock`: the adjustable clock. These routes exist only when the test clock is switched on.
+
+use std::time::Duration;
+
+use kernel::{Code, Error, Problems, Result, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use spine::TestClock;
+use tenancy::callers::Operator;
+use web::{Json, Routes, State, Valid, Validate};
+
+use crate::Core;
+
+pub fn routes() -> Routes<Core> {
+    Routes::new("Test clock")
+        .get("/admin/test-clock", show, "What time it is on the test clock")
+        .post("/admin/test-clock", advance, "Move the test clock forward, doing at each moment what is due then")
+        // The stepping has its own limit of 60 real seconds.
+        .timeout(Duration::from_secs(90))
+        .answers(503, "Not everything that became due was done within 60 seconds; ask again to go on")
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Shown {
+    now: Timestamp,
+}
+
+/// Either how far to move, or where to.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Move {
+    advance_seconds: Option<u64>,
+    now: Option<Timestamp>,
+}
+
+/// A hundred years: beyond it lies a slip of the finger.
+const FARTHEST: u64 = 100 * 366 * 24 * 3600;
+
+impl Validate for Move {
+    fn validate(&self, problems: &mut Problems) {
+        let one = self.advance_seconds.is_some() != self.now.is_some();
+        problems.check("advanceSeconds", one, "or now must be given, and not both");
+        if let Some(seconds) = self.advance_seconds {
+            problems.check("advanceSeconds", seconds <= FARTHEST, "must not be more than a hundred years");
+        }
+    }
+}
+
+async fn show(_: Operator, State(core): State<Core>) -> Result<Json<Shown>> {
+    Ok(Json(Shown { now: core.db.clock().now() }))
+}
+
+async fn advance(_: Operator, State(core): State<Core>, Valid(request): Valid<Move>) -> Result<Json<Shown>> {
+    let now = core.db.clock().now();
+    let target = match request {
+        Move { advance_seconds: Some(seconds), .. } => now.plus(Duration::from_secs(seconds)),
+        Move { now: Some(target), .. } if target < now => {
+            return Err(Error::invalid("now", "must not lie in the past: the clock moves forward only"));
+        }
+        Move { now: Some(target), .. } => target,
+        Move { .. } => now,
+    };
+    clock(&core)?.advance_to(target).await?;
+    Ok(Json(Shown { now: core.db.clock().now() }))
+}
+
+fn clock(core: &Core) -> Result<&TestClock> {
+    core.test_clock.as_ref().ok_or_else(|| Error::new(Code::RouteNotFound, "The test clock is off."))
+}

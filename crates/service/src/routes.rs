@@ -1,0 +1,54 @@
+//! All routes of the service, and the documents that are made from them.
+
+use serde_json::Value;
+use web::{Info, RouteEntry, Routes};
+
+use crate::{Core, VERSION, operations};
+
+/// Every route there can be. The router leaves out those that are switched off.
+fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
+    let tenancy = tenancy::apps::http::routes().merge(tenancy::keys::http::routes());
+    let routes = operations::diagnostics::routes()
+        .merge(operations::health::routes(metrics_public))
+        .merge(tenancy.within(|core: &Core| core.tenancy.clone()))
+        .merge(operations::signing_keys::routes())
+        .merge(operations::backup::routes())
+        .merge(operations::doctor::routes());
+    if test_clock { routes.merge(operations::test_clock::routes()) } else { routes }
+}
+
+pub(crate) fn router(core: &Core, metrics_public: bool) -> axum::Router {
+    let routes = all(core.test_clock.is_some(), metrics_public);
+    let document = routes.openapi(&info());
+    routes.merge(web::docs_routes(&document)).into_router(core.clone())
+}
+
+/// What is generated from the routes and checked in under `docs/`.
+pub struct Documents {
+    pub openapi: Value,
+    pub routes: String,
+    pub errors: String,
+}
+
+pub fn documents() -> Documents {
+    let routes = all(true, false);
+    let openapi = routes.openapi(&info());
+    let table = routes.merge(web::docs_routes(&openapi)).table();
+    Documents { openapi, routes: web::routes_markdown(&table), errors: web::errors_markdown() }
+}
+
+/// Every route with its caller, for the authorization test.
+pub fn route_table() -> Vec<RouteEntry> {
+    let routes = all(true, false);
+    let openapi = routes.openapi(&info());
+    routes.merge(web::docs_routes(&openapi)).table()
+}
+
+fn info() -> Info {
+    Info {
+        title: "Tenantry",
+        version: VERSION,
+        description: "Login, workspaces, billing, flags and events for a B2B SaaS, in one program. Every operation is \
+                      also reachable under /v1.",
+    }
+}

@@ -1,0 +1,217 @@
+//! Runs the jobs of a node, each in a task of its own so that a slow one delays nothing else.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{
+    FutureExt as _,
+    future::{join_all, select_all},
+};
+use kernel::{Error, Result, Ticker, Timestamp};
+use tokio::{sync::watch, task::JoinSet};
+
+use super::{AnyJob, Job, Signal, Worked};
+
+/// The jobs of a node. Cheap to clone. Jobs run on their own between [`Runner::start`] and [`Runner::stop`], and
+/// whenever [`Runner::drain`] is called.
+#[derive(Clone)]
+pub struct Runner(Arc<Inner>);
+
+struct Inner {
+    state: Mutex<State>,
+    stopping: watch::Sender<bool>,
+}
+
+struct State {
+    jobs: Vec<Arc<Entry>>,
+    tasks: JoinSet<()>,
+    started: bool,
+}
+
+struct Entry {
+    job: Box<dyn AnyJob>,
+    signal: Signal,
+    running: tokio::sync::Mutex<()>,
+}
+
+/// Wakes one job.
+#[derive(Clone)]
+pub struct JobHandle(Signal);
+
+impl JobHandle {
+    pub fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+impl Runner {
+    pub fn new() -> Self {
+        let state = State { jobs: Vec::new(), tasks: JoinSet::new(), started: false };
+        Self(Arc::new(Inner { state: Mutex::new(state), stopping: watch::Sender::new(false) }))
+    }
+
+    pub fn add(&self, job: impl Job) -> JobHandle {
+        let entry =
+            Arc::new(Entry { job: Box::new(job), signal: Signal::new(), running: tokio::sync::Mutex::default() });
+        let handle = JobHandle(entry.signal.clone());
+        let mut state = self.state();
+        if state.started {
+            state.tasks.spawn(tend(entry.clone(), self.0.stopping.subscribe()));
+        }
+        state.jobs.push(entry);
+        handle
+    }
+
+    /// Starts a task per job. Needs a Tokio runtime.
+    pub fn start(&self) {
+        let mut state = self.state();
+        if std::mem::replace(&mut state.started, true) {
+            return;
+        }
+        for entry in state.jobs.clone() {
+            state.tasks.spawn(tend(entry, self.0.stopping.subscribe()));
+        }
+    }
+
+    /// Wakes all jobs: the business clock was moved.
+    pub fn wake_all(&self) {
+        for entry in self.jobs() {
+            entry.signal.wake();
+        }
+    }
+
+    /// Runs all jobs until none finds anything to do, whether or not the runner was started. A job that fails is run
+    /// no further; the others are finished all the same, then the first failure is the answer.
+    pub async fn drain(&self) -> Result<()> {
+        loop {
+            let jobs = self.jobs();
+            let mut worked = false;
+            let mut failure = None;
+            for outcome in join_all(jobs.iter().map(|entry| entry.exhaust())).await {
+                match outcome {
+                    Ok(Worked::Something) => worked = true,
+                    Ok(Worked::Nothing) => {}
+                    Err(error) => failure = failure.or(Some(error)),
+                }
+            }
+            if !worked {
+                return failure.map_or(Ok(()), Err);
+            }
+        }
+    }
+
+    /// The earliest instant at which a job has work on the business clock.
+    pub async fn next_due(&self) -> Result<Option<Timestamp>> {
+        let jobs = self.jobs();
+        let mut earliest: Option<Timestamp> = None;
+        for due in join_all(jobs.iter().map(|entry| entry.job.next_due())).await {
+            earliest = match (earliest, due?) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            };
+        }
+        Ok(earliest)
+    }
+
+    /// Lets running jobs finish for at most `grace`, then cuts them off, which every job survives.
+    pub async fn stop(&self, grace: Duration) {
+        self.0.stopping.send_replace(true);
+        let mut tasks = std::mem::take(&mut self.state().tasks);
+        if tokio::time::timeout(grace, async { while tasks.join_next().await.is_some() {} }).await.is_err() {
+            tracing::warn!(cut_off = tasks.len(), "jobs were still running at the end of the grace period");
+        }
+    }
+
+    fn jobs(&self) -> Vec<Arc<Entry>> {
+        self.state().jobs.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Runner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+
+/// One job's life: run, wait for a signal or the timer, run again.
+async fn tend(entry: Arc<Entry>, mut stopping: watch::Receiver<bool>) {
+    let mut signals = entry.job.signals();
+    signals.push(entry.signal.listen());
+    let mut backoff = FIRST_BACKOFF;
+    while !*stopping.borrow() {
+        // Marked before the run: a signal that arrives while it runs leads to another one.
+        signals.iter_mut().for_each(watch::Receiver::mark_unchanged);
+        match entry.run().await {
+            Ok(Worked::Something) => {
+                backoff = FIRST_BACKOFF;
+                tokio::task::yield_now().await;
+            }
+            Ok(Worked::Nothing) => {
+                backoff = FIRST_BACKOFF;
+                tokio::select! {
+                    () = any_changed(&mut signals) => {}
+                    () = tokio::time::sleep(entry.job.every()) => {}
+                    _ = stopping.wait_for(|stop| *stop) => {}
+                }
+            }
+            Err(_) => {
+                tokio::select! {
+                    () = tokio::time::sleep(backoff) => {}
+                    _ = stopping.wait_for(|stop| *stop) => {}
+                }
+                backoff = (backoff * 2).min(LONGEST_BACKOFF);
+            }
+        }
+    }
+    entry.job.stopped().await;
+}
+
+async fn any_changed(signals: &mut [watch::Receiver<u64>]) {
+    let changes = signals.iter_mut().map(|signal| {
+        Box::pin(async move {
+            if signal.changed().await.is_err() {
+                // Whoever rang this bell is gone; the timer goes on.
+                std::future::pending::<()>().await;
+            }
+        })
+    });
+    select_all(changes).await;
+}
+
+impl Entry {
+    /// One batch. Errors and panics are logged and counted here.
+    async fn run(&self) -> Result<Worked> {
+        let _alone = self.running.lock().await;
+        let name = self.job.name();
+        let started = Ticker.now();
+        let outcome = AssertUnwindSafe(self.job.run())
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_| Err(Error::internal(format!("panic in the job {name}"))));
+        metrics::counter!("tenantry_job_runs_total", "job" => name).increment(1);
+        metrics::histogram!("tenantry_job_run_seconds", "job" => name).record(Ticker.since(started).as_secs_f64());
+        if let Err(error) = &outcome {
+            metrics::counter!("tenantry_job_failures_total", "job" => name).increment(1);
+            tracing::error!(job = name, ?error, "job failed; it will be tried again");
+        }
+        outcome
+    }
+
+    async fn exhaust(&self) -> Result<Worked> {
+        let mut all = Worked::Nothing;
+        while self.run().await? == Worked::Something {
+            all = Worked::Something;
+        }
+        Ok(all)
+    }
+}

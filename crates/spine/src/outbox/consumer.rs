@@ -1,0 +1,222 @@
+//! Durable readers of the outbox: one cursor each, facts in order, effects and cursor in one transaction.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use kernel::{Error, Result, Ticker, Timestamp};
+use store::{Db, FromRow, Row, Tx, args};
+use tokio::sync::watch;
+
+use super::{Fact, FactId, fact::AFTER};
+use crate::{Job, Signal, Worked, lease};
+
+pub(super) type Handler = Arc<dyn Fn(&mut Tx<'_>, &Fact) -> Result<()> + Send + Sync>;
+
+const BATCH: i64 = 100;
+/// SQLite has one writer: a batch that has taken this long lets others write first.
+const LONGEST_BATCH: Duration = Duration::from_millis(8);
+/// Renewed by every batch; a node that died is replaced after this time.
+const LEASE: Duration = Duration::from_secs(15);
+/// So often may a handler fail on one fact before it is parked.
+const ATTEMPTS: i64 = 10;
+const LONGEST_ERROR: usize = 2_000;
+
+const BEHIND: &str = "SELECT outbox_cursors.position FROM outbox_cursors, outbox_head \
+     WHERE outbox_cursors.name = $1 AND outbox_head.id = 1 AND outbox_cursors.position < outbox_head.last_position \
+     AND (lease_owner IS NULL OR lease_owner = $2 OR lease_until < {db_now}) \
+     AND (next_attempt_at IS NULL OR next_attempt_at <= $3)";
+/// The row stays locked until the cursor has moved, so that no second node can handle the same facts even when the
+/// first one outlives its lease.
+const CLAIM: &str = "SELECT position, attempts FROM outbox_cursors WHERE name = $1 \
+     AND (lease_owner IS NULL OR lease_owner = $2 OR lease_until < {db_now}) \
+     AND (next_attempt_at IS NULL OR next_attempt_at <= $3) {claim}";
+const ADVANCE: &str = "UPDATE outbox_cursors SET position = $2, attempts = $3, next_attempt_at = $4, last_error = $5, \
+                       lease_owner = $6, lease_until = {db_now} + $7 WHERE name = $1";
+const RELEASE: &str =
+    "UPDATE outbox_cursors SET lease_owner = NULL, lease_until = NULL WHERE name = $1 AND lease_owner = $2";
+const NEXT_DUE: &str = "SELECT outbox.created_at, outbox_cursors.next_attempt_at FROM outbox_cursors, outbox \
+                        WHERE outbox_cursors.name = $1 AND outbox.position = outbox_cursors.position + 1";
+const PARK: &str = "INSERT INTO outbox_parked (consumer, position, fact_id, kind, app_id, tenant_id, payload, \
+                    created_at, attempts, error, parked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+const PARKED: &str = "SELECT consumer, position, fact_id, kind, attempts, error, parked_at FROM outbox_parked \
+                      ORDER BY parked_at DESC, consumer, position DESC LIMIT $1";
+
+pub(super) struct Consumer {
+    db: Db,
+    head: Signal,
+    name: &'static str,
+    handle: Handler,
+    owner: String,
+}
+
+impl Consumer {
+    pub(super) fn new(db: Db, head: Signal, name: &'static str, handle: Handler, owner: String) -> Self {
+        Self { db, head, name, handle, owner }
+    }
+}
+
+impl Job for Consumer {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn every(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    fn signals(&self) -> Vec<watch::Receiver<u64>> {
+        vec![self.head.listen()]
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        let now = self.db.clock().now();
+        if self.db.get_one::<(i64,)>(BEHIND, &args![self.name, self.owner, now]).await?.is_none() {
+            return Ok(Worked::Nothing);
+        }
+        let (name, handle, owner) = (self.name, self.handle.clone(), self.owner.clone());
+        let batch = self.db.write(move |tx| handle_batch(tx, name, &*handle, &owner)).await?;
+        if let Some(failure) = batch.failure {
+            failure.report(name);
+        }
+        Ok(Worked::some_if(batch.moved))
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>> {
+        let next: Option<(Timestamp, Option<Timestamp>)> = self.db.get_one(NEXT_DUE, &args![self.name]).await?;
+        Ok(next.map(|(created_at, retry_at)| retry_at.unwrap_or(created_at)))
+    }
+
+    async fn stopped(&self) {
+        if let Err(error) = self.db.exec_one(RELEASE, &args![self.name, self.owner]).await {
+            tracing::debug!(consumer = self.name, ?error, "lease not given back; it will expire");
+        }
+    }
+}
+
+struct Batch {
+    moved: bool,
+    failure: Option<Failure>,
+}
+
+/// Told after the commit: a closure may run more than once.
+struct Failure {
+    fact: FactId,
+    kind: String,
+    attempts: i64,
+    parked: bool,
+    error: Error,
+}
+
+impl Failure {
+    fn report(self, consumer: &'static str) {
+        let Self { fact, kind, attempts, parked, error } = self;
+        metrics::counter!("tenantry_outbox_failures_total", "consumer" => consumer).increment(1);
+        if parked {
+            metrics::counter!("tenantry_outbox_parked_total", "consumer" => consumer).increment(1);
+            tracing::error!(consumer, %fact, kind, attempts, ?error, "fact parked: it is passed over from now on");
+        } else {
+            tracing::warn!(consumer, %fact, kind, attempts, ?error, "fact not handled; it will be tried again");
+        }
+    }
+}
+
+/// Handles facts up to the first that fails. What the earlier ones did commits in any case.
+fn handle_batch(
+    tx: &mut Tx<'_>,
+    name: &str,
+    handle: &dyn Fn(&mut Tx<'_>, &Fact) -> Result<()>,
+    owner: &str,
+) -> Result<Batch> {
+    let started = Ticker.now();
+    let Some((before, mut attempts)) = tx.opt::<(i64, i64)>(CLAIM, &args![name, owner, tx.now()])? else {
+        return Ok(Batch { moved: false, failure: None });
+    };
+    let mut position = before;
+    let mut failure = None;
+    for fact in tx.all::<Fact>(AFTER, &args![before, BATCH])? {
+        match handle_one(tx, handle, &fact) {
+            Ok(()) => {
+                position = fact.position;
+                attempts = 0;
+            }
+            Err(error) => {
+                attempts += 1;
+                let parked = attempts >= ATTEMPTS;
+                if parked {
+                    park(tx, name, &fact, attempts, &error)?;
+                    position = fact.position;
+                }
+                failure = Some(Failure { fact: fact.id, kind: fact.kind, attempts, parked, error });
+                break;
+            }
+        }
+        if Ticker.since(started) > LONGEST_BATCH {
+            break;
+        }
+    }
+    let retry = failure.as_ref().filter(|failure| !failure.parked);
+    let retry_at = retry.map(|failure| tx.now().plus(pause_after(failure.attempts)));
+    let last_error = retry.map(|failure| describe(&failure.error));
+    let attempts = retry.map_or(0, |failure| failure.attempts);
+    let lease = lease::micros(LEASE);
+    tx.exec(ADVANCE, &args![name, position, attempts, retry_at, last_error, owner, lease])?;
+    Ok(Batch { moved: position > before, failure })
+}
+
+/// In a savepoint of its own, so that a failure undoes only what this fact did. A panic is a failure.
+fn handle_one(tx: &mut Tx<'_>, handle: &dyn Fn(&mut Tx<'_>, &Fact) -> Result<()>, fact: &Fact) -> Result<()> {
+    tx.savepoint(|tx| {
+        catch_unwind(AssertUnwindSafe(|| handle(tx, fact)))
+            .unwrap_or_else(|_| Err(Error::internal("panic in a consumer of the outbox")))
+    })
+}
+
+/// 1 s, 2 s, 4 s, … : about eight minutes until a fact is parked.
+fn pause_after(attempts: i64) -> Duration {
+    Duration::from_secs(1 << (attempts - 1).clamp(0, ATTEMPTS))
+}
+
+fn park(tx: &mut Tx<'_>, name: &str, fact: &Fact, attempts: i64, error: &Error) -> Result<()> {
+    let (payload, error) = (fact.data.to_string(), describe(error));
+    let Fact { id, position, kind, app, tenant, at, .. } = fact;
+    tx.exec(PARK, &args![name, *position, *id, kind, app, tenant, payload, *at, attempts, error, tx.now()])?;
+    Ok(())
+}
+
+fn describe(error: &Error) -> String {
+    format!("{error:?}").chars().take(LONGEST_ERROR).collect()
+}
+
+/// A fact that a consumer failed on until it was passed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parked {
+    pub consumer: String,
+    pub position: i64,
+    pub fact: FactId,
+    pub kind: String,
+    pub attempts: i64,
+    pub error: String,
+    pub parked_at: Timestamp,
+}
+
+impl FromRow for Parked {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            consumer: row.get("consumer")?,
+            position: row.get("position")?,
+            fact: row.get("fact_id")?,
+            kind: row.get("kind")?,
+            attempts: row.get("attempts")?,
+            error: row.get("error")?,
+            parked_at: row.get("parked_at")?,
+        })
+    }
+}
+
+/// The facts that were parked last, for diagnostics.
+pub fn parked(tx: &mut Tx<'_>, limit: i64) -> Result<Vec<Parked>> {
+    tx.all(PARKED, &args![limit])
+}

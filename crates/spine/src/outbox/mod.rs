@@ -1,0 +1,92 @@
+//! The outbox: facts are written in the transaction that makes them true, and told to everybody afterwards.
+//!
+//! Nothing is announced that did not commit, and nothing that committed is left unannounced. A fact gets its dense
+//! position once it is committed; positions, never ids or times, are what readers keep as their place.
+
+mod consumer;
+mod fact;
+mod follower;
+mod sequencer;
+mod trim;
+
+use std::{sync::Arc, time::Duration};
+
+use kernel::Result;
+use store::{Db, Tx, args};
+
+use crate::{Runner, Signal, doorbell, lease};
+use consumer::{Consumer, Handler};
+pub use consumer::{Parked, parked};
+pub use fact::{Fact, FactId, FactKind, NewFact};
+pub use follower::News;
+use follower::{Follower, Tail};
+use sequencer::Sequencer;
+pub use sequencer::number;
+pub use trim::trim;
+use trim::Trimmer;
+
+/// How long facts are kept for followers that fell behind and streams that resume.
+pub const RETENTION: Duration = Duration::from_secs(600);
+
+const INSERT: &str = "INSERT INTO outbox (id, kind, app_id, tenant_id, payload, created_at, recorded_at) \
+                      VALUES ($1, $2, $3, $4, $5, $6, {db_now})";
+
+/// Writes a fact that becomes public when `tx` commits, and only then.
+pub fn emit(tx: &mut Tx<'_>, fact: &NewFact) -> Result<FactId> {
+    let id: FactId = tx.new_id();
+    let payload = fact.data.to_string();
+    tx.exec(INSERT, &args![id, fact.kind, fact.app, fact.tenant, payload, tx.now()])?;
+    tx.on_commit(doorbell::ring);
+    Ok(id)
+}
+
+/// A node's readers of the outbox, collected before the node starts.
+pub struct Outbox {
+    db: Db,
+    consumers: Vec<(&'static str, Handler)>,
+    followers: Vec<Follower>,
+}
+
+const REGISTER: &str = "INSERT INTO outbox_cursors (name, position) \
+                        SELECT $1, last_position FROM outbox_head WHERE id = 1 ON CONFLICT (name) DO NOTHING";
+
+impl Outbox {
+    pub fn new(db: Db) -> Self {
+        Self { db, consumers: Vec::new(), followers: Vec::new() }
+    }
+
+    /// A durable reader: `handle` is called for each fact in order, on one node at a time. What it writes through `tx`
+    /// commits together with the cursor, so its effects in the database happen exactly once. A fact on which it fails
+    /// is tried again with growing pauses and, after ten failures, parked and passed over.
+    pub fn consume(
+        &mut self,
+        name: &'static str,
+        handle: impl Fn(&mut Tx<'_>, &Fact) -> Result<()> + Send + Sync + 'static,
+    ) {
+        self.consumers.push((name, Arc::new(handle)));
+    }
+
+    /// A reader in memory, on every node: `hear` is called for each fact committed by any node from now on, and with
+    /// [`News::Gap`] when facts were missed. For caches and streams; it must be quick and must not block.
+    pub fn follow(&mut self, name: &'static str, hear: impl Fn(News<'_>) + Send + Sync + 'static) {
+        self.followers.push(Follower { name, hear: Box::new(hear) });
+    }
+
+    /// Registers the consumers and adds the jobs. A new consumer begins with what is emitted after this, so call it
+    /// before anything is emitted; caches may be filled once it has returned.
+    pub async fn open(self, runner: &Runner) -> Result<()> {
+        let Self { db, consumers, followers } = self;
+        let names: Vec<&'static str> = consumers.iter().map(|(name, _)| *name).collect();
+        db.write(move |tx| names.iter().try_for_each(|name| tx.exec(REGISTER, &args![*name]).map(|_| ()))).await?;
+        let head = Signal::new();
+        let start = sequencer::head(&db).await?;
+        let owner = lease::new_owner(db.entropy());
+        runner.add(Sequencer::new(db.clone(), head.clone(), start));
+        runner.add(Tail::new(db.clone(), head.clone(), followers, start));
+        for (name, handle) in consumers {
+            runner.add(Consumer::new(db.clone(), head.clone(), name, handle, owner.clone()));
+        }
+        runner.add(Trimmer { db });
+        Ok(())
+    }
+}

@@ -1,0 +1,12 @@
+//! The proofs of the storage layer, each on both engines.
+
+mod child;
+mod closures;
+mod ingest;
+mod limits;
+mod migrations;
+mod portable_sql;
+mod reads;
+mod recorder;
+mod schema;
+mod under_load;

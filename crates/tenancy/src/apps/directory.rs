@@ -1,0 +1,218 @@
+//! All apps in memory: whom a request is for and which origins may ask are looked up on nearly every request.
+//!
+//! The committing node puts its change in before the write answers; other nodes read the app anew when they see the
+//! fact. Versions keep an older state from replacing a newer one, whichever arrives last.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use ::store::Db;
+use arc_swap::ArcSwap;
+use kernel::{AppId, Result};
+use spine::{Job, News, Signal, Worked};
+use tokio::sync::watch;
+
+use super::{App, CHANGED, store};
+
+#[derive(Clone)]
+pub struct AppDirectory(Arc<Inner>);
+
+struct Inner {
+    db: Db,
+    snapshot: ArcSwap<Snapshot>,
+    /// Taken while a new snapshot is made from the old one. Counts changes, so that a read that began before a
+    /// change is not put in after it.
+    changes: Mutex<u64>,
+    /// What other nodes changed and the refresher has not read yet.
+    stale: Mutex<Stale>,
+    signal: Signal,
+}
+
+#[derive(Default)]
+struct Stale {
+    apps: HashSet<AppId>,
+    everything: bool,
+}
+
+#[derive(Clone, Default)]
+struct Snapshot {
+    apps: HashMap<AppId, Arc<App>>,
+    /// How many apps allow an origin.
+    origins: HashMap<String, usize>,
+}
+
+impl AppDirectory {
+    /// Empty until it is loaded.
+    pub(crate) fn new(db: Db) -> Self {
+        Self(Arc::new(Inner {
+            db,
+            snapshot: ArcSwap::from_pointee(Snapshot::default()),
+            changes: Mutex::new(0),
+            stale: Mutex::default(),
+            signal: Signal::new(),
+        }))
+    }
+
+    pub fn get(&self, id: AppId) -> Option<Arc<App>> {
+        self.0.snapshot.load().apps.get(&id).cloned()
+    }
+
+    pub(super) fn put(&self, app: App) {
+        self.change(|snapshot| snapshot.put(app));
+    }
+
+    pub(super) fn remove(&self, id: AppId) {
+        self.change(|snapshot| snapshot.remove(id));
+    }
+
+    /// Notes what a fact says has changed; the refresher reads it.
+    pub(crate) fn hear(&self, news: News<'_>) {
+        match news {
+            News::Fact(fact) if fact.kind == CHANGED => self.stale().apps.extend(fact.app),
+            News::Fact(_) => return,
+            News::Gap => self.stale().everything = true,
+        }
+        self.0.signal.wake();
+    }
+
+    pub(crate) fn refresher(&self) -> Refresher {
+        Refresher(self.clone())
+    }
+
+    fn stale(&self) -> MutexGuard<'_, Stale> {
+        self.0.stale.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads one app anew.
+    async fn refresh(&self, id: AppId) -> Result<()> {
+        loop {
+            let seen = self.changes();
+            let found = self.0.db.read(move |tx| store::find(tx, id)).await?;
+            let put_in = self.change_if_unchanged(seen, |snapshot| match found {
+                Some(app) => snapshot.put(app),
+                None => snapshot.remove(id),
+            });
+            if put_in {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads all apps anew.
+    pub(crate) async fn reload(&self) -> Result<()> {
+        loop {
+            let seen = self.changes();
+            let apps = self.0.db.scan(|tx| store::list(tx, i64::MAX, 0)).await?;
+            let put_in = self.change_if_unchanged(seen, |snapshot| {
+                *snapshot = Snapshot::default();
+                apps.into_iter().for_each(|app| snapshot.put(app));
+            });
+            if put_in {
+                return Ok(());
+            }
+        }
+    }
+
+    fn changes(&self) -> u64 {
+        *self.0.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Snapshot)) {
+        let mut changes = self.0.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        *changes += 1;
+        self.swap(change);
+    }
+
+    fn change_if_unchanged(&self, seen: u64, change: impl FnOnce(&mut Snapshot)) -> bool {
+        let changes = self.0.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if *changes != seen {
+            return false;
+        }
+        self.swap(change);
+        true
+    }
+
+    fn swap(&self, change: impl FnOnce(&mut Snapshot)) {
+        let mut snapshot = Snapshot::clone(&self.0.snapshot.load());
+        change(&mut snapshot);
+        self.0.snapshot.store(Arc::new(snapshot));
+    }
+}
+
+/// Reads anew what other nodes changed.
+pub(crate) struct Refresher(AppDirectory);
+
+impl Job for Refresher {
+    fn name(&self) -> &'static str {
+        "app-directory"
+    }
+
+    fn every(&self) -> Duration {
+        Duration::from_secs(60)
+    }
+
+    fn signals(&self) -> Vec<watch::Receiver<u64>> {
+        vec![self.0.0.signal.listen()]
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        let Stale { apps, everything } = std::mem::take(&mut *self.0.stale());
+        let outcome = self.read(&apps, everything).await;
+        if outcome.is_err() {
+            let mut stale = self.0.stale();
+            stale.apps.extend(&apps);
+            stale.everything |= everything;
+        }
+        outcome.map(|()| Worked::some_if(everything || !apps.is_empty()))
+    }
+}
+
+impl Refresher {
+    async fn read(&self, apps: &HashSet<AppId>, everything: bool) -> Result<()> {
+        if everything {
+            return self.0.reload().await;
+        }
+        for app in apps {
+            self.0.refresh(*app).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Snapshot {
+    fn put(&mut self, app: App) {
+        if self.apps.get(&app.id).is_some_and(|known| known.version > app.version) {
+            return;
+        }
+        self.remove(app.id);
+        for origin in app.profile.origins() {
+            *self.origins.entry(origin).or_default() += 1;
+        }
+        self.apps.insert(app.id, Arc::new(app));
+    }
+
+    fn remove(&mut self, id: AppId) {
+        let Some(app) = self.apps.remove(&id) else { return };
+        for origin in app.profile.origins() {
+            if let Some(count) = self.origins.get_mut(&origin) {
+                *count -= 1;
+                if *count == 0 {
+                    self.origins.remove(&origin);
+                }
+            }
+        }
+    }
+}
+
+impl web::Origins for AppDirectory {
+    fn any_app_allows(&self, origin: &str) -> bool {
+        self.0.snapshot.load().origins.contains_key(origin)
+    }
+
+    fn app_allows(&self, app: AppId, origin: &str) -> bool {
+        self.get(app).is_some_and(|app| app.profile.origins().iter().any(|allowed| allowed == origin))
+    }
+}

@@ -1,0 +1,73 @@
+//! Apps: the products that this installation serves. Each has its own people, workspaces, keys and settings.
+
+mod directory;
+pub mod http;
+mod profile;
+mod rules;
+mod store;
+
+use kernel::{AppId, Code, Error, Result};
+use spine::{NewFact, emit};
+use ::store::Tx;
+
+pub use directory::AppDirectory;
+pub use profile::{App, OnboardingFlow, Profile};
+pub use rules::{NewApp, first_app};
+
+use crate::keys::{self, Keys, NewKey};
+
+/// Emitted whenever an app is made, changed or deleted.
+pub const CHANGED: &str = "app.changed";
+/// Emitted when an app is deleted: each room then purges its own rows.
+pub const DELETED: &str = "app.deleted";
+
+/// An app together with its first key, which is shown this once.
+pub struct Created {
+    pub app: App,
+    pub api_key: String,
+}
+
+/// Makes an app and its first API key.
+pub fn create(tx: &mut Tx<'_>, directory: &AppDirectory, new: &NewApp) -> Result<Created> {
+    let app = App { id: tx.new_id(), created_at: tx.now(), version: 1, profile: new.to_profile() };
+    if !store::insert(tx, &app)? {
+        let domain = &app.profile.domain;
+        return Err(Error::new(Code::DomainTaken, format!("Another app already has the domain {domain}.")));
+    }
+    let key = keys::create(tx, app.id, &NewKey { name: "First key".into(), privileges: None })?;
+    changed(tx, directory, &app)?;
+    Ok(Created { app, api_key: key.key })
+}
+
+pub fn get(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
+    store::find(tx, id)?.ok_or_else(|| Error::not_found("app"))
+}
+
+/// Newest first.
+pub fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>> {
+    store::list(tx, limit, offset)
+}
+
+/// Ends all access at once; what belonged to the app is purged in the background by whoever owns it.
+pub fn delete(tx: &mut Tx<'_>, directory: &AppDirectory, keys: &Keys, id: AppId) -> Result<()> {
+    tx.lock(&format!("app:{id}"))?;
+    let app = get(tx, id)?;
+    keys::delete_all(tx, id)?;
+    store::delete(tx, id)?;
+    let data = serde_json::json!({ "name": app.profile.name, "domain": app.profile.domain });
+    emit(tx, &NewFact::new(DELETED, data).app(id))?;
+    emit(tx, &NewFact::new(CHANGED, serde_json::json!({})).app(id))?;
+    let (directory, keys) = (directory.clone(), keys.clone());
+    tx.on_commit(move || {
+        directory.remove(id);
+        keys.forget();
+    });
+    Ok(())
+}
+
+fn changed(tx: &mut Tx<'_>, directory: &AppDirectory, app: &App) -> Result<()> {
+    emit(tx, &NewFact::new(CHANGED, serde_json::json!({})).app(app.id))?;
+    let (directory, app) = (directory.clone(), app.clone());
+    tx.on_commit(move || directory.put(app.clone()));
+    Ok(())
+}

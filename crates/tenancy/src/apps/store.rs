@@ -1,0 +1,44 @@
+//! The SQL of apps.
+
+use kernel::{AppId, Error, Result};
+use ::store::{FromRow, Row, Tx, args};
+
+use super::App;
+
+impl FromRow for App {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        let profile: String = row.get("profile")?;
+        Ok(Self {
+            id: row.get("id")?,
+            profile: serde_json::from_str(&profile).map_err(Error::internal)?,
+            created_at: row.get("created_at")?,
+            version: row.get("version")?,
+        })
+    }
+}
+
+/// False when the domain is taken.
+pub(super) fn insert(tx: &mut Tx<'_>, app: &App) -> Result<bool> {
+    let profile = serde_json::to_string(&app.profile).map_err(Error::internal)?;
+    let inserted = tx.exec(
+        "INSERT INTO apps (id, domain, profile, version, created_at) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (domain) DO NOTHING",
+        &args![app.id, app.profile.domain, profile, app.version, app.created_at],
+    )?;
+    Ok(inserted == 1)
+}
+
+pub(super) fn find(tx: &mut Tx<'_>, id: AppId) -> Result<Option<App>> {
+    tx.opt("SELECT id, profile, version, created_at FROM apps WHERE id = $1", &args![id])
+}
+
+pub(super) fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>> {
+    tx.all(
+        "SELECT id, profile, version, created_at FROM apps ORDER BY id DESC LIMIT $1 OFFSET $2",
+        &args![limit, offset],
+    )
+}
+
+pub(super) fn delete(tx: &mut Tx<'_>, id: AppId) -> Result<()> {
+    tx.exec("DELETE FROM apps WHERE id = $1", &args![id]).map(|_| ())
+}

@@ -1,0 +1,44 @@
+//! The built-in privileges, each also a type that callers are asked for by.
+
+/// A privilege that every app has from the start.
+pub struct BuiltIn {
+    pub key: &'static str,
+    pub description: &'static str,
+}
+
+pub const BUILT_IN: &[BuiltIn] = &[
+    BuiltIn { key: "AUTHENTICATED", description: "Is signed in" },
+    BuiltIn { key: "USER_READ", description: "See the members of a workspace" },
+    BuiltIn { key: "USER_WRITE", description: "Invite, change and remove members of a workspace" },
+    BuiltIn { key: "TENANT_READ", description: "See workspaces and their billing" },
+    BuiltIn { key: "TENANT_WRITE", description: "Create and change workspaces and their billing" },
+    BuiltIn { key: "TENANT_DELETE", description: "Delete workspaces" },
+    BuiltIn { key: "APP_READ", description: "See the app's settings, catalog and roles" },
+    BuiltIn { key: "APP_WRITE", description: "Change the app's settings, catalog and roles" },
+    BuiltIn { key: "APP_DELETE", description: "Delete what the whole app depends on, and the app itself" },
+];
+
+/// Never granted by default: whoever wants these names them.
+pub fn is_destructive(key: &str) -> bool {
+    matches!(key, "TENANT_DELETE" | "APP_DELETE")
+}
+
+/// A privilege as a type, for [`super::AppCaller`].
+pub trait Privilege: Send + Sync + 'static {
+    const KEY: &'static str;
+}
+
+macro_rules! privileges {
+    ($($name:ident = $key:literal;)*) => { $(
+        #[doc = concat!("`", $key, "`")]
+        pub enum $name {}
+        impl Privilege for $name {
+            const KEY: &'static str = $key;
+        }
+    )* };
+}
+
+privileges! {
+    AppRead = "APP_READ";
+    AppWrite = "APP_WRITE";
+}

@@ -1,0 +1,202 @@
+//! The command line. Flags for settings are made from the list of settings.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::config::{
+    Config, Origin, Values,
+    settings::{Kind, SETTINGS},
+};
+
+/// Login, workspaces, billing, flags and events for a B2B SaaS, in one program.
+#[derive(Parser)]
+#[command(name = "tenantry", version, max_term_width = 100, after_help = "Settings are described in docs/configuration.md.")]
+pub struct Cli {
+    /// The configuration file [default: tenantry.toml, if there is one]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run the service (the default)
+    Serve,
+    /// Create and list apps
+    #[command(subcommand)]
+    App(AppCommand),
+    /// Create and revoke an app's API keys
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// The keys that sign tokens
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Look for what is wrong with this installation and say how to mend it
+    Doctor(Output),
+    /// Show the configuration in force
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print the OpenAPI document
+    Openapi,
+    /// Write a backup of the whole store into one file, while the service goes on
+    Backup {
+        /// The file to write; must not exist
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Load a backup into an empty store
+    Restore {
+        /// A file made by `tenantry backup`
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// For developers of Tenantry
+    #[command(subcommand, hide = true)]
+    Dev(DevCommand),
+}
+
+/// How a command answers.
+#[derive(Args, Clone, Copy)]
+pub struct Output {
+    /// Answer in JSON, for scripts
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Subcommand)]
+pub enum AppCommand {
+    /// Create an app; prints its API key, which is shown this once
+    Create {
+        /// What people see
+        name: String,
+        /// A host name that no other app has
+        #[arg(long)]
+        domain: String,
+        /// The address of the app's frontend
+        #[arg(long)]
+        ui_url: Option<String>,
+        /// Where logins may return to; may be given several times
+        #[arg(long = "redirect-uri", value_name = "URI")]
+        redirect_uris: Vec<String>,
+        /// Where logins return to when nothing else is asked for
+        #[arg(long, value_name = "URI")]
+        default_callback_uri: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// List the apps, newest first
+    List(Output),
+}
+
+#[derive(Subcommand)]
+pub enum KeyCommand {
+    /// Create an API key; it is shown this once
+    Create {
+        /// The app's id
+        app: String,
+        /// What the key is for
+        #[arg(long, default_value = "Made on the command line")]
+        name: String,
+        /// A privilege to hold; may be given several times [default: all but the destructive two]
+        #[arg(long = "privilege", value_name = "KEY")]
+        privileges: Vec<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Revoke an API key at once
+    Revoke {
+        /// The app's id
+        app: String,
+        /// The key's id
+        key: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum KeysCommand {
+    /// Publish a new signing key; it takes over once every verifier had time to see it
+    Rotate(Output),
+    /// List the signing keys
+    List(Output),
+}
+
+#[derive(Subcommand)]
+pub enum ConfigCommand {
+    /// Every setting with its value and where that comes from
+    Show(Output),
+}
+
+#[derive(Subcommand)]
+pub enum DevCommand {
+    /// Write the generated files under docs/, or check that they are fresh
+    Generate {
+        /// Write nothing; fail when a file is stale
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+/// The parsed command line and the values of the settings, from all sources.
+pub fn parse() -> Result<(Cli, Values), String> {
+    let matches = command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+    let mut values = Values::default();
+    match &cli.config {
+        Some(file) => values.read_file(file)?,
+        None if PathBuf::from("tenantry.toml").exists() => values.read_file("tenantry.toml".as_ref())?,
+        None => {}
+    }
+    values.read_environment(std::env::vars());
+    read_flags(&mut values, &matches);
+    Ok((cli, values))
+}
+
+pub fn checked(values: &Values) -> Result<Config, String> {
+    Config::from_values(values).map_err(|problems| format!("The configuration is wrong:\n  - {}", problems.join("\n  - ")))
+}
+
+fn command() -> clap::Command {
+    SETTINGS.iter().fold(Cli::command(), |command, setting| {
+        let variable = setting.variable();
+        let flag = Arg::new(setting.name)
+            .long(setting.flag())
+            .global(true)
+            .action(ArgAction::Set)
+            .help_heading("Settings")
+            .value_name(if setting.kind == Kind::Switch { "BOOL" } else { "VALUE" })
+            .help(format!("{} [env: {variable}] [default: {}]", setting.help, setting.default))
+            .hide_short_help(true);
+        // A switch given without a value is on.
+        command.arg(match setting.kind {
+            Kind::Switch => flag.num_args(0..=1).default_missing_value("true").require_equals(true),
+            _ => flag,
+        })
+    })
+}
+
+fn read_flags(values: &mut Values, matches: &ArgMatches) {
+    // Global flags may stand after a subcommand; clap copies them down, so the innermost match has them all.
+    let mut innermost = matches;
+    while let Some((_, inner)) = innermost.subcommand() {
+        innermost = inner;
+    }
+    for setting in SETTINGS {
+        if let Ok(Some(value)) = innermost.try_get_one::<String>(setting.name) {
+            values.set(setting, value.clone(), Origin::Flag(setting.flag()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::command().debug_assert();
+    }
+}

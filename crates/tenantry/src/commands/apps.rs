@@ -1,0 +1,43 @@
+//! `tenantry app create|list`.
+
+use serde_json::{Value, json};
+
+use super::{print, table, text};
+use crate::{api::Api, cli::AppCommand};
+
+pub async fn run(api: &Api, command: AppCommand) -> Result<(), String> {
+    match command {
+        AppCommand::Create { name, domain, ui_url, redirect_uris, default_callback_uri, output } => {
+            let mut body = json!({ "name": name, "domain": domain });
+            let optional = [("uiUrl", ui_url.map(Value::from)), ("defaultCallbackUri", default_callback_uri.map(Value::from))];
+            let redirects = (!redirect_uris.is_empty()).then(|| ("redirectUris", Some(Value::from(redirect_uris))));
+            for (member, value) in optional.into_iter().chain(redirects) {
+                if let Some(value) = value {
+                    body[member] = value;
+                }
+            }
+            let created = api.post("/admin/apps", &body).await?;
+            print(output, &created, |created| {
+                format!(
+                    "Created {} ({}).\n\n  API key  {}\n\nKeep the key: it is not shown again.",
+                    text(created, "/app/name"),
+                    text(created, "/app/id"),
+                    text(created, "/apiKey")
+                )
+            });
+        }
+        AppCommand::List(output) => {
+            let apps = api.get("/admin/apps").await?;
+            print(output, &apps, |apps| {
+                let rows: Vec<Vec<String>> = apps
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|app| ["/id", "/domain", "/name", "/createdAt"].map(|at| text(app, at).to_owned()).to_vec())
+                    .collect();
+                table(&["ID", "DOMAIN", "NAME", "CREATED"], &rows)
+            });
+        }
+    }
+    Ok(())
+}

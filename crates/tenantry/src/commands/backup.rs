@@ -1,0 +1,35 @@
+//! `tenantry backup FILE` and `tenantry restore FILE`.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::print;
+use crate::{api::Api, cli::Output, config::Config, startup};
+
+/// The server makes the backup, and this command saves what it sends.
+pub async fn backup(api: &Api, file: &Path, output: Output) -> Result<(), String> {
+    if file.exists() {
+        return Err(format!("{} exists already. Choose another name: a backup is never overwritten.", file.display()));
+    }
+    let partial = file.with_added_extension("partial");
+    api.download("/admin/backup", &partial).await?;
+    std::fs::rename(&partial, file).map_err(|error| format!("Cannot write {}: {error}", file.display()))?;
+    let bytes = file.metadata().map(|metadata| metadata.len()).unwrap_or_default();
+    print(output, &json!({ "file": file, "bytes": bytes }), |_| {
+        format!(
+            "Wrote {} ({bytes} bytes).\nSecrets in it stay sealed: keep the master key as well, and apart from it.",
+            file.display()
+        )
+    });
+    Ok(())
+}
+
+/// Needs an empty store and the master key that the backup's secrets are sealed with.
+pub async fn restore(config: &Config, file: &Path, output: Output) -> Result<(), String> {
+    let restored = startup::restore(config, file).await.map_err(|error| startup::explain(&error))?;
+    print(output, &json!({ "file": file, "tables": restored.tables, "rows": restored.rows }), |_| {
+        format!("Restored {} rows of {} tables into {}.", restored.rows, restored.tables, config.database)
+    });
+    Ok(())
+}

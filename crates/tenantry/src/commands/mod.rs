@@ -1,0 +1,45 @@
+//! One file per command. Each prints for a person, or JSON when asked.
+
+pub mod apps;
+pub mod backup;
+pub mod config;
+pub mod doctor;
+pub mod generate;
+pub mod keys;
+pub mod serve;
+pub mod signing_keys;
+
+use serde_json::Value;
+
+use crate::cli::Output;
+
+/// Prints `answer` as JSON when asked, else what `readable` makes of it.
+fn print(output: Output, answer: &Value, readable: impl FnOnce(&Value) -> String) {
+    if output.json {
+        println!("{answer:#}");
+    } else {
+        println!("{}", readable(answer));
+    }
+}
+
+/// A text member of an answer.
+fn text<'a>(answer: &'a Value, pointer: &str) -> &'a str {
+    answer.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Rows in columns as wide as their widest cell.
+fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = header.iter().map(|cell| cell.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded: Vec<String> = cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    let mut lines = vec![line(&mut header.iter().copied())];
+    lines.extend(rows.iter().map(|row| line(&mut row.iter().map(String::as_str))));
+    lines.join("\n")
+}

@@ -1,0 +1,105 @@
+//! `tenantry serve`: runs until it is told to stop, then finishes what it is doing.
+
+use std::{
+    io::{IsTerminal as _, Write as _},
+    net::SocketAddr,
+};
+
+use service::installation::FirstRun;
+use tokio::{net::TcpListener, signal::unix::{SignalKind, signal}};
+use web::{
+    logging::{Format, Logging},
+    server::{self, Stopped},
+};
+
+use crate::{
+    config::{Config, LogFormat},
+    startup,
+};
+
+pub async fn run(config: Config) -> Result<(), String> {
+    let _log = web::logging::init(&logging(&config)?).map_err(|error| startup::explain(&error))?;
+    // The signals are caught before anything is opened, so that an early one is not lost.
+    let stop = stop_signal()?;
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .map_err(|error| format!("Cannot listen on {}: {error}", config.listen))?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    let opened = startup::open(&config).await.map_err(|error| startup::explain(&error))?;
+    let service = opened.service;
+    let first = service.first_run().await.map_err(|error| startup::explain(&error))?;
+    service.start();
+    let address_file = note_address(&config, address)?;
+    announce(&config, &service, first.as_ref());
+
+    let limits = server::Limits { drain: config.drain, ..server::Limits::default() };
+    let stopped = server::serve(listener, service.app(), limits, stop).await;
+    service.close().await;
+    let _ = std::fs::remove_file(address_file);
+    match stopped {
+        Stopped::Drained => tracing::info!("stopped; every request in work was answered"),
+        Stopped::CutOff(count) => tracing::warn!(count, "stopped with connections still open"),
+    }
+    Ok(())
+}
+
+fn logging(config: &Config) -> Result<Logging, String> {
+    let format = match config.log_format {
+        LogFormat::Auto => Format::Auto,
+        LogFormat::Text => Format::Readable,
+        LogFormat::Json => Format::Json,
+    };
+    #[cfg(feature = "otel")]
+    return Ok(Logging { filter: config.log.clone(), format, otlp_endpoint: config.otel_endpoint.clone() });
+    #[cfg(not(feature = "otel"))]
+    match config.otel_endpoint {
+        Some(_) => Err("otel.endpoint is set, but this build has no OpenTelemetry; build it with --features otel.".into()),
+        None => Ok(Logging { filter: config.log.clone(), format }),
+    }
+}
+
+/// Resolves at SIGTERM or Ctrl-C.
+fn stop_signal() -> Result<impl Future<Output = ()>, String> {
+    let catch = |kind| signal(kind).map_err(|error| format!("Cannot watch for signals: {error}"));
+    let (mut terminate, mut interrupt) = (catch(SignalKind::terminate())?, catch(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping: finishing the requests in work");
+    })
+}
+
+/// Commands find the running server by this file.
+fn note_address(config: &Config, address: SocketAddr) -> Result<std::path::PathBuf, String> {
+    let file = startup::address_file(&config.data_dir);
+    let reachable = if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address };
+    std::fs::create_dir_all(&config.data_dir)
+        .and_then(|()| std::fs::write(&file, format!("http://{reachable}\n")))
+        .map_err(|error| format!("Cannot write {}: {error}", file.display()))?;
+    Ok(file)
+}
+
+/// For the person who started it: where it is and, the first time, how to begin.
+fn announce(config: &Config, service: &service::Service, first: Option<&FirstRun>) {
+    let base = &config.base_url;
+    let operator = match service.operator_file() {
+        Some(file) => format!("in {}", file.display()),
+        None => "as configured".to_owned(),
+    };
+    let mut text = format!("\nTenantry is running.\n\n  Base URL      {base}\n  API reference {base}/docs\n  Operator key  {operator}\n");
+    if let Some(FirstRun { app, api_key }) = first {
+        text += &format!(
+            "\nA first app was made for you. Keep its key: it is not shown again.\n\n  App id        {}\n  API key       {api_key}\n\n\
+             Try it:\n\n  curl -H \"x-api-key: {api_key}\" {base}/account/app\n",
+            app.id
+        );
+    }
+    // The key goes to standard output, for the person, and never to the log.
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    if !std::io::stdout().is_terminal() {
+        tracing::info!(base_url = %base, "listening");
+    }
+}

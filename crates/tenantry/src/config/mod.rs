@@ -1,0 +1,225 @@
+//! Configuration: `tenantry.toml`, overridden by `TENANTRY_*` variables, overridden by flags.
+
+mod reference;
+pub mod settings;
+mod values;
+
+use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
+
+use kernel::Secret;
+use store::DatabaseUrl;
+
+pub use reference::reference_page;
+pub use values::{Origin, Values, without_password};
+
+/// What the program runs with, checked.
+pub struct Config {
+    pub listen: SocketAddr,
+    /// Without a trailing slash.
+    pub base_url: String,
+    pub data_dir: PathBuf,
+    pub database: DatabaseUrl,
+    pub operator_key: Option<Secret<String>>,
+    pub master_key: Option<Secret<String>>,
+    pub master_key_previous: Option<Secret<String>>,
+    pub mail_url: Secret<String>,
+    pub mail_from: String,
+    pub sms_url: Secret<String>,
+    pub trusted_proxies: Vec<String>,
+    pub allow_private_targets: bool,
+    pub test_clock: bool,
+    pub log: String,
+    pub log_format: LogFormat,
+    pub metrics_public: bool,
+    pub requests_per_second: u32,
+    pub in_flight: usize,
+    pub credential_failures_per_minute: u32,
+    pub request_timeout: Duration,
+    pub drain: Duration,
+    pub store_limits: store::Limits,
+    pub otel_endpoint: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Auto,
+    Text,
+    Json,
+}
+
+/// Operator keys that are given, not generated, must not be guessable.
+const SHORTEST_OPERATOR_KEY: usize = 32;
+
+impl Config {
+    /// Checks every value and names all that are wrong at once.
+    pub fn from_values(values: &Values) -> Result<Self, Vec<String>> {
+        let mut reader = Reader { values, problems: Vec::new() };
+        let config = reader.config();
+        if reader.problems.is_empty() { Ok(config) } else { Err(reader.problems) }
+    }
+}
+
+/// Reads values one by one; a wrong one is noted and replaced by a harmless one, so that reading goes on.
+struct Reader<'a> {
+    values: &'a Values,
+    problems: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn config(&mut self) -> Config {
+        let listen: SocketAddr = self.parse("listen", "an address and port such as 127.0.0.1:4780");
+        let data_dir = PathBuf::from(self.text("data_dir"));
+        let database = match self.values.get("database_url") {
+            None => DatabaseUrl::Sqlite(data_dir.join("tenantry.db")),
+            Some(url) => url.parse().unwrap_or_else(|problem: String| {
+                self.problem("database_url", &problem);
+                DatabaseUrl::Sqlite(PathBuf::new())
+            }),
+        };
+        Config {
+            base_url: self.base_url(listen),
+            listen,
+            database,
+            operator_key: self.operator_key(),
+            master_key: self.secret("master_key"),
+            master_key_previous: self.secret("master_key_previous"),
+            mail_url: Secret::new(self.text("mail_url")),
+            mail_from: self.text("mail_from"),
+            sms_url: Secret::new(self.text("sms_url")),
+            trusted_proxies: self.list("trusted_proxies"),
+            allow_private_targets: self.switch("allow_private_targets"),
+            test_clock: self.switch("test_clock"),
+            log: self.text("log"),
+            log_format: self.log_format(),
+            metrics_public: self.switch("metrics.public"),
+            requests_per_second: self.number("limits.requests_per_second", 0),
+            in_flight: self.number("limits.in_flight", 1) as usize,
+            credential_failures_per_minute: self.number("limits.credential_failures_per_minute", 0),
+            request_timeout: Duration::from_secs(self.number("server.request_timeout_seconds", 1).into()),
+            drain: Duration::from_secs(self.number("server.drain_seconds", 0).into()),
+            store_limits: store::Limits {
+                queue: self.number("store.queue", 1) as usize,
+                readers: self.number("store.readers", 1) as usize,
+                connections: self.number("store.connections", 1) as usize,
+                ..store::Limits::default()
+            },
+            otel_endpoint: self.values.get("otel.endpoint").map(str::to_owned),
+            data_dir,
+        }
+    }
+
+    fn base_url(&mut self, listen: SocketAddr) -> String {
+        let Some(given) = self.values.get("base_url") else { return format!("http://{listen}") };
+        let trimmed = given.trim_end_matches('/');
+        let valid = reqwest::Url::parse(trimmed).is_ok_and(|url| {
+            matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none()
+        });
+        if !valid {
+            self.problem("base_url", "must be an http or https URL without query or fragment");
+        }
+        trimmed.to_owned()
+    }
+
+    fn operator_key(&mut self) -> Option<Secret<String>> {
+        let key = self.secret("operator_key")?;
+        if key.expose().len() < SHORTEST_OPERATOR_KEY {
+            self.problem("operator_key", &format!("must have at least {SHORTEST_OPERATOR_KEY} characters"));
+        }
+        Some(key)
+    }
+
+    fn log_format(&mut self) -> LogFormat {
+        match self.text("log_format").as_str() {
+            "auto" => LogFormat::Auto,
+            "text" => LogFormat::Text,
+            "json" => LogFormat::Json,
+            _ => {
+                self.problem("log_format", "must be auto, text or json");
+                LogFormat::Auto
+            }
+        }
+    }
+
+    fn text(&self, name: &str) -> String {
+        let default = settings::Setting::find(name).map_or("", |setting| setting.default);
+        self.values.get(name).unwrap_or(default).to_owned()
+    }
+
+    fn secret(&self, name: &str) -> Option<Secret<String>> {
+        self.values.get(name).map(|value| Secret::new(value.trim().to_owned()))
+    }
+
+    fn list(&self, name: &str) -> Vec<String> {
+        let given = self.values.get(name).unwrap_or_default();
+        given.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
+    }
+
+    fn switch(&mut self, name: &str) -> bool {
+        match self.text(name).as_str() {
+            "true" | "1" | "yes" | "on" => true,
+            "false" | "0" | "no" | "off" => false,
+            _ => {
+                self.problem(name, "must be true or false");
+                false
+            }
+        }
+    }
+
+    fn number(&mut self, name: &str, least: u32) -> u32 {
+        match self.text(name).parse() {
+            Ok(number) if number >= least => number,
+            _ => {
+                self.problem(name, &format!("must be a whole number of at least {least}"));
+                least
+            }
+        }
+    }
+
+    fn parse<T: FromStr>(&mut self, name: &str, wanted: &str) -> T {
+        let default = settings::Setting::find(name).map_or("", |setting| setting.default);
+        let given = self.text(name);
+        given.parse().unwrap_or_else(|_| {
+            self.problem(name, &format!("must be {wanted}"));
+            default.parse().ok().expect("the default in the list of settings is valid")
+        })
+    }
+
+    fn problem(&mut self, name: &str, message: &str) {
+        let origin = self.values.origin(name).map_or_else(String::new, |origin| format!(" (from {origin})"));
+        self.problems.push(format!("{name} {message}{origin}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(variables: &[(&str, &str)]) -> Result<Config, Vec<String>> {
+        let mut values = Values::default();
+        values.read_environment(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        Config::from_values(&values)
+    }
+
+    #[test]
+    fn nothing_given_is_a_working_configuration() {
+        let config = config(&[]).expect("defaults are valid");
+        assert_eq!(config.base_url, "http://127.0.0.1:4780");
+        assert_eq!(config.database.to_string(), "sqlite:./tenantry-data/tenantry.db");
+        assert!(!config.test_clock);
+    }
+
+    #[test]
+    fn every_wrong_value_is_named_with_its_source() {
+        let wrong = [
+            ("TENANTRY_LISTEN", "nowhere"),
+            ("TENANTRY_BASE_URL", "ftp://x"),
+            ("TENANTRY_TEST_CLOCK", "maybe"),
+            ("TENANTRY_STORE_READERS", "0"),
+            ("TENANTRY_OPERATOR_KEY", "short"),
+            ("TENANTRY_DATABASE_URL", "mysql://x"),
+        ];
+        let problems = config(&wrong).err().expect("six problems");
+        assert_eq!(problems.len(), wrong.len(), "{problems:?}");
+        assert!(problems[0].starts_with("database_url") || problems.iter().any(|p| p.contains("(from TENANTRY_LISTEN)")));
+    }
+}

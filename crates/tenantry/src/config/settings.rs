@@ -1,0 +1,135 @@
+//! Every setting, in one list: the parser, `tenantry config show`, `--help` and `docs/configuration.md` are made from it.
+
+/// What form a value has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    Switch,
+    Number,
+    Secret,
+}
+
+pub struct Setting {
+    /// As in the file, with a dot between table and key. The environment variable and the flag follow from it.
+    pub name: &'static str,
+    pub kind: Kind,
+    /// As a person reads it; the value itself where it is constant.
+    pub default: &'static str,
+    pub help: &'static str,
+}
+
+impl Setting {
+    pub fn find(name: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.name == name)
+    }
+
+    /// `metrics.public` is `TENANTRY_METRICS_PUBLIC`.
+    pub fn variable(&self) -> String {
+        format!("TENANTRY_{}", self.name.replace('.', "_").to_uppercase())
+    }
+
+    /// `metrics.public` is `--metrics-public`.
+    pub fn flag(&self) -> String {
+        self.name.replace(['.', '_'], "-")
+    }
+}
+
+const fn text(name: &'static str, default: &'static str, help: &'static str) -> Setting {
+    Setting { name, kind: Kind::Text, default, help }
+}
+const fn number(name: &'static str, default: &'static str, help: &'static str) -> Setting {
+    Setting { name, kind: Kind::Number, default, help }
+}
+const fn switch(name: &'static str, help: &'static str) -> Setting {
+    Setting { name, kind: Kind::Switch, default: "false", help }
+}
+const fn secret(name: &'static str, default: &'static str, help: &'static str) -> Setting {
+    Setting { name, kind: Kind::Secret, default, help }
+}
+
+pub const SETTINGS: &[Setting] = &[
+    text("listen", "127.0.0.1:4780", "Address and port to listen on."),
+    text(
+        "base_url",
+        "http://<listen>",
+        "The address under which browsers and other services reach this one. The token issuer is <base_url>/auth.",
+    ),
+    text("data_dir", "./tenantry-data", "Folder for the embedded database and the generated keys."),
+    text(
+        "database_url",
+        "sqlite:<data_dir>/tenantry.db",
+        "Where the data lives: sqlite:PATH, or postgres://user:password@host:port/database (PostgreSQL 15 or later).",
+    ),
+    secret(
+        "operator_key",
+        "generated into <data_dir>/operator.key",
+        "The key of the operator API under /admin. At least 32 characters. A new store takes the one it is given; a \
+         further node needs the same.",
+    ),
+    secret(
+        "master_key",
+        "generated into <data_dir>/master.key",
+        "32 bytes in base64 or hex that seal secrets at rest. Keep a copy apart from the backups: without it sealed \
+         secrets are lost.",
+    ),
+    secret(
+        "master_key_previous",
+        "none",
+        "The master key before the last change, accepted while a job seals everything anew with the present one.",
+    ),
+    text(
+        "mail_url",
+        "log:",
+        "How mail leaves: smtp://user:password@host:port (STARTTLS when offered), smtps://…, file:DIR (one .eml per \
+         message), or log: (printed to the log; for development).",
+    ),
+    text("mail_from", "Tenantry <no-reply@localhost>", "Sender of mail for apps without a verified sender of their own."),
+    text(
+        "sms_url",
+        "log:",
+        "How text messages leave: http(s)://… (a JSON POST of { to, text }), file:DIR, or log: (for development).",
+    ),
+    text(
+        "trusted_proxies",
+        "none",
+        "Address ranges, separated by commas, whose X-Forwarded-For header is believed, read from right to left.",
+    ),
+    switch(
+        "allow_private_targets",
+        "Let the service call loopback, private and link-local addresses (text messages, webhooks). A service with a \
+         loopback base_url may call loopback in any case.",
+    ),
+    switch("test_clock", "Run on a clock that POST /admin/test-clock moves forward. For testing only."),
+    text("log", "info", "What is logged: a level, or directives such as info,store=debug."),
+    text("log_format", "auto", "text, json, or auto: text on a terminal, json otherwise."),
+    switch("metrics.public", "Serve /metrics without the operator key."),
+    number("limits.requests_per_second", "0", "Requests per second and client address; 0 is no limit."),
+    number("limits.in_flight", "2048", "Requests being served at once; beyond that callers get 503."),
+    number("limits.credential_failures_per_minute", "100", "Refused credentials per minute and client address; 0 is no limit."),
+    number("server.request_timeout_seconds", "30", "A request that takes longer is answered with 503."),
+    number("server.drain_seconds", "25", "How long a stopping server waits for the requests it is serving."),
+    number("store.queue", "4096", "Transactions that may wait for the database; beyond that callers get 503."),
+    number("store.readers", "2", "Reader threads of the embedded database."),
+    number("store.connections", "8", "Connection threads on PostgreSQL. Nodes × (connections + 5) must stay below its max_connections."),
+    text("otel.endpoint", "none", "OTLP/HTTP endpoint for traces. Needs a build with the otel feature."),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_variables_and_flags() {
+        let setting = Setting::find("metrics.public").expect("known");
+        assert_eq!((setting.variable().as_str(), setting.flag().as_str()), ("TENANTRY_METRICS_PUBLIC", "metrics-public"));
+    }
+
+    #[test]
+    fn no_two_settings_share_a_name_variable_or_flag() {
+        for (index, one) in SETTINGS.iter().enumerate() {
+            for other in &SETTINGS[index + 1..] {
+                assert!(one.variable() != other.variable() && one.flag() != other.flag(), "{}", one.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! From the configuration to an open service.
+
+use std::path::{Path, PathBuf};
+
+use kernel::{Clock, Code, Entropy, Error, Result, Secret};
+use service::{Options, Service, installation::GivenKeys};
+use store::Restored;
+use web::{LimitClass, Quota, RateLimits, TrustedProxies};
+
+use crate::config::Config;
+
+pub struct Opened {
+    pub service: Service,
+    pub operator_key: Secret<String>,
+}
+
+/// Opens the service without starting its background work.
+pub async fn open(config: &Config) -> Result<Opened> {
+    let service = Service::open(options(config)?).await?;
+    let operator_key = service.operator_key().clone();
+    Ok(Opened { service, operator_key })
+}
+
+/// Where a running server notes its address for the commands.
+pub fn address_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("server.address")
+}
+
+/// Loads a backup into the configured store, which must be empty.
+pub async fn restore(config: &Config, file: &Path) -> Result<Restored> {
+    service::installation::restore(options(config)?, file).await
+}
+
+/// What a person at a terminal should read: the message, and the cause where it helps.
+pub fn explain(error: &Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{} ({source})", error.public()),
+        None => error.public().to_owned(),
+    }
+}
+
+fn options(config: &Config) -> Result<Options> {
+    let clock = Clock::system();
+    let ranges: Vec<_> = config.trusted_proxies.iter().map(|range| parse_range(range)).collect::<Result<_>>()?;
+    Ok(Options {
+        database: config.database.clone(),
+        store_limits: config.store_limits.clone(),
+        rate_limits: RateLimits::new(clock.clone())
+            .with(LimitClass::General, per_second(config.requests_per_second))
+            .with(LimitClass::Credential, per_minute(config.credential_failures_per_minute)),
+        clock,
+        entropy: Entropy::os(),
+        base_url: config.base_url.clone(),
+        keys: GivenKeys {
+            operator: config.operator_key.clone(),
+            master: config.master_key.clone(),
+            master_previous: config.master_key_previous.clone(),
+            folder: config.data_dir.clone(),
+        },
+        mail_url: config.mail_url.clone(),
+        mail_from: config.mail_from.clone(),
+        sms_url: config.sms_url.clone(),
+        test_clock: config.test_clock,
+        metrics_public: config.metrics_public,
+        web: web::Settings {
+            https: config.base_url.starts_with("https://"),
+            trusted_proxies: TrustedProxies::new(ranges),
+            timeout: config.request_timeout,
+            max_in_flight: config.in_flight,
+            ..web::Settings::default()
+        },
+    })
+}
+
+fn per_second(count: u32) -> Quota {
+    Quota { per_minute: count.saturating_mul(60), burst: count.saturating_mul(2) }
+}
+
+fn per_minute(count: u32) -> Quota {
+    Quota { per_minute: count, burst: count }
+}
+
+/// A range such as 10.0.0.0/8, or a single address.
+fn parse_range(text: &str) -> Result<web::IpNet> {
+    let single = || text.parse::<std::net::IpAddr>().map(web::IpNet::from);
+    text.parse().or_else(|_| single()).map_err(|_| {
+        Error::new(Code::ValidationFailed, format!("trusted_proxies: {text} is not an address or a range such as 10.0.0.0/8."))
+    })
+}

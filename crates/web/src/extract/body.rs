@@ -1,0 +1,215 @@
+//! The JSON body of a request, read and validated before the handler sees it.
+
+use axum::extract::{FromRequest, Request};
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError};
+use kernel::{Code, Error, Problems, Result};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::reader;
+use crate::{Describe, Failure, Operation, dispatch::body_too_large};
+
+/// The rules of a request's members beyond their types. All problems are collected before any is answered.
+pub trait Validate {
+    fn validate(&self, problems: &mut Problems);
+}
+
+/// A JSON body that fits its type and its rules. Unknown members are ignored.
+#[derive(Clone, Copy, Debug)]
+pub struct Valid<T>(pub T);
+
+impl<S: Sync, T: DeserializeOwned + Validate> FromRequest<S> for Valid<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let media_type = MediaType::of(request.headers());
+        if media_type == MediaType::Other {
+            return Err(not_json().into());
+        }
+        let bytes = collect(request).await?;
+        if media_type == MediaType::Missing && !bytes.is_empty() {
+            return Err(not_json().into());
+        }
+        Ok(Self(from_json(&bytes)?))
+    }
+}
+
+impl<T: JsonSchema> Describe for Valid<T> {
+    fn describe(operation: &mut Operation) {
+        operation.body::<T>();
+    }
+}
+
+/// Reads and validates JSON from elsewhere by the same rules as a body.
+pub fn from_json<T: DeserializeOwned + Validate>(bytes: &[u8]) -> Result<T> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Error::new(Code::MalformedJson, "The body is empty; send a JSON object."));
+    }
+    let value: Value = serde_json::from_slice(bytes)
+        .map_err(|error| Error::new(Code::MalformedJson, format!("The body is not valid JSON: {error}.")))?;
+    let read: T = reader::read(&value).map_err(|problem| problem.into_error("body"))?;
+    let mut problems = Problems::new();
+    read.validate(&mut problems);
+    problems.finish()?;
+    Ok(read)
+}
+
+#[derive(PartialEq, Eq)]
+enum MediaType {
+    Json,
+    Other,
+    Missing,
+}
+
+impl MediaType {
+    /// `application/json` and its kin (`application/scim+json`), with or without parameters.
+    fn of(headers: &HeaderMap) -> Self {
+        let Some(value) = headers.get(header::CONTENT_TYPE) else { return Self::Missing };
+        let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        let essence = essence.to_ascii_lowercase();
+        match essence.strip_prefix("application/") {
+            Some(kind) if kind == "json" || kind.ends_with("+json") => Self::Json,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn not_json() -> Error {
+    Error::new(Code::UnsupportedMediaType, "Send the body as JSON with `Content-Type: application/json`.")
+}
+
+async fn collect(request: Request) -> Result<Bytes> {
+    match request.into_body().collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if is_length_limit(&error) => Err(body_too_large()),
+        Err(error) => Err(Error::new(Code::MalformedRequest, "The body could not be read.").with_source(error)),
+    }
+}
+
+fn is_length_limit(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<LengthLimitError>())
+}
+
+/// The body as it came, for what is signed or is no JSON.
+#[derive(Clone, Debug)]
+pub struct RawBody(pub Bytes);
+
+impl<S: Sync> FromRequest<S> for RawBody {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        Ok(Self(collect(request).await?))
+    }
+}
+
+impl Describe for RawBody {
+    fn describe(operation: &mut Operation) {
+        operation.raw_body("application/octet-stream");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Patch;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Plan {
+        #[serde(default)]
+        trial_days: u32,
+        #[serde(default)]
+        prices: Vec<Price>,
+        #[serde(default)]
+        interval: Option<Interval>,
+        #[serde(default)]
+        note: Patch<String>,
+        #[serde(default)]
+        metadata: Option<Value>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Price {
+        amount: f64,
+        currency: String,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(rename_all = "lowercase")]
+    enum Interval {
+        Month,
+        Year,
+    }
+
+    impl Validate for Plan {
+        fn validate(&self, problems: &mut Problems) {
+            for (place, price) in self.prices.iter().enumerate() {
+                problems.check(&format!("prices[{place}].amount"), price.amount >= 0.0, "must not be negative");
+            }
+        }
+    }
+
+    fn problem(json: &str) -> String {
+        let error = from_json::<Plan>(json.as_bytes()).unwrap_err();
+        assert_eq!(error.code(), Code::ValidationFailed, "{error:?}");
+        error.public().to_owned()
+    }
+
+    #[test]
+    fn names_the_field_and_what_it_must_be() {
+        for (json, message) in [
+            (r#"{"prices":[{"amount":"1","currency":"EUR"}]}"#, "prices[0].amount must be a number"),
+            (r#"{"prices":[{"amount":1}]}"#, "prices[0].currency is required"),
+            (r#"{"prices":[{"amount":1,"currency":3}]}"#, "prices[0].currency must be a string"),
+            (r#"{"prices":[{"amount":-1,"currency":"EUR"}]}"#, "prices[0].amount must not be negative"),
+            (r#"{"prices":[[1,"EUR"]]}"#, "prices[0] must be an object"),
+            (r#"{"prices":{}}"#, "prices must be a list"),
+            (r#"{"trialDays":1.5}"#, "trialDays must be an integer"),
+            (r#"{"trialDays":"1"}"#, "trialDays must be an integer"),
+            (r#"{"trialDays":-1}"#, "trialDays is out of range"),
+            (r#"{"trialDays":99999999999}"#, "trialDays is out of range"),
+            (r#"{"interval":"decade"}"#, "interval must be one of month, year"),
+            (r#"{"interval":7}"#, "interval must be one of month, year"),
+            (r#"{"note":[]}"#, "note must be a string"),
+            (r#"{"note":"a\u0000b"}"#, "note must not contain a NUL character"),
+            (r#"{"metadata":{"a":["\u0000"]}}"#, "metadata.a[0] must not contain a NUL character"),
+            ("[]", "body must be an object"),
+            ("3", "body must be an object"),
+            ("null", "body must be an object"),
+        ] {
+            assert_eq!(problem(json), message, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_whole_float_is_an_integer_and_unknown_members_are_ignored() {
+        let plan: Plan =
+            from_json(br#"{"trialDays":309.0,"prices":[{"amount":3,"currency":"EUR"}],"x":[{}]}"#).unwrap();
+        assert_eq!(plan.trial_days, 309);
+        assert_eq!(plan.prices[0].currency, "EUR");
+        assert_eq!(from_json::<Plan>(br#"{"interval":"year"}"#).unwrap().interval, Some(Interval::Year));
+        assert_eq!(from_json::<Plan>(br#"{"trialDays":1e2}"#).unwrap().trial_days, 100);
+        let plan: Plan = from_json(br#"{"metadata":{"a":[1,2.5,null,true]}}"#).unwrap();
+        assert_eq!(plan.metadata, Some(serde_json::json!({ "a": [1, 2.5, null, true] })));
+    }
+
+    #[test]
+    fn what_is_no_json_is_malformed() {
+        for junk in ["", "  ", "{", "{\"a\":}", "\u{0}"] {
+            assert_eq!(from_json::<Plan>(junk.as_bytes()).unwrap_err().code(), Code::MalformedJson, "{junk}");
+        }
+        assert_eq!(from_json::<Plan>(b"\xff").unwrap_err().code(), Code::MalformedJson);
+        assert_eq!(from_json::<Plan>("[".repeat(10_000).as_bytes()).unwrap_err().code(), Code::MalformedJson);
+    }
+
+    #[test]
+    fn a_patch_tells_missing_from_null() {
+        assert_eq!(from_json::<Plan>(b"{}").unwrap().note, Patch::Missing);
+        assert_eq!(from_json::<Plan>(br#"{"note":null}"#).unwrap().note, Patch::Null);
+        assert_eq!(from_json::<Plan>(br#"{"note":"x"}"#).unwrap().note, Patch::Value("x".to_owned()));
+    }
+}

@@ -1,0 +1,13 @@
+//! What handlers take from a request, each with the API's error shape: a JSON body, the query, the path, a header.
+
+mod body;
+mod header;
+mod params;
+mod path;
+mod problem;
+mod reader;
+
+pub use body::{RawBody, Valid, Validate, from_json};
+pub use header::{optional_header, required_header};
+pub use params::{Page, Params};
+pub use path::Path;

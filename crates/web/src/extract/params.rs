@@ -1,0 +1,155 @@
+//! The query string, read into a type with the API's error shape.
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use kernel::{Code, Error, Problems, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use super::{Validate, reader};
+use crate::{Describe, Failure, Operation};
+
+/// Query parameters: the members of `T`, by name. Unknown ones are ignored; a list takes a name given several times.
+#[derive(Clone, Copy, Debug)]
+pub struct Params<T>(pub T);
+
+impl<S: Sync, T: DeserializeOwned + Validate> FromRequestParts<S> for Params<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let texts = parse(parts.uri.query().unwrap_or_default())?;
+        let read: T = reader::read_texts(&Value::Object(texts)).map_err(|problem| problem.into_error("query"))?;
+        let mut problems = Problems::new();
+        read.validate(&mut problems);
+        problems.finish()?;
+        Ok(Self(read))
+    }
+}
+
+impl<T: JsonSchema> Describe for Params<T> {
+    fn describe(operation: &mut Operation) {
+        operation.query::<T>();
+    }
+}
+
+/// Texts by name; a name given several times has a list of them.
+fn parse(query: &str) -> Result<Map<String, Value>> {
+    let mut texts = Map::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = Value::String(decode(value)?);
+        match texts.entry(decode(name)?) {
+            serde_json::map::Entry::Vacant(place) => {
+                place.insert(value);
+            }
+            serde_json::map::Entry::Occupied(mut place) => match place.get_mut() {
+                Value::Array(several) => several.push(value),
+                one => *one = Value::Array(vec![one.take(), value]),
+            },
+        }
+    }
+    Ok(texts)
+}
+
+/// Form decoding: `+` is a space, `%41` a byte. A `%` that starts no byte stands for itself, as browsers have it.
+fn decode(text: &str) -> Result<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = match (first, tail) {
+            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
+            _ => None,
+        };
+        rest = if escaped.is_some() { &tail[2..] } else { tail };
+        bytes.push(escaped.unwrap_or(if *first == b'+' { b' ' } else { *first }));
+    }
+    String::from_utf8(bytes).map_err(|_| Error::new(Code::MalformedRequest, "The query string is not valid UTF-8."))
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+/// Which part of a list to answer. Without them a list is answered whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct Page {
+    /// At most so many entries.
+    #[schemars(range(min = 1, max = 1000))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Leave out so many entries first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u32>,
+}
+
+impl Page {
+    const MAX_LIMIT: u32 = 1_000;
+
+    /// For SQL: the limit, where a huge number means none.
+    pub fn limit_or_all(self) -> i64 {
+        self.limit.map_or(i64::MAX, i64::from)
+    }
+
+    pub fn offset(self) -> i64 {
+        self.offset.map_or(0, i64::from)
+    }
+}
+
+impl Validate for Page {
+    fn validate(&self, problems: &mut Problems) {
+        let fits = self.limit.is_none_or(|limit| (1..=Self::MAX_LIMIT).contains(&limit));
+        problems.check("limit", fits, "must be between 1 and 1000");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Search {
+        text: String,
+        #[serde(default)]
+        tags: Vec<String>,
+        #[serde(default)]
+        exact: bool,
+        page: Option<i32>,
+    }
+
+    fn read<T: DeserializeOwned>(query: &str) -> Result<T> {
+        reader::read_texts(&Value::Object(parse(query)?)).map_err(|problem| problem.into_error("query"))
+    }
+
+    #[test]
+    fn texts_become_what_the_type_asks_for() {
+        let search: Search = read("text=a+b%2B%C3%A9%zz&tags=x&tags=y&exact=true&page=-3&other=1").unwrap();
+        assert_eq!(search.text, "a b+é%zz");
+        assert_eq!((search.tags, search.exact, search.page), (vec!["x".into(), "y".into()], true, Some(-3)));
+        assert_eq!(read::<Search>("text=1&tags=x").unwrap().tags, ["x"]);
+    }
+
+    #[test]
+    fn misfits_name_the_parameter() {
+        for (query, message) in [
+            ("", "text is required"),
+            ("text=a&text=b", "text must be given once"),
+            ("text=a&exact=yes", "exact must be true or false"),
+            ("text=a&page=", "page must be an integer"),
+            ("text=a&page=x", "page must be an integer"),
+            ("text=%00", "text must not contain a NUL character"),
+        ] {
+            assert_eq!(read::<Search>(query).unwrap_err().public(), message, "{query}");
+        }
+        assert_eq!(read::<Search>("text=%ff").unwrap_err().code(), Code::MalformedRequest);
+    }
+
+    #[test]
+    fn a_page_is_bounded() {
+        for (query, fits) in [("", true), ("limit=1000&offset=5", true), ("limit=0", false), ("limit=1001", false)] {
+            let mut problems = Problems::new();
+            read::<Page>(query).unwrap().validate(&mut problems);
+            assert_eq!(problems.is_empty(), fits, "{query}");
+        }
+    }
+}

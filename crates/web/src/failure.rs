@@ -1,0 +1,123 @@
+//! How a failure leaves: one status per kind of error and one body shape, written in one place.
+//!
+//! A [`Failure`] travels inside the response until the outermost layer, which knows the request id, writes the body.
+//! The cause of an internal error goes to the log and never into the answer.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use kernel::{Code, Error, FieldProblem, Kind};
+use serde::Serialize;
+
+/// A `kernel::Error` on its way out; the rejection of every extractor.
+#[derive(Debug)]
+pub struct Failure(Error);
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl From<Infallible> for Failure {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl Failure {
+    pub fn error(&self) -> &Error {
+        &self.0
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = status_of(self.0.kind());
+        response.extensions_mut().insert(Unwritten(Arc::new(self.0)));
+        response
+    }
+}
+
+/// An error whose body is still to be written.
+#[derive(Clone)]
+struct Unwritten(Arc<Error>);
+
+/// The body of every answer that is not a success.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Error")]
+pub(crate) struct ErrorBody<'a> {
+    status_code: u16,
+    /// A stable code, one per cause.
+    error: &'a str,
+    /// For a person.
+    message: &'a str,
+    request_id: &'a str,
+    /// The wrong members, on validation errors.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    details: &'a [FieldProblem],
+}
+
+pub const fn status_of(kind: Kind) -> StatusCode {
+    match kind {
+        Kind::Invalid => StatusCode::BAD_REQUEST,
+        Kind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Kind::Forbidden => StatusCode::FORBIDDEN,
+        Kind::NotFound => StatusCode::NOT_FOUND,
+        Kind::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        Kind::Conflict => StatusCode::CONFLICT,
+        Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Kind::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Kind::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        Kind::Upstream => StatusCode::BAD_GATEWAY,
+        Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// Writes the body of a failure that is still unwritten, and logs what the caller must not see.
+pub(crate) fn write(response: &mut Response, request_id: &str) {
+    let Some(Unwritten(error)) = response.extensions_mut().remove() else { return };
+    log(&error, request_id);
+    let status = status_of(error.kind());
+    let body = ErrorBody {
+        status_code: status.as_u16(),
+        error: error.code().as_str(),
+        message: error.public(),
+        request_id,
+        details: error.details(),
+    };
+    let bytes = serde_json::to_vec(&body).expect("a struct of texts and numbers can be written as JSON");
+    *response.body_mut() = Body::from(bytes);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(seconds) = retry_after(&error) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        headers.entry(header::WWW_AUTHENTICATE).or_insert(HeaderValue::from_static("Bearer"));
+    }
+}
+
+/// Whole seconds, at least one; every 429 and 503 says when to come back.
+fn retry_after(error: &Error) -> Option<u64> {
+    let waits = matches!(error.kind(), Kind::RateLimited | Kind::Unavailable);
+    let after = error.retry_after().or(waits.then_some(Duration::from_secs(1)))?;
+    Some(u64::try_from(after.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1))
+}
+
+fn log(error: &Error, request_id: &str) {
+    match error.kind() {
+        Kind::Internal => tracing::error!(request_id, ?error, "a request failed inside"),
+        Kind::Upstream | Kind::Unavailable if error.code() != Code::Overloaded => {
+            tracing::warn!(request_id, ?error, "a request could not be served");
+        }
+        _ => {}
+    }
+}

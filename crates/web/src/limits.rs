@@ -1,0 +1,187 @@
+//! Rate limits: token buckets per class and subject, kept in memory per node, on the business clock.
+//!
+//! Each bucket is one number, the instant at which it will be full again (GCRA), so that a bucket that has refilled
+//! need not be kept. The number of buckets is bounded: the ones closest to full give way.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    net::{IpAddr, Ipv6Addr},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use kernel::{AppId, Clock, Code, Error, Result};
+
+/// What a limit guards. The general one counts every request and is off by default; the others are strict and sit on
+/// the endpoints that guess credentials or cost money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LimitClass {
+    /// Every request.
+    General,
+    /// Passwords, tokens and other credentials that could be guessed.
+    Credential,
+    /// One-time codes.
+    Code,
+    /// What sends a mail or an SMS.
+    Message,
+}
+
+/// A bucket's size and how fast it refills. Either at 0 means no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    pub per_minute: u32,
+    pub burst: u32,
+}
+
+impl Quota {
+    pub const OFF: Self = Self { per_minute: 0, burst: 0 };
+}
+
+/// Whom a bucket belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    Address(IpAddr),
+    App(AppId),
+}
+
+impl Subject {
+    /// An IPv6 client commands a whole /64, so the buckets are per /64.
+    fn normalised(self) -> Self {
+        match self {
+            Self::Address(IpAddr::V6(address)) => {
+                let network = u128::from(address) & !u128::from(u64::MAX);
+                Self::Address(IpAddr::V6(Ipv6Addr::from(network)))
+            }
+            other => other,
+        }
+    }
+}
+
+const SHARDS: usize = 16;
+
+/// The buckets of one node.
+pub struct RateLimits {
+    clock: Clock,
+    quotas: [Quota; 4],
+    hasher: RandomState,
+    shards: [Mutex<HashMap<(LimitClass, Subject), i64>>; SHARDS],
+    shard_capacity: usize,
+}
+
+impl RateLimits {
+    /// No limit at all, until [`RateLimits::with`] sets one.
+    pub fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            quotas: [Quota::OFF; 4],
+            hasher: RandomState::new(),
+            shards: Default::default(),
+            shard_capacity: 4096,
+        }
+    }
+
+    #[must_use]
+    pub fn with(mut self, class: LimitClass, quota: Quota) -> Self {
+        self.quotas[class as usize] = quota;
+        self
+    }
+
+    /// Takes one token of the subject's bucket, or says when the next one will be there.
+    pub fn check(&self, class: LimitClass, subject: Subject) -> Result<()> {
+        let Quota { per_minute, burst } = self.quotas[class as usize];
+        if per_minute == 0 || burst == 0 {
+            return Ok(());
+        }
+        let key = (class, subject.normalised());
+        let now = self.clock.now().as_micros();
+        let cost = 60_000_000 / i64::from(per_minute);
+        let size = cost * i64::from(burst);
+        let shard = &self.shards[self.hasher.hash_one(key) as usize % SHARDS];
+        let mut buckets = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let full_at = buckets.get(&key).copied().unwrap_or(now).max(now) + cost;
+        if full_at - now > size {
+            return Err(limited(full_at - now - size));
+        }
+        if buckets.len() >= self.shard_capacity && !buckets.contains_key(&key) {
+            make_room(&mut buckets, now);
+        }
+        buckets.insert(key, full_at);
+        Ok(())
+    }
+}
+
+fn limited(wait_micros: i64) -> Error {
+    let wait = Duration::from_micros(wait_micros.unsigned_abs());
+    Error::new(Code::RateLimited, "Too many requests; Retry-After says when to come back.").with_retry_after(wait)
+}
+
+/// Forgets the buckets that are full again; when none is, the one that will be first.
+fn make_room(buckets: &mut HashMap<(LimitClass, Subject), i64>, now: i64) {
+    let before = buckets.len();
+    buckets.retain(|_, full_at| *full_at > now);
+    if buckets.len() == before
+        && let Some(first) = buckets.iter().min_by_key(|(_, full_at)| **full_at).map(|(key, _)| *key)
+    {
+        buckets.remove(&first);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Timestamp;
+
+    fn limits(quota: Quota) -> (RateLimits, Clock) {
+        let clock = Clock::frozen(Timestamp::from_seconds(1_000));
+        (RateLimits::new(clock.clone()).with(LimitClass::Code, quota), clock)
+    }
+
+    fn address(text: &str) -> Subject {
+        Subject::Address(text.parse().unwrap())
+    }
+
+    #[test]
+    fn a_burst_passes_then_one_per_interval() {
+        let (limits, clock) = limits(Quota { per_minute: 6, burst: 3 });
+        let client = address("192.0.2.1");
+        for _ in 0..3 {
+            limits.check(LimitClass::Code, client).unwrap();
+        }
+        let error = limits.check(LimitClass::Code, client).unwrap_err();
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(10)));
+        clock.advance_to(Timestamp::from_seconds(1_010));
+        limits.check(LimitClass::Code, client).unwrap();
+        limits.check(LimitClass::Code, client).unwrap_err();
+    }
+
+    #[test]
+    fn subjects_and_classes_have_buckets_of_their_own_and_ipv6_shares_a_64() {
+        let (limits, _) = limits(Quota { per_minute: 1, burst: 1 });
+        limits.check(LimitClass::Code, address("192.0.2.1")).unwrap();
+        limits.check(LimitClass::Code, address("192.0.2.2")).unwrap();
+        limits.check(LimitClass::Message, address("192.0.2.1")).unwrap();
+        limits.check(LimitClass::Code, address("2001:db8::1")).unwrap();
+        limits.check(LimitClass::Code, address("2001:db8::2")).unwrap_err();
+        limits.check(LimitClass::Code, address("2001:db8:0:1::1")).unwrap();
+    }
+
+    #[test]
+    fn zero_is_off() {
+        let (limits, _) = limits(Quota { per_minute: 0, burst: 5 });
+        for _ in 0..100 {
+            limits.check(LimitClass::Code, address("192.0.2.1")).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_number_of_buckets_is_bounded() {
+        let (mut limits, _) = limits(Quota { per_minute: 1, burst: 2 });
+        limits.shard_capacity = 8;
+        for host in 0..1_000u32 {
+            limits.check(LimitClass::Code, Subject::Address(IpAddr::V4(host.into()))).unwrap();
+        }
+        let kept: usize = limits.shards.iter().map(|shard| shard.lock().unwrap().len()).sum();
+        assert!(kept <= 8 * SHARDS, "{kept}");
+    }
+}

@@ -1,0 +1,188 @@
+//! What one operation takes, asks for and answers. Extractors and answers describe themselves into it through
+//! [`Describe`], so that the documentation is a consequence of the handler's signature.
+
+use std::collections::BTreeMap;
+
+use http::StatusCode;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+/// Who may call an operation. Set by the caller extractor; without one the operation is public.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody.
+    #[default]
+    Public,
+    /// The operator of this installation: `Authorization: Bearer <operator key>`.
+    Operator,
+    /// An app API key or API token in `x-api-key`.
+    Key { privilege: Option<&'static str> },
+    /// A key that names the workspace it acts in: `x-api-key` and `x-tenant-id`.
+    KeyWithTenant { privilege: Option<&'static str> },
+    /// A key, or a signed-in user's access token.
+    KeyOrUser { privilege: Option<&'static str> },
+    /// A signed-in user: access token and `x-app-id`.
+    User,
+    /// A signed-in user by access token alone.
+    Bearer,
+}
+
+impl Access {
+    pub const fn privilege(self) -> Option<&'static str> {
+        match self {
+            Self::Key { privilege } | Self::KeyWithTenant { privilege } | Self::KeyOrUser { privilege } => privilege,
+            Self::Public | Self::Operator | Self::User | Self::Bearer => None,
+        }
+    }
+
+    /// The names of the security schemes, each of which alone is enough.
+    pub(crate) const fn schemes(self) -> &'static [&'static str] {
+        match self {
+            Self::Public => &[],
+            Self::Operator => &["operatorKey"],
+            Self::Key { .. } | Self::KeyWithTenant { .. } => &["apiKey"],
+            Self::KeyOrUser { .. } => &["apiKey", "accessToken"],
+            Self::User | Self::Bearer => &["accessToken"],
+        }
+    }
+}
+
+/// As the route table and the API page say it: `KEY+T TENANT_WRITE`.
+impl std::fmt::Display for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Public => "PUB",
+            Self::Operator => "OPERATOR",
+            Self::Key { .. } => "KEY",
+            Self::KeyWithTenant { .. } => "KEY+T",
+            Self::KeyOrUser { .. } => "KEY or USER",
+            Self::User => "USER",
+            Self::Bearer => "BEARER",
+        })?;
+        self.privilege().map_or(Ok(()), |privilege| write!(f, " {privilege}"))
+    }
+}
+
+/// Implemented by everything that may stand in a handler's signature.
+pub trait Describe {
+    fn describe(operation: &mut Operation);
+}
+
+/// Writes a type's schema; resolved when the whole document is made, so that types are shared in it.
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+#[derive(Clone, Debug, Default)]
+pub struct Operation {
+    pub(crate) access: Access,
+    pub(crate) headers: Vec<HeaderParameter>,
+    pub(crate) path: Option<SchemaOf>,
+    pub(crate) query: Vec<SchemaOf>,
+    pub(crate) body: Option<Content>,
+    pub(crate) success: Option<(StatusCode, Option<Content>)>,
+    pub(crate) failures: BTreeMap<u16, String>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct HeaderParameter {
+    pub(crate) name: &'static str,
+    pub(crate) required: bool,
+    pub(crate) description: &'static str,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Content {
+    pub(crate) media_type: &'static str,
+    pub(crate) schema: Option<SchemaOf>,
+}
+
+impl Operation {
+    /// Names the caller and, with it, the headers and the failures that every caller of this sort may meet.
+    pub fn access(&mut self, access: Access) -> &mut Self {
+        self.access = access;
+        if access != Access::Public {
+            self.failure(401, "No credential, or one that is not valid");
+        }
+        match access {
+            Access::KeyWithTenant { .. } => self.header("x-tenant-id", false, TENANT_HEADER),
+            Access::User => self.header("x-app-id", true, "The app; must be the access token's own"),
+            _ => self,
+        };
+        if !matches!(access, Access::Public | Access::Operator) {
+            self.failure(403, "The caller is known but not allowed to do this");
+        }
+        self
+    }
+
+    pub fn header(&mut self, name: &'static str, required: bool, description: &'static str) -> &mut Self {
+        if !self.headers.iter().any(|known| known.name == name) {
+            self.headers.push(HeaderParameter { name, required, description });
+            self.failure(400, INVALID);
+        }
+        self
+    }
+
+    /// The types of the path's parameters: one value, a tuple in the path's order, or a struct by name.
+    pub fn path<T: JsonSchema>(&mut self) -> &mut Self {
+        self.path = Some(T::json_schema);
+        self.failure(404, "There is no such thing here, or it belongs to another app")
+    }
+
+    /// Query parameters: the members of `T`.
+    pub fn query<T: JsonSchema>(&mut self) -> &mut Self {
+        self.query.push(T::json_schema);
+        self.failure(400, INVALID)
+    }
+
+    /// A JSON body.
+    pub fn body<T: JsonSchema>(&mut self) -> &mut Self {
+        self.body = Some(Content { media_type: "application/json", schema: Some(schema_of::<T>) });
+        self.failure(400, INVALID).failure(413, "The body is too large").failure(415, "The body is not JSON")
+    }
+
+    /// A body that is taken as it comes.
+    pub fn raw_body(&mut self, media_type: &'static str) -> &mut Self {
+        self.body = Some(Content { media_type, schema: None });
+        self.failure(413, "The body is too large")
+    }
+
+    /// The answer when all went well.
+    pub fn answer<T: JsonSchema>(&mut self, status: StatusCode) -> &mut Self {
+        self.success = Some((status, Some(Content { media_type: "application/json", schema: Some(schema_of::<T>) })));
+        self
+    }
+
+    pub fn raw_answer(&mut self, status: StatusCode, media_type: &'static str) -> &mut Self {
+        self.success = Some((status, Some(Content { media_type, schema: None })));
+        self
+    }
+
+    /// An answer of zero length.
+    pub fn empty_answer(&mut self, status: StatusCode) -> &mut Self {
+        self.success = Some((status, None));
+        self
+    }
+
+    /// A status that the operation may also answer. The first description of a status stays.
+    pub fn failure(&mut self, status: u16, when: &str) -> &mut Self {
+        self.failures.entry(status).or_insert_with(|| when.to_owned());
+        self
+    }
+}
+
+const INVALID: &str = "The request is malformed or invalid";
+const TENANT_HEADER: &str =
+    "The workspace to act in. Required, except with a workspace-scoped API token, which names its own";
+
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+impl<S> Describe for axum::extract::State<S> {
+    fn describe(_: &mut Operation) {}
+}
+
+/// The way out for answers that no type here expresses; says only that it is a 200.
+impl Describe for axum::response::Response {
+    fn describe(operation: &mut Operation) {
+        operation.empty_answer(StatusCode::OK);
+    }
+}

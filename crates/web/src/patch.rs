@@ -1,0 +1,74 @@
+//! A member of a partial update: missing keeps the value, `null` clears it, anything else replaces it.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer};
+
+/// Use with `#[serde(default)]`, which makes a missing member [`Patch::Missing`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Patch<T> {
+    #[default]
+    Missing,
+    Null,
+    Value(T),
+}
+
+impl<T> Patch<T> {
+    /// The value to keep from now on, given the one so far.
+    pub fn apply(self, current: Option<T>) -> Option<T> {
+        match self {
+            Self::Missing => current,
+            Self::Null => None,
+            Self::Value(value) => Some(value),
+        }
+    }
+
+    /// The new value, if one was given.
+    pub fn value(&self) -> Option<&T> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Missing | Self::Null => None,
+        }
+    }
+
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map_or(Self::Null, Self::Value))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Patch<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Patch_{}", T::schema_name()).into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        format!("web::Patch<{}>", T::schema_id()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Option::<T>::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Patch;
+
+    #[test]
+    fn missing_keeps_null_clears_and_a_value_replaces() {
+        assert_eq!(Patch::Missing.apply(Some(1)), Some(1));
+        assert_eq!(Patch::Null.apply(Some(1)), None);
+        assert_eq!(Patch::Value(2).apply(Some(1)), Some(2));
+    }
+}

@@ -1,0 +1,51 @@
+//! Who the client is when proxies stand in between. Only the word of a trusted proxy counts, so `X-Forwarded-For` is
+//! read from its right end, where the nearest proxy wrote, up to the first address that is not one of ours.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::HeaderMap;
+use ipnet::IpNet;
+
+/// Address ranges whose `X-Forwarded-For` counts; none by default.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProxies(Vec<IpNet>);
+
+impl TrustedProxies {
+    pub fn new(ranges: Vec<IpNet>) -> Self {
+        Self(ranges)
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|range| range.contains(&address))
+    }
+
+    /// The address of the client behind `peer`.
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let mut client = peer.to_canonical();
+        if self.0.is_empty() {
+            return client;
+        }
+        // The last header is the nearest proxy's; a word that is no address ends the trail, since nothing left of it
+        // can be vouched for.
+        for line in headers.get_all("x-forwarded-for").iter().rev() {
+            for word in line.to_str().unwrap_or("?").rsplit(',') {
+                if !self.trusts(client) {
+                    return client;
+                }
+                match parse(word.trim()) {
+                    Some(address) => client = address,
+                    None => return client,
+                }
+            }
+        }
+        client
+    }
+}
+
+/// An address, which some proxies write with a port or in brackets.
+fn parse(word: &str) -> Option<IpAddr> {
+    let address = word.parse::<IpAddr>().ok();
+    let address = address.or_else(|| word.parse::<SocketAddr>().ok().map(|socket| socket.ip()));
+    let address = address.or_else(|| word.strip_prefix('[')?.strip_suffix(']')?.parse().ok());
+    address.map(|address| address.to_canonical())
+}

@@ -1,0 +1,106 @@
+//! What is known about the request being served, shared by everything that touches it: its id, the client's address,
+//! the app once a caller is known, and the route once it is matched.
+
+use std::{
+    convert::Infallible,
+    net::{IpAddr, Ipv4Addr},
+    sync::{Arc, OnceLock},
+};
+
+use axum::extract::FromRequestParts;
+use http::{Extensions, HeaderValue, request::Parts};
+use kernel::AppId;
+
+use crate::{Describe, Operation, conventions::Policy, routes::Route};
+
+/// The request's companion, an `Arc` in its extensions.
+pub struct Scope {
+    request_id: HeaderValue,
+    client: IpAddr,
+    app: OnceLock<AppId>,
+    route: OnceLock<Arc<Route>>,
+    policy: Arc<Policy>,
+}
+
+impl Scope {
+    pub(crate) fn new(request_id: HeaderValue, client: IpAddr, policy: Arc<Policy>) -> Self {
+        Self { request_id, client, app: OnceLock::new(), route: OnceLock::new(), policy }
+    }
+
+    /// The scope of the request these extensions belong to.
+    pub fn of(extensions: &Extensions) -> Arc<Self> {
+        extensions.get::<Arc<Self>>().map_or_else(Self::detached, Arc::clone)
+    }
+
+    /// For a router that is called without the conventions around it.
+    fn detached() -> Arc<Self> {
+        let client = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        Arc::new(Self::new(HeaderValue::from_static("detached"), client, Policy::detached()))
+    }
+
+    pub fn request_id(&self) -> &str {
+        self.request_id.to_str().unwrap_or_default()
+    }
+
+    pub(crate) fn request_id_header(&self) -> HeaderValue {
+        self.request_id.clone()
+    }
+
+    /// The client's address, seen through trusted proxies.
+    pub fn client(&self) -> IpAddr {
+        self.client
+    }
+
+    /// Called by caller extractors as soon as the app is known; CORS and the log line follow it. The first one stays.
+    pub fn set_app(&self, app: AppId) {
+        let _ = self.app.set(app);
+    }
+
+    pub fn app(&self) -> Option<AppId> {
+        self.app.get().copied()
+    }
+
+    pub(crate) fn set_route(&self, route: &Arc<Route>) {
+        let _ = self.route.set(Arc::clone(route));
+    }
+
+    pub(crate) fn route(&self) -> Option<&Arc<Route>> {
+        self.route.get()
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestId {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(Scope::of(&parts.extensions).request_id().to_owned()))
+    }
+}
+
+/// The request's id as an argument of a handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestId(pub String);
+
+impl Describe for RequestId {
+    fn describe(_: &mut Operation) {}
+}
+
+/// The client's address as an argument of a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress(pub IpAddr);
+
+impl<S: Sync> FromRequestParts<S> for ClientAddress {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(Scope::of(&parts.extensions).client()))
+    }
+}
+
+impl Describe for ClientAddress {
+    fn describe(_: &mut Operation) {}
+}

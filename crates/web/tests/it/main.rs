@@ -1,0 +1,11 @@
+//! The conventions as a client sees them: through a small application, in process and over a real socket.
+
+mod cors;
+mod documents;
+mod errors;
+mod limits;
+mod proxies;
+mod records;
+mod requests;
+mod server;
+mod shop;
