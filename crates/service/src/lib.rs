@@ -5,13 +5,17 @@ mod migrations;
 mod operations;
 mod routes;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use installation::{FirstRun, GivenKeys};
-use kernel::{Clock, Entropy, Result, Secret};
+use installation::{FirstRun, GivenKeys, Resealer};
+use kernel::{Clock, Code, Entropy, Error, Result, Secret};
 pub use migrations::MIGRATIONS;
 pub use routes::{Documents, documents, route_table};
-use spine::{Mailer, Outbox, Runner, TestClock, Texter};
+use spine::{Mailer, Outbox, Runner, TestClock, Texter, mail::MailTransport, sms::SmsTransport};
 use store::{DatabaseUrl, Db};
 use tenancy::{OperatorKey, Tenancy};
 use vault::{Keyring, SigningKeys};
@@ -45,15 +49,27 @@ pub struct Core {
     pub tenancy: Tenancy,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
-    pub mailer: Mailer,
-    pub test_clock: Option<TestClock>,
-    pub(crate) metrics: web::metrics::Handle,
+    pub test_clock: Option<Arc<TestClock>>,
+    /// Where a backup is made before it is sent.
+    pub(crate) backup_folder: Arc<Path>,
+    pub(crate) mail_is_logged: bool,
+    metrics: web::metrics::Handle,
 }
 
 impl AsRef<OperatorKey> for Core {
     fn as_ref(&self) -> &OperatorKey {
         &self.tenancy.operator
     }
+}
+
+impl Core {
+    pub(crate) fn render_metrics(&self) -> String {
+        self.metrics.render()
+    }
+}
+
+fn misconfigured(setting: &str, problem: &str) -> Error {
+    Error::new(Code::ValidationFailed, format!("{setting} {problem}."))
 }
 
 /// A service that is ready to answer. Its background work runs once it is started.
@@ -78,31 +94,37 @@ impl Service {
         db.migrate(MIGRATIONS).await?;
         let runner = Runner::new();
         let test_clock = match options.test_clock {
-            true => Some(TestClock::open(&db, &runner).await?),
+            true => Some(Arc::new(TestClock::open(db.clone(), runner.clone()).await?)),
             false => None,
         };
+        let backup_folder: Arc<Path> = options.keys.folder.join("backups").into();
+        let resealing = options.keys.master_previous.is_some();
         let keys = installation::settle_keys(&db, options.keys).await?;
         let signing_keys = SigningKeys::new(keys.keyring.clone(), db.clock().clone());
         signing_keys.ensure_first(&db).await?;
         let tenancy = Tenancy::new(db.clone(), OperatorKey::new(keys.operator.expose()));
-        let mailer = Mailer::new(db.clone(), keys.keyring.clone(), &options.mail_url, &options.mail_from)?;
-        let texter = Texter::new(db.clone(), keys.keyring.clone(), &options.sms_url)?;
+        let mail = MailTransport::from_url(&options.mail_url).map_err(|problem| misconfigured("mail_url", &problem))?;
+        let sms = SmsTransport::from_url(&options.sms_url).map_err(|problem| misconfigured("sms_url", &problem))?;
         let core = Core {
             db: db.clone(),
             base_url: options.base_url.into(),
             tenancy,
-            keyring: keys.keyring,
-            signing_keys,
-            mailer: mailer.clone(),
+            keyring: keys.keyring.clone(),
+            signing_keys: signing_keys.clone(),
             test_clock,
+            backup_folder,
+            mail_is_logged: matches!(mail, MailTransport::Log),
             metrics: web::metrics::install()?,
         };
 
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
         operations::signing_keys::register(&core, &mut outbox, &runner);
-        runner.add(mailer);
-        runner.add(texter);
+        Mailer::new(db.clone(), keys.keyring.clone(), mail, &options.mail_from)?.add_to(&runner);
+        Texter::new(db.clone(), keys.keyring.clone(), sms).add_to(&runner);
+        if resealing {
+            runner.add(Resealer { db: db.clone(), keyring: keys.keyring, signing_keys });
+        }
         outbox.open(&runner).await?;
         core.tenancy.load().await?;
 

@@ -15,6 +15,7 @@ pub mod sms;
 mod test_clock;
 
 pub use cache::{Cached, Fill};
+pub use delivery::{Backlog, backlog, reseal_messages};
 pub use jobs::{Job, JobHandle, Runner, Signal, Worked};
 pub use mail::{Mailer, NewMail, queue_mail};
 pub use outbox::{Fact, FactId, FactKind, NewFact, News, Outbox, emit};

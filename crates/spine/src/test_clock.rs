@@ -9,7 +9,7 @@ use kernel::{Clock, Code, Error, Result, Ticker, Timestamp};
 use store::{Db, args};
 use tokio::sync::watch;
 
-use crate::{Job, Runner, Worked, lease};
+use crate::{Job, Runner, Signal, Worked, lease};
 
 const READ: &str = "SELECT offset_micros FROM test_clock WHERE id = 1";
 const RAISE: &str = "UPDATE test_clock SET offset_micros = $1 WHERE id = 1 AND offset_micros < $1";
@@ -31,7 +31,7 @@ impl TestClock {
     /// Takes over the offset of earlier runs and follows what other nodes do to it.
     pub async fn open(db: Db, runner: Runner) -> Result<Self> {
         follow(&db).await?;
-        runner.add(Follow { db: db.clone(), runner: runner.clone() });
+        runner.add(Follow { db: db.clone(), everybody: runner.everybody() });
         Ok(Self { db, runner, stepping: tokio::sync::Mutex::default(), time_limit: TIME_LIMIT })
     }
 
@@ -110,7 +110,7 @@ async fn follow(db: &Db) -> Result<bool> {
 /// Follows the row on every node and lets jobs look at what became due.
 struct Follow {
     db: Db,
-    runner: Runner,
+    everybody: Signal,
 }
 
 impl Job for Follow {
@@ -128,7 +128,7 @@ impl Job for Follow {
 
     async fn run(&self) -> Result<Worked> {
         if follow(&self.db).await? {
-            self.runner.wake_all();
+            self.everybody.wake();
         }
         Ok(Worked::Nothing)
     }

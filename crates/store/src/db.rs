@@ -169,11 +169,7 @@ impl Db {
     }
 
     /// One query for one row: a single round trip on PostgreSQL.
-    pub async fn get_one<T: FromRow + Send + 'static>(
-        &self,
-        sql: &'static str,
-        args: &[Arg<'_>],
-    ) -> Result<Option<T>> {
+    pub async fn get_one<T: FromRow + Send + 'static>(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<Option<T>> {
         match &self.0.engine {
             Engine::Sqlite(_) => {
                 let args: Vec<Arg<'static>> = args.iter().cloned().map(Arg::into_owned).collect();
@@ -271,7 +267,7 @@ impl Db {
     {
         // Only on SQLite's write lane does a slow closure hold up others.
         let log_slow = lane == Lane::Write && matches!(self.0.engine, Engine::Sqlite(_));
-        let (job, answer) = Closure::new(work, Location::caller(), Ticker, log_slow);
+        let (job, answer) = Closure::with_answer(work, Location::caller(), Ticker, log_slow);
         let accepted = self.submit(lane, job);
         async move {
             accepted?;

@@ -38,7 +38,7 @@ where
     T: Send + 'static,
     F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
 {
-    pub(crate) fn new(
+    pub(crate) fn with_answer(
         work: F,
         from: &'static Location<'static>,
         ticker: Ticker,

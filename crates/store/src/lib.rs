@@ -7,6 +7,7 @@
 //! This room knows no table's meaning.
 
 mod args;
+mod backup;
 mod counters;
 mod db;
 mod dialect;
@@ -26,6 +27,7 @@ mod url;
 mod wake;
 
 pub use args::{Arg, ToArg};
+pub use backup::{BackupInfo, Restored, read_backup_info, restore};
 pub use counters::Counters;
 pub use db::{Db, EngineName, Limits, Options};
 pub use fault::is_unique_violation;

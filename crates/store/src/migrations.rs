@@ -55,10 +55,10 @@ pub struct MigrationReport {
     pub was_empty: bool,
 }
 
-struct Applied {
-    number: i64,
-    name: String,
-    checksum: String,
+pub(crate) struct Applied {
+    pub(crate) number: i64,
+    pub(crate) name: String,
+    pub(crate) checksum: String,
 }
 
 impl FromRow for Applied {
@@ -67,9 +67,9 @@ impl FromRow for Applied {
     }
 }
 
-const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (number {int} PRIMARY KEY, name TEXT NOT NULL, \
+pub(crate) const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (number {int} PRIMARY KEY, name TEXT NOT NULL, \
                             checksum TEXT NOT NULL, applied_at {int} NOT NULL) {strict}";
-const LIST: &str = "SELECT number, name, checksum FROM schema_migrations ORDER BY number";
+pub(crate) const LIST: &str = "SELECT number, name, checksum FROM schema_migrations ORDER BY number";
 const INSERT: &str = "INSERT INTO schema_migrations (number, name, checksum, applied_at) VALUES ($1, $2, $3, $4)";
 
 impl Db {
@@ -102,11 +102,13 @@ impl Db {
     }
 }
 
-fn apply_next(
+pub(crate) fn apply_next(
     tx: &mut Tx<'_>,
     list: &'static [Migration],
     engine: EngineName,
 ) -> Result<(bool, Option<&'static Migration>)> {
+    // Another node may be at work on a large table.
+    tx.take_as_long_as_needed()?;
     tx.lock("migrations")?;
     tx.script(&dialect::migration(CREATE_TABLE, engine))?;
     let applied: Vec<Applied> = tx.all(LIST, &[])?;
@@ -119,7 +121,7 @@ fn apply_next(
 }
 
 /// The applied steps must be a prefix of the list.
-fn check(applied: &[Applied], list: &[Migration]) -> Result<()> {
+pub(crate) fn check(applied: &[Applied], list: &[Migration]) -> Result<()> {
     for (index, found) in applied.iter().enumerate() {
         match list.get(index) {
             Some(known) if i64::from(known.number) == found.number => {

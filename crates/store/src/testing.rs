@@ -30,12 +30,7 @@ enum Place {
 }
 
 impl TestDb {
-    pub async fn create(
-        engine: EngineName,
-        migrations: &'static [Migration],
-        clock: Clock,
-        entropy: Entropy,
-    ) -> Self {
+    pub async fn create(engine: EngineName, migrations: &'static [Migration], clock: Clock, entropy: Entropy) -> Self {
         Self::with_limits(engine, migrations, clock, entropy, Limits::default()).await
     }
 

@@ -102,6 +102,17 @@ impl<'a> Tx<'a> {
     ) -> Result<()> {
         self.refuse_when_doomed()?;
         self.context.saw(sql);
+        self.each_unrecorded(sql, args, visit)
+    }
+
+    /// For texts made per table and engine at run time (backups), which no other engine ever sees.
+    pub(crate) fn each_unrecorded(
+        &mut self,
+        sql: &'static str,
+        args: &[Arg<'_>],
+        visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.refuse_when_doomed()?;
         let outcome = match &mut self.connection {
             Connection::Sqlite(connection) => connection.query(sql, args, visit),
             Connection::Postgres(connection) => connection.query(sql, args, visit),
@@ -119,19 +130,29 @@ impl<'a> Tx<'a> {
         rows: &[Vec<Arg<'_>>],
     ) -> Result<Vec<T>> {
         self.refuse_when_doomed()?;
-        self.refuse_when_reading(sql)?;
         self.context.saw(sql);
         let mut returned = Vec::new();
-        let mut collect = |row: &Row<'_>| {
+        self.insert_all_unrecorded(sql, columns, rows, &mut |row| {
             returned.push(T::from_row(row)?);
             Ok(())
-        };
-        let outcome = match &mut self.connection {
-            Connection::Sqlite(connection) => connection.insert_all(sql, columns, rows, &mut collect),
-            Connection::Postgres(connection) => connection.insert_all(sql, columns, rows, &mut collect),
-        };
-        self.judge(sql, outcome)?;
+        })?;
         Ok(returned)
+    }
+
+    pub(crate) fn insert_all_unrecorded(
+        &mut self,
+        sql: &'static str,
+        columns: &[(&'static str, ColumnType)],
+        rows: &[Vec<Arg<'_>>],
+        visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.refuse_when_doomed()?;
+        self.refuse_when_reading(sql)?;
+        let outcome = match &mut self.connection {
+            Connection::Sqlite(connection) => connection.insert_all(sql, columns, rows, visit),
+            Connection::Postgres(connection) => connection.insert_all(sql, columns, rows, visit),
+        };
+        self.judge(sql, outcome)
     }
 
     /// Runs `work` so that its failure undoes only what it did.
@@ -197,6 +218,14 @@ impl<'a> Tx<'a> {
             Connection::Postgres(connection) => connection.script(sql),
         };
         self.judge("script", outcome)
+    }
+
+    /// Lifts the limits on how long statements and locks may take in this transaction: for migrations only.
+    pub(crate) fn take_as_long_as_needed(&mut self) -> Result<()> {
+        match &self.connection {
+            Connection::Sqlite(_) => Ok(()),
+            Connection::Postgres(_) => self.script("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0"),
+        }
     }
 
     /// The outcome of the whole closure for the engine: hooks to run after the commit, or what to do instead.

@@ -11,7 +11,12 @@ use crate::config::{
 
 /// Login, workspaces, billing, flags and events for a B2B SaaS, in one program.
 #[derive(Parser)]
-#[command(name = "tenantry", version, max_term_width = 100, after_help = "Settings are described in docs/configuration.md.")]
+#[command(
+    name = "tenantry",
+    version,
+    max_term_width = 100,
+    after_help = "Settings are described in docs/configuration.md."
+)]
 pub struct Cli {
     /// The configuration file [default: tenantry.toml, if there is one]
     #[arg(long, global = true, value_name = "FILE")]
@@ -158,7 +163,8 @@ pub fn parse() -> Result<(Cli, Values), String> {
 }
 
 pub fn checked(values: &Values) -> Result<Config, String> {
-    Config::from_values(values).map_err(|problems| format!("The configuration is wrong:\n  - {}", problems.join("\n  - ")))
+    Config::from_values(values)
+        .map_err(|problems| format!("The configuration is wrong:\n  - {}", problems.join("\n  - ")))
 }
 
 fn command() -> clap::Command {

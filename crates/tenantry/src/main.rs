@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use api::Api;
 use cli::{Cli, Command, ConfigCommand, DevCommand};
-use config::{Config, Values};
+use config::Values;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -84,6 +84,9 @@ fn per_minute(count: u32) -> Quota {
 fn parse_range(text: &str) -> Result<web::IpNet> {
     let single = || text.parse::<std::net::IpAddr>().map(web::IpNet::from);
     text.parse().or_else(|_| single()).map_err(|_| {
-        Error::new(Code::ValidationFailed, format!("trusted_proxies: {text} is not an address or a range such as 10.0.0.0/8."))
+        Error::new(
+            Code::ValidationFailed,
+            format!("trusted_proxies: {text} is not an address or a range such as 10.0.0.0/8."),
+        )
     })
 }

@@ -78,6 +78,10 @@ impl Policy {
         Arc::new(Self::new(&Settings::default(), Arc::new(RateLimits::new(Clock::system()))))
     }
 
+    pub(crate) fn credential_failed(&self, client: IpAddr) -> Result<()> {
+        self.limits.check(LimitClass::Credential, Subject::Address(client))
+    }
+
     /// A place among the requests in work, given back when it is dropped.
     pub(crate) fn admit(&self, route: &Route, client: IpAddr) -> Result<Place<'_>> {
         let place = Place::take(&self.in_flight);

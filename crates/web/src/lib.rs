@@ -45,6 +45,9 @@ pub use routes::Routes;
 pub use scope::{ClientAddress, RequestId, Scope};
 pub use table::{RouteEntry, errors_markdown, routes_markdown};
 
+/// An address range, for trusted proxies.
+pub use ipnet::IpNet;
+
 /// The state of the service, or a part of it, in a handler's arguments.
 pub use axum::extract::State;
 /// What handlers return: an answer, or an error that becomes a response in one place.

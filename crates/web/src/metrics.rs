@@ -6,6 +6,7 @@ use std::{sync::OnceLock, time::Duration};
 use http::{Method, StatusCode};
 use kernel::{Error, Result};
 use metrics::{Counter, Histogram};
+pub use metrics_exporter_prometheus::PrometheusHandle as Handle;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 const DURATION: &str = "http_request_duration_seconds";

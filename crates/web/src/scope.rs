@@ -11,7 +11,7 @@ use axum::extract::FromRequestParts;
 use http::{Extensions, HeaderValue, request::Parts};
 use kernel::AppId;
 
-use crate::{Describe, Operation, conventions::Policy, routes::Route};
+use crate::{Describe, Failure, Operation, conventions::Policy, routes::Route};
 
 /// The request's companion, an `Arc` in its extensions.
 pub struct Scope {
@@ -58,6 +58,11 @@ impl Scope {
 
     pub fn app(&self) -> Option<AppId> {
         self.app.get().copied()
+    }
+
+    /// Called when a credential was refused; an error once this client has guessed too often.
+    pub fn credential_failed(&self) -> Result<(), Failure> {
+        Ok(self.policy.credential_failed(self.client)?)
     }
 
     pub(crate) fn set_route(&self, route: &Arc<Route>) {

@@ -1,10 +1,12 @@
 //! With the feature `otel`, request spans reach a collector. A binary of its own, since logging is the process's.
 #![cfg(feature = "otel")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::{
     io::{Read, Write},
     net::TcpListener,
     sync::{Arc, mpsc},
+    time::Duration,
 };
 
 use axum::body::Body;
@@ -62,7 +64,7 @@ async fn spans_reach_the_collector() {
     let app = Conventions::new(Settings::default(), ids, limits, Arc::new(NoOrigins)).wrap(router);
     app.oneshot(http::Request::get("/fast?secret=1").body(Body::empty()).unwrap()).await.unwrap();
     tokio::task::spawn_blocking(move || drop(guard)).await.unwrap();
-    let export = tokio::task::spawn_blocking(move || received.recv().unwrap()).await.unwrap();
+    let export = tokio::task::spawn_blocking(move || received.recv_timeout(Duration::from_secs(20)).unwrap()).await.unwrap();
     let text = String::from_utf8_lossy(&export);
     assert!(text.contains("tenantry") && !text.contains("secret"), "{text}");
 }

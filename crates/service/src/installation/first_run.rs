@@ -1,7 +1,7 @@
 //! The first run: an empty installation gets an app to start with, exactly once, whichever node comes first.
 
-use kernel::Result;
 use ::store::{Db, Tx};
+use kernel::Result;
 use tenancy::{
     Tenancy,
     apps::{self, App},

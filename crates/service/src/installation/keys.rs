@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ::store::{Db, Tx};
 use kernel::{Code, Entropy, Error, Result, Secret};
-use ::store::Db;
 use tenancy::OperatorKey;
 use vault::{Keyring, MasterKey};
 
@@ -66,7 +66,11 @@ pub async fn settle_keys(db: &Db, given: GivenKeys) -> Result<InstallationKeys> 
             let (stored, ours) = store_checks(db, &digest, keyring.check_value(), home).await?;
             if !ours {
                 // Another node was faster; what was made here opens nothing.
-                [&operator, &master].into_iter().filter(|key| key.made).filter_map(|key| key.file.as_ref()).for_each(KeyFile::remove);
+                [&operator, &master]
+                    .into_iter()
+                    .filter(|key| key.made)
+                    .filter_map(|key| key.file.as_ref())
+                    .for_each(KeyFile::remove);
             }
             stored
         }
@@ -81,9 +85,14 @@ pub async fn settle_keys(db: &Db, given: GivenKeys) -> Result<InstallationKeys> 
 }
 
 /// After everything was sealed anew: from now on only the present master key counts.
-pub(crate) async fn adopt_master_key(db: &Db, keyring: &Keyring) -> Result<()> {
+pub(super) async fn adopt_master_key(db: &Db, keyring: &Keyring) -> Result<()> {
     let check = keyring.check_value().to_owned();
     db.write(move |tx| store::replace(tx, MASTER_CHECK, &check)).await
+}
+
+/// Whether nothing waits to be sealed anew under the present master key.
+pub(crate) fn is_settled(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<bool> {
+    Ok(store::find(tx, MASTER_CHECK)?.is_some_and(|check| check == keyring.check_value()))
 }
 
 struct Name {
@@ -130,11 +139,20 @@ fn candidate(
     Ok(Candidate { key, file: Some(file), made: true })
 }
 
+/// The keyring as configured or found in the data folder, if there is a master key at all.
+pub(super) fn present_keyring(given: &GivenKeys, entropy: Entropy) -> Result<Option<Keyring>> {
+    let master = match &given.master {
+        Some(key) => Some(key.clone()),
+        None => KeyFile::in_folder(&given.folder, Name::MASTER.file).read()?,
+    };
+    master.map(|master| keyring(&master, given.master_previous.as_ref(), entropy)).transpose()
+}
+
 fn keyring(master: &Secret<String>, previous: Option<&Secret<String>>, entropy: Entropy) -> Result<Keyring> {
     let parse = |key: &Secret<String>, variable: &str| {
-        key.expose().parse::<MasterKey>().map_err(|_| {
-            Error::new(Code::StorageUnavailable, format!("{variable} must be 32 bytes in base64 or hex."))
-        })
+        key.expose()
+            .parse::<MasterKey>()
+            .map_err(|_| Error::new(Code::StorageUnavailable, format!("{variable} must be 32 bytes in base64 or hex.")))
     };
     let current = parse(master, "TENANTRY_MASTER_KEY")?;
     let previous = previous.map(|key| parse(key, "TENANTRY_MASTER_KEY_PREVIOUS")).transpose()?;

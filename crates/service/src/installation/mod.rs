@@ -3,8 +3,13 @@
 mod first_run;
 mod key_files;
 mod keys;
+mod reseal;
+mod restore;
 mod store;
 
 pub use first_run::{FirstRun, first_run};
+pub(crate) use keys::is_settled;
 pub use keys::{GivenKeys, InstallationKeys, settle_keys};
-pub(crate) use keys::adopt_master_key;
+pub(crate) use reseal::Resealer;
+pub(crate) use restore::backup_info;
+pub use restore::restore;

@@ -1,7 +1,7 @@
 //! The SQL of what the installation knows about itself.
 
-use kernel::Result;
 use ::store::{Tx, args};
+use kernel::Result;
 
 pub(super) fn find(tx: &mut Tx<'_>, name: &str) -> Result<Option<String>> {
     let found: Option<(String,)> = tx.opt("SELECT value FROM installation WHERE name = $1", &args![name])?;

@@ -1,10 +1,12 @@
-//! `/admin/signing-keys`: the keys that sign tokens, and their rotation.
+//! `/admin/signing-keys`: the keys that sign tokens, their rotation, and what keeps every node's copy true.
 
 use std::time::Duration;
 
 use kernel::Result;
-use spine::Fact;
+use spine::{Job, NewFact, News, Outbox, Runner, Signal, Worked, emit};
+use store::{Db, Tx};
 use tenancy::callers::Operator;
+use tokio::sync::watch;
 use vault::{Rotation, SigningKey, SigningKeys};
 use web::{Json, Routes, State};
 
@@ -17,9 +19,11 @@ pub const ROTATED: &str = "signing_key.rotated";
 const LONGEST_TOKEN_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
 
 pub fn routes() -> Routes<Core> {
-    Routes::new("Operations")
-        .get("/admin/signing-keys", list, "List the keys that sign tokens")
-        .post("/admin/signing-keys/rotate", rotate, "Publish a new signing key, which takes over once it is known")
+    Routes::new("Operations").get("/admin/signing-keys", list, "List the keys that sign tokens").post(
+        "/admin/signing-keys/rotate",
+        rotate,
+        "Publish a new signing key, which takes over once it is known",
+    )
 }
 
 async fn list(_: Operator, State(core): State<Core>) -> Result<Json<Vec<SigningKey>>> {
@@ -27,7 +31,45 @@ async fn list(_: Operator, State(core): State<Core>) -> Result<Json<Vec<SigningK
 }
 
 async fn rotate(_: Operator, State(core): State<Core>) -> Result<Json<Rotation>> {
-    let outbox = core.outbox.clone();
-    let announce = move |tx: &mut store::Tx<'_>, _: &Rotation| outbox.emit(tx, &Fact::new(ROTATED, serde_json::json!({})));
+    let announce =
+        |tx: &mut Tx<'_>, _: &SigningKey| emit(tx, &NewFact::new(ROTATED, serde_json::json!({}))).map(|_| ());
     Ok(Json(core.signing_keys.rotate(&core.db, LONGEST_TOKEN_LIFETIME, announce).await?))
+}
+
+/// Every node loads what another one published.
+pub fn register(core: &Core, outbox: &mut Outbox, runner: &Runner) {
+    let stale = Signal::new();
+    runner.add(Keeper { db: core.db.clone(), keys: core.signing_keys.clone(), stale: stale.clone() });
+    outbox.follow("signing-keys", move |news| {
+        if matches!(news, News::Gap) || matches!(news, News::Fact(fact) if fact.kind == ROTATED) {
+            stale.wake();
+        }
+    });
+}
+
+/// Loads published keys and deletes retired ones.
+struct Keeper {
+    db: Db,
+    keys: SigningKeys,
+    stale: Signal,
+}
+
+impl Job for Keeper {
+    fn name(&self) -> &'static str {
+        "signing-keys"
+    }
+
+    fn every(&self) -> Duration {
+        Duration::from_secs(3600)
+    }
+
+    fn signals(&self) -> Vec<watch::Receiver<u64>> {
+        vec![self.stale.listen()]
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        self.keys.reload(&self.db).await?;
+        let pruned = self.keys.prune(&self.db).await?;
+        Ok(Worked::some_if(pruned > 0))
+    }
 }

@@ -65,5 +65,5 @@ async fn advance(_: Operator, State(core): State<Core>, Valid(request): Valid<Mo
 }
 
 fn clock(core: &Core) -> Result<&TestClock> {
-    core.test_clock.as_ref().ok_or_else(|| Error::new(Code::RouteNotFound, "The test clock is off."))
+    core.test_clock.as_deref().ok_or_else(|| Error::new(Code::RouteNotFound, "The test clock is off."))
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod file;
 mod rows;
+mod upkeep;
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,8 +18,9 @@ use tokio::sync::watch;
 use vault::{Keyring, Place};
 
 use crate::{Job, Worked, doorbell, lease};
-pub(crate) use rows::{Sql, statements};
 use rows::{Claimed, Outcome};
+pub(crate) use rows::{Sql, statements};
+pub use upkeep::{Backlog, backlog, reseal_messages};
 
 /// Messages under way at a time.
 const SLOTS: usize = 8;

@@ -22,6 +22,8 @@ pub struct Runner(Arc<Inner>);
 
 struct Inner {
     state: Mutex<State>,
+    /// Wakes all jobs.
+    everybody: Signal,
     stopping: watch::Sender<bool>,
 }
 
@@ -50,7 +52,11 @@ impl JobHandle {
 impl Runner {
     pub fn new() -> Self {
         let state = State { jobs: Vec::new(), tasks: JoinSet::new(), started: false };
-        Self(Arc::new(Inner { state: Mutex::new(state), stopping: watch::Sender::new(false) }))
+        Self(Arc::new(Inner {
+            state: Mutex::new(state),
+            everybody: Signal::new(),
+            stopping: watch::Sender::new(false),
+        }))
     }
 
     pub fn add(&self, job: impl Job) -> JobHandle {
@@ -59,7 +65,7 @@ impl Runner {
         let handle = JobHandle(entry.signal.clone());
         let mut state = self.state();
         if state.started {
-            state.tasks.spawn(tend(entry.clone(), self.0.stopping.subscribe()));
+            state.tasks.spawn(self.tend(entry.clone()));
         }
         state.jobs.push(entry);
         handle
@@ -72,15 +78,13 @@ impl Runner {
             return;
         }
         for entry in state.jobs.clone() {
-            state.tasks.spawn(tend(entry, self.0.stopping.subscribe()));
+            state.tasks.spawn(self.tend(entry));
         }
     }
 
-    /// Wakes all jobs: the business clock was moved.
-    pub fn wake_all(&self) {
-        for entry in self.jobs() {
-            entry.signal.wake();
-        }
+    /// Wakes all jobs when rung: for when the business clock was moved.
+    pub fn everybody(&self) -> Signal {
+        self.0.everybody.clone()
     }
 
     /// Runs all jobs until none finds anything to do, whether or not the runner was started. A job that fails is run
@@ -125,6 +129,13 @@ impl Runner {
         }
     }
 
+    /// The task holds the job but not the runner, so that a runner that is dropped ends its tasks.
+    fn tend(&self, entry: Arc<Entry>) -> impl Future<Output = ()> + use<> {
+        let mut signals = entry.job.signals();
+        signals.extend([entry.signal.listen(), self.0.everybody.listen()]);
+        tend(entry, signals, self.0.stopping.subscribe())
+    }
+
     fn jobs(&self) -> Vec<Arc<Entry>> {
         self.state().jobs.clone()
     }
@@ -144,9 +155,7 @@ const FIRST_BACKOFF: Duration = Duration::from_secs(1);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 
 /// One job's life: run, wait for a signal or the timer, run again.
-async fn tend(entry: Arc<Entry>, mut stopping: watch::Receiver<bool>) {
-    let mut signals = entry.job.signals();
-    signals.push(entry.signal.listen());
+async fn tend(entry: Arc<Entry>, mut signals: Vec<watch::Receiver<u64>>, mut stopping: watch::Receiver<bool>) {
     let mut backoff = FIRST_BACKOFF;
     while !*stopping.borrow() {
         // Marked before the run: a signal that arrives while it runs leads to another one.

@@ -22,8 +22,8 @@ pub use follower::News;
 use follower::{Follower, Tail};
 use sequencer::Sequencer;
 pub use sequencer::number;
-pub use trim::trim;
 use trim::Trimmer;
+pub use trim::trim;
 
 /// How long facts are kept for followers that fell behind and streams that resume.
 pub const RETENTION: Duration = Duration::from_secs(600);
@@ -35,7 +35,7 @@ const INSERT: &str = "INSERT INTO outbox (id, kind, app_id, tenant_id, payload, 
 pub fn emit(tx: &mut Tx<'_>, fact: &NewFact) -> Result<FactId> {
     let id: FactId = tx.new_id();
     let payload = fact.data.to_string();
-    tx.exec(INSERT, &args![id, fact.kind, fact.app, fact.tenant, payload, tx.now()])?;
+    tx.exec(INSERT, &args![id, *fact.kind, fact.app, fact.tenant, payload, tx.now()])?;
     tx.on_commit(doorbell::ring);
     Ok(id)
 }

@@ -73,9 +73,7 @@ impl Gateway {
             status @ (StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS) => {
                 Err(SendFailure::passing(format!("the gateway answered {status}")))
             }
-            status if status.is_client_error() => {
-                Err(SendFailure::permanent(format!("the gateway answered {status}")))
-            }
+            status if status.is_client_error() => Err(SendFailure::permanent(format!("the gateway answered {status}"))),
             status => Err(SendFailure::passing(format!("the gateway answered {status}"))),
         }
     }

@@ -62,6 +62,8 @@ pub(super) struct Refused {
 }
 
 const OLDEST_SERVER: u32 = 150_000;
+/// Beyond the time for the connection itself, which the URL may set.
+const HANDSHAKE: Duration = Duration::from_secs(20);
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 /// During a long outage the server is tried this often, by whoever comes first.
@@ -117,6 +119,17 @@ impl Connector {
         purpose: Purpose,
         hear: impl FnMut(AsyncMessage) + Send + 'static,
     ) -> Result<Line, Refused> {
+        let trial = tokio::time::timeout(HANDSHAKE, self.connect_and_greet(purpose, hear)).await;
+        trial.unwrap_or_else(|_| {
+            Err(Refused { message: format!("Cannot connect to {}: no answer", self.target.name), passing: true })
+        })
+    }
+
+    async fn connect_and_greet(
+        &self,
+        purpose: Purpose,
+        hear: impl FnMut(AsyncMessage) + Send + 'static,
+    ) -> Result<Line, Refused> {
         let (client, connection) =
             self.target.config.connect(self.tls.clone()).await.map_err(|error| self.refused(&error))?;
         let driver = tokio::spawn(drive(connection, hear));
@@ -148,7 +161,8 @@ impl Connector {
 
     pub(super) fn refused(&self, error: &tokio_postgres::Error) -> Refused {
         // A wrong password or a missing database stays wrong; a server that starts, stops or is full does not.
-        let passing = error.code().is_none_or(|code| ["08", "53", "57"].iter().any(|class| code.code().starts_with(class)));
+        let passing =
+            error.code().is_none_or(|code| ["08", "53", "57"].iter().any(|class| code.code().starts_with(class)));
         Refused { message: format!("Cannot connect to {}: {}", self.target.name, errors::chain(error)), passing }
     }
 

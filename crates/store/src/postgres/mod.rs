@@ -52,12 +52,7 @@ struct Lanes {
 impl Engine {
     /// Connects once, so that a wrong URL or an old server is told at the start. The threads connect when they first
     /// have something to do.
-    pub(crate) async fn open(
-        url: Secret<String>,
-        context: &Arc<Context>,
-        limits: &Limits,
-        wake: Wake,
-    ) -> Result<Self> {
+    pub(crate) async fn open(url: Secret<String>, context: &Arc<Context>, limits: &Limits, wake: Wake) -> Result<Self> {
         let connector = Arc::new(Connector::new(url.expose(), limits.patience)?);
         let signals = Signals::start(connector.clone(), wake).await?;
         let singles = Singles::new(connector.clone(), context.clone());
@@ -74,12 +69,7 @@ impl Engine {
         };
         start(limits.connections, Purpose::Closures, &closure_queue)?;
         start(SCANNERS, Purpose::Scans, &scan_queue)?;
-        Ok(Self {
-            lanes: Mutex::new(Some(Lanes { closures, scans })),
-            threads: Mutex::new(threads),
-            singles,
-            signals,
-        })
+        Ok(Self { lanes: Mutex::new(Some(Lanes { closures, scans })), threads: Mutex::new(threads), singles, signals })
     }
 
     pub(crate) fn submit(&self, lane: Lane, job: Box<dyn Job>) -> Result<()> {

@@ -59,7 +59,9 @@ fn authority(roots: Option<&Path>, provider: Arc<CryptoProvider>) -> Result<Arc<
         }
     }
     WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider).build().map_err(|error| {
-        unusable(format!("There is no authority to check PostgreSQL's certificate with: {error}. Name one by sslrootcert."))
+        unusable(format!(
+            "There is no authority to check PostgreSQL's certificate with: {error}. Name one by sslrootcert."
+        ))
     })
 }
 

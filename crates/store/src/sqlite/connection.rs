@@ -43,8 +43,8 @@ impl Connection {
 
     fn open(path: &Path, flags: OpenFlags) -> Result<Self> {
         let describe = |error: rusqlite::Error| unavailable(format!("cannot open {}: {error}", path.display()));
-        let inner = rusqlite::Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-            .map_err(describe)?;
+        let inner =
+            rusqlite::Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(describe)?;
         inner.busy_timeout(BUSY_TIMEOUT).map_err(describe)?;
         inner.set_prepared_statement_cache_capacity(512);
         Ok(Self { inner, texts: HashMap::new() })
@@ -142,10 +142,7 @@ impl Connection {
     }
 }
 
-fn visit_rows(
-    statement: &mut Statement<'_>,
-    visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
-) -> Result<(), Fault> {
+fn visit_rows(statement: &mut Statement<'_>, visit: &mut dyn FnMut(&Row<'_>) -> Result<()>) -> Result<(), Fault> {
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next().map_err(fault)? {
         visit(&Row(Source::Sqlite(row))).map_err(Fault::doomed)?;
@@ -186,6 +183,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 /// SQLite's messages name constraints and columns, never values.
+#[expect(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 fn fault(error: rusqlite::Error) -> Fault {
     let unique = error.sqlite_error().is_some_and(|code| {
         matches!(

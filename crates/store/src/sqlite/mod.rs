@@ -57,7 +57,8 @@ impl Engine {
         for number in 0..limits.readers.max(1) {
             let connection = Connection::open_reader(&path)?;
             let (context, queue) = (context.clone(), read_queue.clone());
-            threads.push(spawn(&format!("sqlite-reader-{number}"), move || readers::run(connection, &context, &queue))?);
+            threads
+                .push(spawn(&format!("sqlite-reader-{number}"), move || readers::run(connection, &context, &queue))?);
         }
         let (connection, scan_context) = (Connection::open_reader(&path)?, context.clone());
         threads.push(spawn("sqlite-scan", move || readers::run(connection, &scan_context, &scan_queue))?);

@@ -31,6 +31,10 @@ fn entry() {
         match role.as_str() {
             "write until killed" => write_until_killed(db, from).await,
             "write once" => db.write(move |tx| add_entry(tx, from)).await.expect("stored"),
+            "write slowly" => {
+                tracing_subscriber::fmt().with_ansi(false).init();
+                write_slowly(&db).await;
+            }
             other => panic!("no role is called {other}"),
         }
     });
@@ -43,11 +47,12 @@ async fn write_until_killed(db: Db, from: i64) {
         .map(|_| {
             let (db, next) = (db.clone(), next.clone());
             tokio::spawn(async move {
-                loop {
-                    let id = next.fetch_add(1, Ordering::Relaxed);
-                    db.write(move |tx| add_entry(tx, id)).await.expect("stored");
+                let take = || next.fetch_add(1, Ordering::Relaxed);
+                let mut id = take();
+                while db.write(move |tx| add_entry(tx, id)).await.is_ok() {
                     // One write call per line: lines of several callers do not mix.
                     std::io::stdout().write_all(format!("ack {id}\n").as_bytes()).expect("the parent reads");
+                    id = take();
                 }
             })
         })
@@ -55,6 +60,19 @@ async fn write_until_killed(db: Db, from: i64) {
     for caller in callers {
         caller.await.expect("writes until killed");
     }
+}
+
+/// A quick closure and one that holds the writer for longer than it should.
+async fn write_slowly(db: &Db) {
+    db.write(|tx| add_entry(tx, 1)).await.expect("stored");
+    let slow = db.write(|tx| {
+        let started = kernel::Ticker.now();
+        while kernel::Ticker.since(started).as_millis() <= 15 {
+            std::hint::spin_loop();
+        }
+        add_entry(tx, 2)
+    });
+    slow.await.expect("stored");
 }
 
 /// Starts another process in a role. Its standard output is piped.

@@ -6,7 +6,10 @@ use store::{
     testing::{self, TestDb},
 };
 
-use crate::schema::{MIGRATIONS, add_entry, entries};
+use crate::{
+    child,
+    schema::{MIGRATIONS, add_entry, entries},
+};
 
 on_both_engines!(MIGRATIONS: a_full_queue_answers_at_once, a_closed_database_refuses, what_was_accepted_is_finished_at_close);
 
@@ -103,5 +106,18 @@ fn one_process_holds_a_data_folder() {
         other.close().await;
         test.reopen().await;
         assert!(entries(&test.db).await.is_empty());
+    });
+}
+
+#[test]
+fn a_slow_closure_is_named_in_the_log() {
+    testing::run(EngineName::Sqlite, MIGRATIONS, async |test| {
+        test.db.close().await;
+        let output = child::start("write slowly", &test.url, 0, &[]).wait_with_output().expect("the child ends");
+        let log = String::from_utf8(output.stdout).expect("the log is text");
+        let named = log.lines().any(|line| {
+            line.contains("WARN") && line.contains("slow transaction closure") && line.contains("child.rs")
+        });
+        assert!(named, "{log}");
     });
 }

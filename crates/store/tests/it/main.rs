@@ -1,11 +1,13 @@
 //! The proofs of the storage layer, each on both engines.
 
+mod backup;
 mod child;
 mod closures;
 mod ingest;
 mod limits;
 mod migrations;
 mod portable_sql;
+mod postgres_engine;
 mod reads;
 mod recorder;
 mod schema;

@@ -89,8 +89,6 @@ async fn tokens_name_the_same_types_on_both_engines(test: TestDb) {
     // Keys sort by bytes.
     assert_eq!(rows.iter().map(|row| row.4.as_str()).collect::<Vec<_>>(), ["B", "Z", "a", "b", "ä"]);
     assert_eq!(rows[0], (-1, false, vec![0, 255], 0.5, "B".to_owned()));
-    let wrong = test.db.write(|tx| {
-        tx.exec("INSERT INTO c (id, yes) VALUES ($1, TRUE)", &args!["no number"])
-    });
+    let wrong = test.db.write(|tx| tx.exec("INSERT INTO c (id, yes) VALUES ($1, TRUE)", &args!["no number"]));
     assert!(wrong.await.is_err(), "a text in an integer column is refused on both");
 }

@@ -65,24 +65,74 @@ fn probes() -> Vec<Probe> {
     let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     vec![
         // Writing.
-        probe("INSERT INTO names (name, n) VALUES ($1, $2), ($3, $4), ($5, $6)", &args!["a", 1, "b", 2, "c", 3], Changed, "3"),
-        probe("INSERT INTO names (name, n) VALUES ($1, 5) ON CONFLICT (name) DO UPDATE SET n = names.n + excluded.n RETURNING n", &args!["a"], Ints, "6"),
+        probe(
+            "INSERT INTO names (name, n) VALUES ($1, $2), ($3, $4), ($5, $6)",
+            &args!["a", 1, "b", 2, "c", 3],
+            Changed,
+            "3",
+        ),
+        probe(
+            "INSERT INTO names (name, n) VALUES ($1, 5) ON CONFLICT (name) DO UPDATE SET n = names.n + excluded.n RETURNING n",
+            &args!["a"],
+            Ints,
+            "6",
+        ),
         probe("INSERT INTO names (name, n) VALUES ($1, 5) ON CONFLICT DO NOTHING RETURNING n", &args!["a"], Ints, ""),
         probe("INSERT INTO names (name, n) VALUES ($1, 4) ON CONFLICT DO NOTHING RETURNING n", &args!["d"], Ints, "4"),
-        probe("INSERT INTO names (name, n) VALUES ($1, 9) ON CONFLICT (name) DO UPDATE SET n = excluded.n WHERE names.n > excluded.n", &args!["b"], Changed, "0"),
-        probe("INSERT INTO names (name, n) SELECT name || $1, n FROM names WHERE n = $2 ON CONFLICT DO NOTHING", &args!["x", 4], Changed, "1"),
+        probe(
+            "INSERT INTO names (name, n) VALUES ($1, 9) ON CONFLICT (name) DO UPDATE SET n = excluded.n WHERE names.n > excluded.n",
+            &args!["b"],
+            Changed,
+            "0",
+        ),
+        probe(
+            "INSERT INTO names (name, n) SELECT name || $1, n FROM names WHERE n = $2 ON CONFLICT DO NOTHING",
+            &args!["x", 4],
+            Changed,
+            "1",
+        ),
         probe("UPDATE names SET n = n * 2 WHERE name = $1 RETURNING n, n + 1", &args!["b"], Ints, "4,5"),
-        probe("UPDATE names SET n = other.n FROM (SELECT n FROM names WHERE name = 'a') AS other WHERE names.name = $1", &args!["c"], Changed, "1"),
+        probe(
+            "UPDATE names SET n = other.n FROM (SELECT n FROM names WHERE name = 'a') AS other WHERE names.name = $1",
+            &args!["c"],
+            Changed,
+            "1",
+        ),
         probe("DELETE FROM names WHERE name = $1 RETURNING name", &args!["dx"], Texts, "dx"),
         // Now: a 6, b 4, c 6, d 4.
-        probe("SELECT name FROM names WHERE name = ANY($1) ORDER BY name", &args![list(&["a", "c", "no"])], Texts, "a;c"),
+        probe(
+            "SELECT name FROM names WHERE name = ANY($1) ORDER BY name",
+            &args![list(&["a", "c", "no"])],
+            Texts,
+            "a;c",
+        ),
         probe("SELECT name FROM names WHERE name = ANY($1)", &args![list(&[])], Texts, ""),
-        probe("SELECT name FROM names WHERE n = ANY($1) AND name <> $2 ORDER BY name", &args![vec![4_i64, 5], "d"], Texts, "b"),
-        probe("SELECT name FROM names WHERE NOT (name = ANY($1)) ORDER BY name", &args![list(&["a", "it's \"ok\""])], Texts, "b;c;d"),
+        probe(
+            "SELECT name FROM names WHERE n = ANY($1) AND name <> $2 ORDER BY name",
+            &args![vec![4_i64, 5], "d"],
+            Texts,
+            "b",
+        ),
+        probe(
+            "SELECT name FROM names WHERE NOT (name = ANY($1)) ORDER BY name",
+            &args![list(&["a", "it's \"ok\""])],
+            Texts,
+            "b;c;d",
+        ),
         probe("DELETE FROM names WHERE name = ANY($1)", &args![list(&["no", "neither"])], Changed, "0"),
-        probe("SELECT name FROM names WHERE (n, name) < ($1, $2) ORDER BY n DESC, name DESC LIMIT $3", &args![6, "c", 2], Texts, "a;d"),
+        probe(
+            "SELECT name FROM names WHERE (n, name) < ($1, $2) ORDER BY n DESC, name DESC LIMIT $3",
+            &args![6, "c", 2],
+            Texts,
+            "a;d",
+        ),
         probe("SELECT name FROM names ORDER BY name LIMIT $1 OFFSET $2", &args![2, 1], Texts, "b;c"),
-        probe("SELECT name FROM names WHERE name = $2 OR name = $1 OR name = $2 ORDER BY name", &args!["d", "a"], Texts, "a;d"),
+        probe(
+            "SELECT name FROM names WHERE name = $2 OR name = $1 OR name = $2 ORDER BY name",
+            &args!["d", "a"],
+            Texts,
+            "a;d",
+        ),
         probe("SELECT CAST(sum(n) AS BIGINT), count(*), max(n), min(n) FROM names", &[], Ints, "20,4,6,4"),
         probe("SELECT CAST(avg(n) AS DOUBLE PRECISION) FROM names", &[], Reals, "5"),
         probe("SELECT count(*) FILTER (WHERE n > $1) FROM names", &args![4], Ints, "2"),
@@ -91,24 +141,64 @@ fn probes() -> Vec<Probe> {
         probe("SELECT row_number() OVER (ORDER BY n, name), n FROM names ORDER BY name", &[], Ints, "3,6;1,4;4,6;2,4"),
         probe("SELECT CAST(sum(n) OVER (ORDER BY name) AS BIGINT) FROM names ORDER BY name", &[], Ints, "6;10;16;20"),
         probe("SELECT lag(n) OVER (ORDER BY name) FROM names ORDER BY name", &[], Ints, "-;6;4;6"),
-        probe("WITH big AS (SELECT name FROM names WHERE n > $1) SELECT name FROM big ORDER BY name", &args![5], Texts, "a;c"),
-        probe("WITH RECURSIVE up(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM up WHERE i < 4) SELECT i FROM up", &args![1], Ints, "1;2;3;4"),
+        probe(
+            "WITH big AS (SELECT name FROM names WHERE n > $1) SELECT name FROM big ORDER BY name",
+            &args![5],
+            Texts,
+            "a;c",
+        ),
+        probe(
+            "WITH RECURSIVE up(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM up WHERE i < 4) SELECT i FROM up",
+            &args![1],
+            Ints,
+            "1;2;3;4",
+        ),
         probe("WITH pairs(k, v) AS (VALUES ('a', 1), ('b', 2)) SELECT k FROM pairs WHERE v = 2", &[], Texts, "b"),
-        probe("SELECT name FROM names WHERE EXISTS (SELECT 1 FROM names AS other WHERE other.n = names.n AND other.name < names.name) ORDER BY name", &[], Texts, "c;d"),
-        probe("SELECT l.name, r.name FROM names AS l LEFT JOIN names AS r ON r.name > l.name AND r.n = l.n ORDER BY l.name", &[], Texts, "a,c;b,d;c,-;d,-"),
-        probe("SELECT name FROM names WHERE n = 4 UNION SELECT name FROM names WHERE name = 'a' ORDER BY name", &[], Texts, "a;b;d"),
+        probe(
+            "SELECT name FROM names WHERE EXISTS (SELECT 1 FROM names AS other WHERE other.n = names.n AND other.name < names.name) ORDER BY name",
+            &[],
+            Texts,
+            "c;d",
+        ),
+        probe(
+            "SELECT l.name, r.name FROM names AS l LEFT JOIN names AS r ON r.name > l.name AND r.n = l.n ORDER BY l.name",
+            &[],
+            Texts,
+            "a,c;b,d;c,-;d,-",
+        ),
+        probe(
+            "SELECT name FROM names WHERE n = 4 UNION SELECT name FROM names WHERE name = 'a' ORDER BY name",
+            &[],
+            Texts,
+            "a;b;d",
+        ),
         // Expressions.
         probe("SELECT CAST(7 AS BIGINT) / 2, CAST(-7 AS BIGINT) / 2, CAST(-7 AS BIGINT) % 3", &[], Ints, "3,-3,-1"),
         probe("SELECT n / $1 * $1 FROM names WHERE name = 'a'", &args![4], Ints, "4"),
-        probe("SELECT CASE WHEN n > $1 THEN n ELSE CAST($1 AS BIGINT) END FROM names ORDER BY name", &args![5], Ints, "6;5;6;5"),
+        probe(
+            "SELECT CASE WHEN n > $1 THEN n ELSE CAST($1 AS BIGINT) END FROM names ORDER BY name",
+            &args![5],
+            Ints,
+            "6;5;6;5",
+        ),
         probe("SELECT coalesce(CAST($1 AS TEXT), 'none'), nullif('x', 'x')", &args![None::<String>], Texts, "none,-"),
-        probe("SELECT lower('ABC'), upper('abc'), trim('  x '), replace('aXa', 'X', '-'), substr('hello', 2, 3)", &[], Texts, "abc,ABC,x,a-a,ell"),
+        probe(
+            "SELECT lower('ABC'), upper('abc'), trim('  x '), replace('aXa', 'X', '-'), substr('hello', 2, 3)",
+            &[],
+            Texts,
+            "abc,ABC,x,a-a,ell",
+        ),
         probe("SELECT length($1)", &args!["äöü"], Ints, "3"),
         probe("SELECT name FROM names WHERE lower(name) LIKE lower($1) || '%' ORDER BY name", &args!["A"], Texts, "a"),
         probe("SELECT CAST(n AS TEXT) || ':' || name FROM names WHERE name = $1", &args!["a"], Texts, "6:a"),
         probe("SELECT CAST('42' AS BIGINT) + 1", &[], Ints, "43"),
         // Booleans and NULLs.
-        probe("INSERT INTO things (id, flag, number) VALUES ('t', $1, NULL), ('f', $2, 2), ('n', $3, 1)", &args![true, false, None::<bool>], Changed, "3"),
+        probe(
+            "INSERT INTO things (id, flag, number) VALUES ('t', $1, NULL), ('f', $2, 2), ('n', $3, 1)",
+            &args![true, false, None::<bool>],
+            Changed,
+            "3",
+        ),
         probe("SELECT flag FROM things ORDER BY id", &[], Bools, "false;-;true"),
         probe("SELECT id FROM things WHERE flag", &[], Texts, "t"),
         probe("SELECT id FROM things WHERE NOT flag", &[], Texts, "f"),
@@ -119,12 +209,27 @@ fn probes() -> Vec<Probe> {
         probe("SELECT id FROM things ORDER BY number NULLS LAST", &[], Texts, "n;f;t"),
         probe("SELECT id FROM things ORDER BY number DESC NULLS FIRST", &[], Texts, "t;f;n"),
         probe("SELECT id FROM things WHERE number IS NOT DISTINCT FROM $1", &args![None::<i64>], Texts, "t"),
-        probe("SELECT id FROM things WHERE $1 IS NULL OR number = $1 ORDER BY id", &args![None::<i64>], Texts, "f;n;t"),
+        probe(
+            "SELECT id FROM things WHERE CAST($1 AS BIGINT) IS NULL OR number = $1 ORDER BY id",
+            &args![None::<i64>],
+            Texts,
+            "f;n;t",
+        ),
         // Tokens.
         probe("SELECT id FROM things WHERE number > 0 ORDER BY number LIMIT $1 {claim}", &args![1], Texts, "n"),
         probe("SELECT {db_now} > 1700000000000000, {db_now} < 4000000000000000", &[], Bools, "true,true"),
-        probe("UPDATE things SET number = {db_now} + $1 WHERE id = 't' AND (number IS NULL OR number < {db_now})", &args![1_000_000], Changed, "1"),
-        probe("UPDATE things SET number = {db_now} WHERE id = 't' AND (number IS NULL OR number < {db_now})", &[], Changed, "0"),
+        probe(
+            "UPDATE things SET number = {db_now} + $1 WHERE id = 't' AND (number IS NULL OR number < {db_now})",
+            &args![1_000_000],
+            Changed,
+            "1",
+        ),
+        probe(
+            "UPDATE things SET number = {db_now} WHERE id = 't' AND (number IS NULL OR number < {db_now})",
+            &[],
+            Changed,
+            "0",
+        ),
     ]
 }
 
@@ -144,9 +249,21 @@ async fn values_come_back_as_they_went_in(test: TestDb) {
     let things: Vec<Thing> = vec![
         (None, None, None, None, None),
         (Some(i64::MIN), Some(f64::MIN_POSITIVE), Some(true), Some(String::new()), Some(Vec::new())),
-        (Some(i64::MAX), Some(0.1), Some(false), Some("ä€😀 'quoted' \"$1\" {claim} \\".into()), Some((0..=255).collect())),
+        (
+            Some(i64::MAX),
+            Some(0.1),
+            Some(false),
+            Some("ä€😀 'quoted' \"$1\" {claim} \\".into()),
+            Some((0..=255).collect()),
+        ),
         // JSON is text: spaces, order and doubled keys stay.
-        (Some(0), Some(-1e300), Some(true), Some(r#"{"b": 1,  "a":[1.0,2e3],"b":null}"#.into()), Some(vec![0; 100_000])),
+        (
+            Some(0),
+            Some(-1e300),
+            Some(true),
+            Some(r#"{"b": 1,  "a":[1.0,2e3],"b":null}"#.into()),
+            Some(vec![0; 100_000]),
+        ),
     ];
     for (number, thing) in things.iter().enumerate() {
         let id = number.to_string();

@@ -3,7 +3,7 @@
 use kernel::{AppId, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
-use web::{Created as CreatedAnswer, Json, Page, Path, Routes, State, Success, Valid};
+use web::{Created as CreatedAnswer, Json, Page, Params, Path, Routes, State, Success, Valid};
 
 use super::{App, NewApp};
 use crate::{
@@ -29,7 +29,7 @@ pub struct CreatedApp {
     api_key: String,
 }
 
-async fn list(_: Operator, State(tenancy): State<Tenancy>, page: Page) -> Result<Json<Vec<App>>> {
+async fn list(_: Operator, State(tenancy): State<Tenancy>, Params(page): Params<Page>) -> Result<Json<Vec<App>>> {
     let apps = tenancy.db.read(move |tx| super::list(tx, page.limit_or_all(), page.offset())).await?;
     Ok(Json(apps))
 }

@@ -6,9 +6,9 @@ mod profile;
 mod rules;
 mod store;
 
+use ::store::Tx;
 use kernel::{AppId, Code, Error, Result};
 use spine::{NewFact, emit};
-use ::store::Tx;
 
 pub use directory::AppDirectory;
 pub use profile::{App, OnboardingFlow, Profile};

@@ -1,7 +1,7 @@
 //! The SQL of apps.
 
-use kernel::{AppId, Error, Result};
 use ::store::{FromRow, Row, Tx, args};
+use kernel::{AppId, Error, Result};
 
 use super::App;
 

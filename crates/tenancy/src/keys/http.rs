@@ -51,11 +51,7 @@ async fn create(
     Ok(CreatedAnswer(CreatedKey { key: created.key, record: created.record }))
 }
 
-async fn revoke(
-    _: Operator,
-    State(tenancy): State<Tenancy>,
-    Path((app, id)): Path<(AppId, KeyId)>,
-) -> Result<Success> {
+async fn revoke(_: Operator, State(tenancy): State<Tenancy>, Path((app, id)): Path<(AppId, KeyId)>) -> Result<Success> {
     let Tenancy { db, keys, .. } = tenancy;
     db.write(move |tx| super::revoke(tx, &keys, app, id)).await?;
     Ok(Success)

@@ -5,11 +5,11 @@ mod store;
 
 use std::sync::Arc;
 
+use ::store::{Db, Tx};
 use kernel::{AppId, Code, Error, KeyId, Problems, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spine::{Cached, NewFact, News, emit};
-use ::store::{Db, Tx};
 use vault::hash_token;
 use web::Validate;
 
@@ -68,7 +68,8 @@ impl NewKey {
         BUILT_IN
             .iter()
             .filter(|known| {
-                listed.iter().any(|key| key == known.key) || (only_destructive && !privileges::is_destructive(known.key))
+                listed.iter().any(|key| key == known.key)
+                    || (only_destructive && !privileges::is_destructive(known.key))
             })
             .map(|known| known.key.to_owned())
             .collect()

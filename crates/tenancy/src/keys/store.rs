@@ -1,7 +1,7 @@
 //! The SQL of app API keys.
 
-use kernel::{AppId, Error, KeyId, Result};
 use ::store::{FromRow, Row, Tx, args};
+use kernel::{AppId, Error, KeyId, Result};
 
 use super::KeyRecord;
 

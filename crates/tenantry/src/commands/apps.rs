@@ -9,7 +9,8 @@ pub async fn run(api: &Api, command: AppCommand) -> Result<(), String> {
     match command {
         AppCommand::Create { name, domain, ui_url, redirect_uris, default_callback_uri, output } => {
             let mut body = json!({ "name": name, "domain": domain });
-            let optional = [("uiUrl", ui_url.map(Value::from)), ("defaultCallbackUri", default_callback_uri.map(Value::from))];
+            let optional =
+                [("uiUrl", ui_url.map(Value::from)), ("defaultCallbackUri", default_callback_uri.map(Value::from))];
             let redirects = (!redirect_uris.is_empty()).then(|| ("redirectUris", Some(Value::from(redirect_uris))));
             for (member, value) in optional.into_iter().chain(redirects) {
                 if let Some(value) = value {

@@ -6,7 +6,10 @@ use std::{
 };
 
 use service::installation::FirstRun;
-use tokio::{net::TcpListener, signal::unix::{SignalKind, signal}};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
 use web::{
     logging::{Format, Logging},
     server::{self, Stopped},
@@ -53,7 +56,9 @@ fn logging(config: &Config) -> Result<Logging, String> {
     return Ok(Logging { filter: config.log.clone(), format, otlp_endpoint: config.otel_endpoint.clone() });
     #[cfg(not(feature = "otel"))]
     match config.otel_endpoint {
-        Some(_) => Err("otel.endpoint is set, but this build has no OpenTelemetry; build it with --features otel.".into()),
+        Some(_) => {
+            Err("otel.endpoint is set, but this build has no OpenTelemetry; build it with --features otel.".into())
+        }
         None => Ok(Logging { filter: config.log.clone(), format }),
     }
 }
@@ -74,7 +79,8 @@ fn stop_signal() -> Result<impl Future<Output = ()>, String> {
 /// Commands find the running server by this file.
 fn note_address(config: &Config, address: SocketAddr) -> Result<std::path::PathBuf, String> {
     let file = startup::address_file(&config.data_dir);
-    let reachable = if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address };
+    let reachable =
+        if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address };
     std::fs::create_dir_all(&config.data_dir)
         .and_then(|()| std::fs::write(&file, format!("http://{reachable}\n")))
         .map_err(|error| format!("Cannot write {}: {error}", file.display()))?;
@@ -88,7 +94,9 @@ fn announce(config: &Config, service: &service::Service, first: Option<&FirstRun
         Some(file) => format!("in {}", file.display()),
         None => "as configured".to_owned(),
     };
-    let mut text = format!("\nTenantry is running.\n\n  Base URL      {base}\n  API reference {base}/docs\n  Operator key  {operator}\n");
+    let mut text = format!(
+        "\nTenantry is running.\n\n  Base URL      {base}\n  API reference {base}/docs\n  Operator key  {operator}\n"
+    );
     if let Some(FirstRun { app, api_key }) = first {
         text += &format!(
             "\nA first app was made for you. Keep its key: it is not shown again.\n\n  App id        {}\n  API key       {api_key}\n\n\

@@ -10,7 +10,7 @@ use kernel::Secret;
 use store::DatabaseUrl;
 
 pub use reference::reference_page;
-pub use values::{Origin, Values, without_password};
+pub use values::{Origin, Values};
 
 /// What the program runs with, checked.
 pub struct Config {
@@ -26,7 +26,6 @@ pub struct Config {
     pub mail_from: String,
     pub sms_url: Secret<String>,
     pub trusted_proxies: Vec<String>,
-    pub allow_private_targets: bool,
     pub test_clock: bool,
     pub log: String,
     pub log_format: LogFormat,
@@ -87,7 +86,6 @@ impl Reader<'_> {
             mail_from: self.text("mail_from"),
             sms_url: Secret::new(self.text("sms_url")),
             trusted_proxies: self.list("trusted_proxies"),
-            allow_private_targets: self.switch("allow_private_targets"),
             test_clock: self.switch("test_clock"),
             log: self.text("log"),
             log_format: self.log_format(),
@@ -220,6 +218,8 @@ mod tests {
         ];
         let problems = config(&wrong).err().expect("six problems");
         assert_eq!(problems.len(), wrong.len(), "{problems:?}");
-        assert!(problems[0].starts_with("database_url") || problems.iter().any(|p| p.contains("(from TENANTRY_LISTEN)")));
+        assert!(
+            problems[0].starts_with("database_url") || problems.iter().any(|p| p.contains("(from TENANTRY_LISTEN)"))
+        );
     }
 }

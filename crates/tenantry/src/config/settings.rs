@@ -83,7 +83,11 @@ pub const SETTINGS: &[Setting] = &[
         "How mail leaves: smtp://user:password@host:port (STARTTLS when offered), smtps://…, file:DIR (one .eml per \
          message), or log: (printed to the log; for development).",
     ),
-    text("mail_from", "Tenantry <no-reply@localhost>", "Sender of mail for apps without a verified sender of their own."),
+    text(
+        "mail_from",
+        "Tenantry <no-reply@localhost>",
+        "Sender of mail for apps without a verified sender of their own.",
+    ),
     text(
         "sms_url",
         "log:",
@@ -94,23 +98,26 @@ pub const SETTINGS: &[Setting] = &[
         "none",
         "Address ranges, separated by commas, whose X-Forwarded-For header is believed, read from right to left.",
     ),
-    switch(
-        "allow_private_targets",
-        "Let the service call loopback, private and link-local addresses (text messages, webhooks). A service with a \
-         loopback base_url may call loopback in any case.",
-    ),
     switch("test_clock", "Run on a clock that POST /admin/test-clock moves forward. For testing only."),
     text("log", "info", "What is logged: a level, or directives such as info,store=debug."),
     text("log_format", "auto", "text, json, or auto: text on a terminal, json otherwise."),
     switch("metrics.public", "Serve /metrics without the operator key."),
     number("limits.requests_per_second", "0", "Requests per second and client address; 0 is no limit."),
     number("limits.in_flight", "2048", "Requests being served at once; beyond that callers get 503."),
-    number("limits.credential_failures_per_minute", "100", "Refused credentials per minute and client address; 0 is no limit."),
+    number(
+        "limits.credential_failures_per_minute",
+        "100",
+        "Refused credentials per minute and client address; 0 is no limit.",
+    ),
     number("server.request_timeout_seconds", "30", "A request that takes longer is answered with 503."),
     number("server.drain_seconds", "25", "How long a stopping server waits for the requests it is serving."),
     number("store.queue", "4096", "Transactions that may wait for the database; beyond that callers get 503."),
     number("store.readers", "2", "Reader threads of the embedded database."),
-    number("store.connections", "8", "Connection threads on PostgreSQL. Nodes × (connections + 5) must stay below its max_connections."),
+    number(
+        "store.connections",
+        "8",
+        "Connection threads on PostgreSQL. Nodes × (connections + 5) must stay below its max_connections.",
+    ),
     text("otel.endpoint", "none", "OTLP/HTTP endpoint for traces. Needs a build with the otel feature."),
 ];
 
@@ -121,7 +128,10 @@ mod tests {
     #[test]
     fn names_lead_to_variables_and_flags() {
         let setting = Setting::find("metrics.public").expect("known");
-        assert_eq!((setting.variable().as_str(), setting.flag().as_str()), ("TENANTRY_METRICS_PUBLIC", "metrics-public"));
+        assert_eq!(
+            (setting.variable().as_str(), setting.flag().as_str()),
+            ("TENANTRY_METRICS_PUBLIC", "metrics-public")
+        );
     }
 
     #[test]

@@ -81,7 +81,9 @@ impl Values {
     pub fn shown(&self) -> impl Iterator<Item = (&'static Setting, String, String)> {
         SETTINGS.iter().map(|setting| match self.0.get(setting.name) {
             Some((_, origin)) if setting.kind == Kind::Secret => (setting, "(set)".to_owned(), origin.to_string()),
-            Some((value, origin)) if setting.name.ends_with("_url") => (setting, without_password(value), origin.to_string()),
+            Some((value, origin)) if setting.name.ends_with("_url") => {
+                (setting, without_password(value), origin.to_string())
+            }
             Some((value, origin)) => (setting, value.clone(), origin.to_string()),
             None => (setting, setting.default.to_owned(), "default".to_owned()),
         })
@@ -102,7 +104,7 @@ fn unknown(name: &str, path: &Path) -> String {
 }
 
 /// Hides what stands between the scheme and the last `@`.
-pub fn without_password(url: &str) -> String {
+fn without_password(url: &str) -> String {
     match (url.split_once("://"), url.rfind('@')) {
         (Some((scheme, _)), Some(at)) if at > scheme.len() => format!("{scheme}://…{}", &url[at..]),
         _ => url.to_owned(),
@@ -123,7 +125,8 @@ mod tests {
 
     #[test]
     fn the_environment_overrides_the_file() {
-        let mut values = file("listen = \"0.0.0.0:80\"\n[metrics]\npublic = true\n[limits]\nin_flight = 10").expect("valid");
+        let mut values =
+            file("listen = \"0.0.0.0:80\"\n[metrics]\npublic = true\n[limits]\nin_flight = 10").expect("valid");
         values.read_environment([("TENANTRY_LISTEN".to_owned(), "127.0.0.1:1".to_owned())].into_iter());
         assert_eq!(values.get("listen"), Some("127.0.0.1:1"));
         assert_eq!(values.get("metrics.public"), Some("true"));

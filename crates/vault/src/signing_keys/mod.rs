@@ -10,7 +10,7 @@ mod snapshot;
 mod tests;
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -68,8 +68,15 @@ pub struct NewKey {
     sealed: String,
 }
 
+impl NewKey {
+    fn seal(kid: SigningKeyId, private: Arc<PrivateKey>, keyring: &Keyring) -> Result<Self> {
+        let sealed = keyring.seal(&rows::place(&kid.to_string()), private.to_pkcs8()?.expose());
+        Ok(Self { kid, private, sealed })
+    }
+}
+
 /// What came of asking for a rotation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Rotation {
     /// The key that will sign next.
     pub key: SigningKey,
@@ -123,7 +130,7 @@ impl SigningKeys {
             return Arc::clone(&snapshot.jwks);
         }
         drop(snapshot);
-        let _guard = self.0.generation.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self.generation();
         let current = Arc::new(self.0.snapshot.load().without_retired(now));
         self.0.snapshot.store(Arc::clone(&current));
         Arc::clone(&current.jwks)
@@ -133,16 +140,7 @@ impl SigningKeys {
     pub async fn ensure_first(&self, db: &Db) -> Result<()> {
         if !db.read(rows::any).await? {
             let new = self.prepare(db).await?;
-            db.write(move |tx| {
-                rows::lock(tx)?;
-                if rows::any(tx)? {
-                    return Ok(());
-                }
-                // Nobody can have cached a JWKS without it, so it signs at once.
-                let (created_at, active_from) = (tx.now(), tx.now());
-                rows::insert(tx, &SigningKey { kid: new.kid, created_at, active_from, retires_at: None }, &new.sealed)
-            })
-            .await?;
+            db.write(move |tx| publish_first(tx, &new)).await?;
         }
         self.reload(db).await
     }
@@ -151,12 +149,9 @@ impl SigningKeys {
     pub async fn reload(&self, db: &Db) -> Result<()> {
         let _turn = self.0.reloading.lock().await;
         loop {
-            let generation = *self.0.generation.lock().unwrap_or_else(PoisonError::into_inner);
+            let generation = *self.generation();
             let stored = db.read(rows::unretired).await?;
-            let keys = stored.into_iter().map(|key| self.load(key)).collect::<Result<Vec<_>>>()?;
-            let current = self.0.generation.lock().unwrap_or_else(PoisonError::into_inner);
-            if *current == generation {
-                self.0.snapshot.store(Arc::new(Snapshot::new(keys, self.0.clock.now())));
+            if self.replace(generation, stored)? {
                 return Ok(());
             }
         }
@@ -166,11 +161,7 @@ impl SigningKeys {
     pub async fn prepare(&self, db: &Db) -> Result<NewKey> {
         let kid = db.ids().next();
         let keyring = self.0.keyring.clone();
-        let work = move || {
-            let private = PrivateKey::generate()?;
-            let sealed = keyring.seal(&rows::place(&SigningKeyId::to_string(&kid)), private.to_pkcs8()?.expose());
-            Ok(NewKey { kid, private: Arc::new(private), sealed })
-        };
+        let work = move || NewKey::seal(kid, Arc::new(PrivateKey::generate()?), &keyring);
         tokio::task::spawn_blocking(work).await.map_err(Error::internal)?
     }
 
@@ -238,6 +229,21 @@ impl SigningKeys {
         }
     }
 
+    fn generation(&self) -> MutexGuard<'_, u64> {
+        self.0.generation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Swaps in what was read at `generation`; false, and nothing done, when a rotation has committed here since.
+    fn replace(&self, generation: u64, stored: Vec<rows::StoredKey>) -> Result<bool> {
+        let keys = stored.into_iter().map(|key| self.load(key)).collect::<Result<Vec<_>>>()?;
+        let current = self.generation();
+        if *current != generation {
+            return Ok(false);
+        }
+        self.0.snapshot.store(Arc::new(Snapshot::new(keys, self.0.clock.now())));
+        Ok(true)
+    }
+
     /// Opens and parses a stored key, unless the snapshot already holds it.
     fn load(&self, stored: rows::StoredKey) -> Result<LoadedKey> {
         if let Some(known) = self.0.snapshot.load().get(stored.about.kid) {
@@ -248,9 +254,19 @@ impl SigningKeys {
     }
 
     fn swap_after_rotation(&self, new: LoadedKey, others_retire_at: Timestamp) {
-        let mut generation = self.0.generation.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut generation = self.generation();
         *generation += 1;
         let rotated = self.0.snapshot.load().rotated(new, others_retire_at, self.0.clock.now());
         self.0.snapshot.store(Arc::new(rotated));
     }
+}
+
+/// Stores `new` if there is no key yet. Nobody can have cached a JWKS without it, so it signs at once.
+fn publish_first(tx: &mut Tx<'_>, new: &NewKey) -> Result<()> {
+    rows::lock(tx)?;
+    if rows::any(tx)? {
+        return Ok(());
+    }
+    let (created_at, active_from) = (tx.now(), tx.now());
+    rows::insert(tx, &SigningKey { kid: new.kid, created_at, active_from, retires_at: None }, &new.sealed)
 }

@@ -1,0 +1,37 @@
+//! A change of the master key: while the previous one is configured, a job seals everything anew with the present one.
+
+use std::time::Duration;
+
+use ::store::Db;
+use kernel::Result;
+use spine::{Job, Worked};
+use vault::{Keyring, SigningKeys};
+
+use super::keys::adopt_master_key;
+
+/// Seals anew what the previous master key had sealed, then makes the present one the only one that counts.
+pub(crate) struct Resealer {
+    pub(crate) db: Db,
+    pub(crate) keyring: Keyring,
+    pub(crate) signing_keys: SigningKeys,
+}
+
+impl Job for Resealer {
+    fn name(&self) -> &'static str {
+        "reseal"
+    }
+
+    fn every(&self) -> Duration {
+        Duration::from_secs(3600)
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        let keys = self.signing_keys.reseal(&self.db).await?;
+        let messages = spine::reseal_messages(&self.db, &self.keyring).await?;
+        adopt_master_key(&self.db, &self.keyring).await?;
+        if keys + messages > 0 {
+            tracing::info!(keys, messages, "sealed anew under the present master key");
+        }
+        Ok(Worked::Nothing)
+    }
+}

@@ -1,0 +1,45 @@
+//! Loading a backup into an empty store.
+
+use std::path::Path;
+
+use ::store::{Db, Restored, read_backup_info};
+use kernel::{Code, Error, Result};
+use vault::Keyring;
+
+use super::keys;
+use crate::{MIGRATIONS, Options};
+
+const CHECK: &str = "master_key_check";
+
+/// What a backup says about the installation it came from: enough to refuse a wrong master key.
+pub(crate) fn backup_info(keyring: &Keyring) -> Vec<(&'static str, String)> {
+    vec![(CHECK, keyring.check_value().to_owned())]
+}
+
+/// The master key is checked before anything is written: without it the restored secrets could never be opened.
+pub async fn restore(options: Options, file: &Path) -> Result<Restored> {
+    let info = read_backup_info(file).await?;
+    let keyring = keys::present_keyring(&options.keys, options.entropy.clone())?;
+    let wanted = info.entries.get(CHECK).map(String::as_str).unwrap_or_default();
+    if !keyring.as_ref().is_some_and(|keyring| keyring.matches_check_value(wanted)) {
+        let word = if keyring.is_some() { "not the one" } else { "missing: it needs the one" };
+        return Err(Error::new(
+            Code::StorageUnavailable,
+            format!(
+                "The master key is {word} that the backup's secrets are sealed with. Set TENANTRY_MASTER_KEY, or put the \
+                 key into {}.",
+                options.keys.folder.join("master.key").display()
+            ),
+        ));
+    }
+    let db = Db::open(::store::Options {
+        url: options.database,
+        clock: options.clock,
+        entropy: options.entropy,
+        limits: options.store_limits,
+    })
+    .await?;
+    let restored = ::store::restore(file, &db, MIGRATIONS).await;
+    db.close().await;
+    restored
+}

@@ -1,0 +1,80 @@
+//! `POST /admin/backup`: the whole store as one file, made by the server while it goes on working.
+
+use std::path::PathBuf;
+
+use axum::body::Body;
+use http::{HeaderValue, StatusCode, header};
+use kernel::{Error, Result};
+use tenancy::callers::Operator;
+use tokio::io::AsyncReadExt as _;
+use web::{Describe, Operation, Routes, State};
+
+use crate::{Core, MIGRATIONS, installation};
+
+pub fn routes() -> Routes<Core> {
+    Routes::new("Operations")
+        .post("/admin/backup", make, "Make a backup and download it")
+        // As long as it takes: a large store is read whole before the first byte is sent.
+        .timeout(std::time::Duration::from_secs(3600))
+        .description(
+            "One file with everything in it, in the same format from either engine. Secrets in it stay sealed under the \
+             master key, which is not part of it. Writers go on meanwhile.",
+        )
+}
+
+struct BackupFile(axum::response::Response);
+
+impl axum::response::IntoResponse for BackupFile {
+    fn into_response(self) -> axum::response::Response {
+        self.0
+    }
+}
+
+impl Describe for BackupFile {
+    fn describe(operation: &mut Operation) {
+        operation.raw_answer(StatusCode::OK, "application/vnd.sqlite3");
+    }
+}
+
+async fn make(_: Operator, State(core): State<Core>) -> Result<BackupFile> {
+    let folder = core.backup_folder.clone();
+    tokio::fs::create_dir_all(&*folder).await.map_err(Error::internal)?;
+    let file = Temporary(folder.join(format!("backup-{}.sqlite", core.db.entropy().base62(12))));
+    let info = installation::backup_info(&core.keyring);
+    let info: Vec<(&str, &str)> = info.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    core.db.backup_to(&file.0, &info, MIGRATIONS).await?;
+
+    let opened = tokio::fs::File::open(&file.0).await.map_err(Error::internal)?;
+    let length = opened.metadata().await.map_err(Error::internal)?.len();
+    // The name goes at once: the open file stays readable, and nothing is left behind however the download ends.
+    drop(file);
+    let pieces = futures_util::stream::unfold(opened, |mut file| async move {
+        let mut piece = vec![0; 256 * 1024];
+        match file.read(&mut piece).await {
+            Ok(0) => None,
+            Ok(read) => {
+                piece.truncate(read);
+                Some((Ok::<_, std::io::Error>(piece), file))
+            }
+            Err(error) => Some((Err(error), file)),
+        }
+    });
+    let mut response = axum::response::Response::new(Body::from_stream(pieces));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/vnd.sqlite3"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    Ok(BackupFile(response))
+}
+
+/// A file that is removed when it is no longer needed, also when making it failed.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.0)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(file = %self.0.display(), %error, "a temporary backup could not be removed");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! `GET /admin/doctor`: looks at the installation as an experienced operator would, and says what to mend and how.
+
+use kernel::{Result, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+use spine::{Backlog, outbox};
+use store::Tx;
+use tenancy::callers::Operator;
+use vault::{Keyring, SigningKeys};
+use web::{Json, Routes, State};
+
+use crate::{Core, MIGRATIONS, installation};
+
+pub fn routes() -> Routes<Core> {
+    Routes::new("Operations").get("/admin/doctor", examine, "What is wrong with this installation, and how to mend it")
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Report {
+    findings: Vec<Finding>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Finding {
+    check: &'static str,
+    level: Level,
+    message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<&'static str>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Ok,
+    Warning,
+    Problem,
+}
+
+impl Finding {
+    fn ok(check: &'static str, message: impl Into<String>) -> Self {
+        Self { check, level: Level::Ok, message: message.into(), remedy: None }
+    }
+
+    fn warning(check: &'static str, message: impl Into<String>, remedy: &'static str) -> Self {
+        Self { check, level: Level::Warning, message: message.into(), remedy: Some(remedy) }
+    }
+
+    fn problem(check: &'static str, message: impl Into<String>, remedy: &'static str) -> Self {
+        Self { check, level: Level::Problem, message: message.into(), remedy: Some(remedy) }
+    }
+}
+
+async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> {
+    let mut findings = vec![storage(&core).await, address(&core), test_clock(&core), mail(&core)];
+    let keyring = core.keyring.clone();
+    let vitals = core.db.read(move |tx| vitals(tx, &keyring)).await?;
+    findings.push(master_key(&vitals));
+    findings.push(signing_keys(&vitals, core.db.clock().now()));
+    findings.push(parked(&vitals));
+    findings.push(undelivered(&vitals));
+    Ok(Json(Report { findings }))
+}
+
+/// What the database says about the health of the background work.
+struct Vitals {
+    parked: usize,
+    backlog: Backlog,
+    master_key_settled: bool,
+    signing_since: Option<Timestamp>,
+}
+
+fn vitals(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<Vitals> {
+    let now = tx.now();
+    let keys = SigningKeys::list(tx)?;
+    Ok(Vitals {
+        parked: outbox::parked(tx, 1_000)?.len(),
+        backlog: spine::backlog(tx)?,
+        master_key_settled: installation::is_settled(tx, keyring)?,
+        signing_since: keys.iter().map(|key| key.active_from).filter(|from| *from <= now).max(),
+    })
+}
+
+async fn storage(core: &Core) -> Finding {
+    match core.db.is_migrated(MIGRATIONS).await {
+        Ok(true) => Finding::ok("storage", format!("{} answers and its schema is current", core.db.engine())),
+        Ok(false) => Finding::problem(
+            "storage",
+            "the schema is behind this program",
+            "Restart the service: it migrates at start.",
+        ),
+        Err(error) => Finding::problem("storage", error.public().to_owned(), "See the log for the cause."),
+    }
+}
+
+fn address(core: &Core) -> Finding {
+    let base = &core.base_url;
+    let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|prefix| base.starts_with(prefix));
+    if base.starts_with("https://") || local {
+        return Finding::ok("address", format!("people reach this service at {base}"));
+    }
+    Finding::warning(
+        "address",
+        format!("people reach this service at {base}, without encryption"),
+        "Put a proxy with TLS in front and set base_url to its https address.",
+    )
+}
+
+fn test_clock(core: &Core) -> Finding {
+    match core.test_clock {
+        None => Finding::ok("clock", "the service runs on real time"),
+        Some(_) => Finding::warning(
+            "clock",
+            format!("the test clock is on; it is {} there", core.db.clock().now()),
+            "Never in production: unset TENANTRY_TEST_CLOCK.",
+        ),
+    }
+}
+
+fn mail(core: &Core) -> Finding {
+    if core.mail_is_logged {
+        return Finding::warning("mail", "mail is written to the log, not sent", "Set mail_url to an SMTP server.");
+    }
+    Finding::ok("mail", "mail leaves as configured")
+}
+
+fn master_key(vitals: &Vitals) -> Finding {
+    if vitals.master_key_settled {
+        return Finding::ok("master key", "everything is sealed under the present master key");
+    }
+    Finding::warning(
+        "master key",
+        "some secrets are still sealed under the previous master key",
+        "Keep TENANTRY_MASTER_KEY_PREVIOUS set until this is gone; a job of the running service is at work on it.",
+    )
+}
+
+fn signing_keys(vitals: &Vitals, now: Timestamp) -> Finding {
+    const DAY: u64 = 24 * 3600;
+    match vitals.signing_since {
+        None => Finding::problem("signing keys", "no key can sign tokens", "Run tenantry keys rotate."),
+        Some(since) => {
+            let days = now.since(since).as_secs() / DAY;
+            let message = format!("the signing key has been in use for {days} days");
+            if days > 365 {
+                return Finding::warning("signing keys", message, "Run tenantry keys rotate once a year.");
+            }
+            Finding::ok("signing keys", message)
+        }
+    }
+}
+
+fn parked(vitals: &Vitals) -> Finding {
+    if vitals.parked == 0 {
+        return Finding::ok("outbox", "every fact reached its consumers");
+    }
+    Finding::problem(
+        "outbox",
+        format!("{} facts failed ten times and were set aside", vitals.parked),
+        "The log has the cause of each under the target spine.",
+    )
+}
+
+fn undelivered(vitals: &Vitals) -> Finding {
+    let Backlog { failed, retrying } = vitals.backlog;
+    if failed + retrying == 0 {
+        return Finding::ok("messages", "no mail or SMS is stuck");
+    }
+    Finding::warning(
+        "messages",
+        format!("{failed} messages could not be delivered, {retrying} are being tried again"),
+        "Check mail_url and sms_url; the log has each refusal.",
+    )
+}

@@ -1,0 +1,246 @@
+//! Mail through a real server, into files, and what happens when it does not leave.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use kernel::{AppId, Code, Entropy, Error, Secret, Timestamp};
+use spine::{
+    Mailer, NewMail, NewSms, Runner, TestClock, Texter, mail::MailTransport, queue_mail, queue_sms, sms::SmsTransport,
+};
+use store::{Db, args, on_both_engines, testing::TestDb};
+use vault::{Keyring, MasterKey};
+
+use crate::{
+    MIGRATIONS,
+    servers::{self, Reply},
+    soon,
+};
+
+pub(crate) fn keyring() -> Keyring {
+    Keyring::new(&MasterKey::generate(&Entropy::seeded_for_tests(1)), None, Entropy::os())
+}
+
+fn mail(to: &str) -> NewMail {
+    NewMail {
+        app: Some(AppId::from_u128(7)),
+        to: to.to_owned(),
+        from_name: "Änne’s \"App\"".into(),
+        from_address: None,
+        reply_to: Some("help@app.example".into()),
+        subject: "Your código".into(),
+        text: "Open https://app.example/?code=s3cret\n.a line with a dot".into(),
+        html: "<p>Open <a href=\"https://app.example/?code=s3cret\">this</a></p>".into(),
+    }
+}
+
+async fn queue(db: &Db, to: &str) -> String {
+    let (mail, keyring) = (mail(to), keyring());
+    db.write(move |tx| queue_mail(tx, &keyring, &mail)).await.unwrap().to_string()
+}
+
+fn mailer(db: &Db, url: &str) -> Runner {
+    let runner = Runner::new();
+    let transport = MailTransport::from_url(&Secret::new(url.to_owned())).unwrap();
+    Mailer::new(db.clone(), keyring(), transport, "no-reply@tenantry.example").unwrap().add_to(&runner);
+    runner
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) state: String,
+    pub(crate) attempts: i64,
+    pub(crate) erased: bool,
+    pub(crate) error: Option<String>,
+}
+
+async fn row(db: &Db, id: &str) -> Row {
+    let sql = "SELECT state, attempts, sealed, last_error FROM mail_outbox WHERE id = $1";
+    let row: Option<(String, i64, String, Option<String>)> = db.get_one(sql, &args![id]).await.unwrap();
+    let (state, attempts, sealed, error) = row.unwrap();
+    Row { state, attempts, erased: sealed.is_empty(), error }
+}
+
+fn sent() -> Row {
+    Row { state: "sent".into(), attempts: 1, erased: true, error: None }
+}
+
+async fn a_mail_reaches_a_server_and_its_body_is_erased(test: TestDb) {
+    let (address, mut inbox) = servers::smtp(|_| Reply::Accept).await;
+    let runner = mailer(&test.db, &format!("smtp://{address}"));
+    let id = queue(&test.db, "Zoë <zoe@example.com>").await;
+    let waiting = row(&test.db, &id).await;
+    assert_eq!((waiting.state.as_str(), waiting.erased), ("waiting", false));
+    runner.drain().await.unwrap();
+    let message = inbox.recv().await.unwrap();
+    for part in [
+        format!("Message-ID: <{id}@tenantry.example>\r\n"),
+        "Reply-To: help@app.example\r\n".into(),
+        "<no-reply@tenantry.example>\r\n".into(),
+        "<zoe@example.com>\r\n".into(),
+        "Subject: =?utf-8?".into(),
+        "multipart/alternative".into(),
+    ] {
+        assert!(message.contains(&part), "{part} is not in:\n{message}");
+    }
+    assert_eq!(row(&test.db, &id).await, sent());
+    assert!(inbox.try_recv().is_err(), "sent once");
+}
+
+async fn nothing_of_the_content_is_readable_in_the_row(test: TestDb) {
+    let id = queue(&test.db, "zoe@example.com").await;
+    let sql = "SELECT sealed FROM mail_outbox WHERE id = $1";
+    let (sealed,): (String,) = test.db.get_one(sql, &args![id]).await.unwrap().unwrap();
+    assert!(sealed.starts_with("s1.") && !sealed.contains("s3cret") && !sealed.contains("digo"), "{sealed}");
+}
+
+async fn a_mail_of_a_transaction_that_rolled_back_is_never_sent(test: TestDb) {
+    let (address, mut inbox) = servers::smtp(|_| Reply::Accept).await;
+    let runner = mailer(&test.db, &format!("smtp://{address}"));
+    let outcome = test.db.write(|tx| {
+        queue_mail(tx, &keyring(), &mail("zoe@example.com"))?;
+        Err::<(), _>(Error::new(Code::Conflict, "changed my mind"))
+    });
+    assert!(outcome.await.is_err());
+    runner.drain().await.unwrap();
+    assert!(inbox.try_recv().is_err());
+}
+
+/// The server is busy three times: a minute, five and thirty later it is tried again, each at its own moment.
+async fn a_passing_failure_is_retried_when_the_test_clock_steps(test: TestDb) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let (address, mut inbox) = servers::smtp(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0..3 => Reply::Refuse("451 try again later"),
+        _ => Reply::Accept,
+    })
+    .await;
+    let runner = mailer(&test.db, &format!("smtp://{address}"));
+    let clock = TestClock::open(test.db.clone(), runner.clone()).await.unwrap();
+    let id = queue(&test.db, "zoe@example.com").await;
+    let start = clock.now();
+    runner.drain().await.unwrap();
+    let waiting = row(&test.db, &id).await;
+    assert_eq!((waiting.state.as_str(), waiting.attempts, waiting.erased), ("waiting", 1, false));
+    assert!(waiting.error.unwrap().contains("try again later"));
+    clock.advance_by(Duration::from_secs(3_600)).await.unwrap();
+    assert_eq!(row(&test.db, &id).await, Row { attempts: 4, ..sent() });
+    assert!(inbox.try_recv().is_ok() && inbox.try_recv().is_err());
+    let sql = "SELECT finished_at FROM mail_outbox WHERE id = $1";
+    let (at,): (Timestamp,) = test.db.get_one(sql, &args![id]).await.unwrap().unwrap();
+    let minutes = at.since(start).as_secs() / 60;
+    assert!((36..40).contains(&minutes), "sent after {minutes} minutes");
+}
+
+async fn a_permanent_failure_is_final_at_once(test: TestDb) {
+    let (address, _inbox) = servers::smtp(|_| Reply::Refuse("550 no such mailbox")).await;
+    let runner = mailer(&test.db, &format!("smtp://{address}"));
+    let id = queue(&test.db, "nobody@example.com").await;
+    runner.drain().await.unwrap();
+    let failed = row(&test.db, &id).await;
+    assert_eq!((failed.state.as_str(), failed.attempts, failed.erased), ("failed", 1, true));
+    assert!(failed.error.unwrap().contains("no such mailbox"));
+}
+
+async fn after_six_attempts_a_mail_is_given_up_and_later_forgotten(test: TestDb) {
+    // A file stands where the folder should be.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let runner = mailer(&test.db, &format!("file:{}", file.path().display()));
+    let clock = TestClock::open(test.db.clone(), runner.clone()).await.unwrap();
+    let id = queue(&test.db, "zoe@example.com").await;
+    clock.advance_by(Duration::from_secs(24 * 3_600)).await.unwrap();
+    let failed = row(&test.db, &id).await;
+    assert_eq!((failed.state.as_str(), failed.attempts, failed.erased), ("failed", 6, true));
+    clock.advance_by(Duration::from_secs(31 * 24 * 3_600)).await.unwrap();
+    runner.drain().await.unwrap();
+    let left = test.db.get_one::<(String,)>("SELECT id FROM mail_outbox WHERE id = $1", &args![id]).await.unwrap();
+    assert_eq!(left, None);
+}
+
+async fn files_are_whole_messages(test: TestDb) {
+    let folder = tempfile::tempdir().unwrap();
+    let runner = mailer(&test.db, &format!("file:{}", folder.path().join("mail").display()));
+    let id = queue(&test.db, "zoe@example.com").await;
+    runner.drain().await.unwrap();
+    let message = std::fs::read_to_string(folder.path().join(format!("mail/{id}.eml"))).unwrap();
+    assert!(message.contains("\r\nTo: zoe@example.com\r\n") && message.contains("text/html"), "{message}");
+    assert_eq!(std::fs::read_dir(folder.path().join("mail")).unwrap().count(), 1, "no half-written file stays");
+    assert_eq!(row(&test.db, &id).await, sent());
+}
+
+/// One recipient's server never answers. Other mail, mail queued later and SMS are sent meanwhile.
+async fn a_hanging_recipient_delays_nothing_else(test: TestDb) {
+    let (hung, mut hanging) = tokio::sync::mpsc::unbounded_channel();
+    let (address, mut inbox) = servers::smtp(move |recipient| {
+        if recipient.starts_with("hang") {
+            hung.send(()).unwrap();
+            return Reply::Silence;
+        }
+        Reply::Accept
+    })
+    .await;
+    let (gateway, mut phones) = servers::http(&[200]).await;
+    let runner = mailer(&test.db, &format!("smtp://{address}"));
+    let transport = SmsTransport::from_url(&Secret::new(format!("http://{gateway}/sms"))).unwrap();
+    Texter::new(test.db.clone(), keyring(), transport).add_to(&runner);
+    queue(&test.db, "hang@example.com").await;
+    runner.start();
+    soon("the server hangs", hanging.recv()).await;
+    for number in 0..20 {
+        queue(&test.db, &format!("user{number}@example.com")).await;
+    }
+    let sms = NewSms { app: None, to: "+491701234567".into(), text: "123456".into() };
+    test.db.write(move |tx| queue_sms(tx, &keyring(), &sms)).await.unwrap();
+    for _ in 0..20 {
+        soon("other mail arrives", inbox.recv()).await;
+    }
+    soon("the SMS arrives", phones.recv()).await;
+    runner.stop(Duration::ZERO).await;
+}
+
+async fn two_nodes_send_each_mail_once(test: TestDb) {
+    let (address, mut inbox) = servers::smtp(|_| Reply::Accept).await;
+    let url = format!("smtp://{address}");
+    let (one, other) = (mailer(&test.db, &url), mailer(&test.another_node().await, &url));
+    for number in 0..50 {
+        queue(&test.db, &format!("user{number}@example.com")).await;
+    }
+    let (a, b) = tokio::join!(one.drain(), other.drain());
+    a.and(b).unwrap();
+    let mut received = 0;
+    while inbox.try_recv().is_ok() {
+        received += 1;
+    }
+    assert_eq!(received, 50);
+}
+
+async fn headers_cannot_be_smuggled_in(test: TestDb) {
+    let smuggled = "x\r\nBcc: everybody@example.com";
+    for (field, wrong) in [
+        ("to", NewMail { to: format!("a@example.com{smuggled}"), ..mail("") }),
+        ("to", mail("not an address")),
+        ("fromName", NewMail { from_name: smuggled.into(), ..mail("a@example.com") }),
+        ("subject", NewMail { subject: smuggled.into(), ..mail("a@example.com") }),
+        ("replyTo", NewMail { reply_to: Some(smuggled.into()), ..mail("a@example.com") }),
+    ] {
+        let error = test.db.write(move |tx| queue_mail(tx, &keyring(), &wrong)).await.unwrap_err();
+        assert_eq!(error.details()[0].field, field);
+    }
+}
+
+on_both_engines!(
+    MIGRATIONS: a_mail_reaches_a_server_and_its_body_is_erased,
+    nothing_of_the_content_is_readable_in_the_row,
+    a_mail_of_a_transaction_that_rolled_back_is_never_sent,
+    a_passing_failure_is_retried_when_the_test_clock_steps,
+    a_permanent_failure_is_final_at_once,
+    after_six_attempts_a_mail_is_given_up_and_later_forgotten,
+    files_are_whole_messages,
+    a_hanging_recipient_delays_nothing_else,
+    two_nodes_send_each_mail_once,
+    headers_cannot_be_smuggled_in,
+);

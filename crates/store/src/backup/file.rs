@@ -1,0 +1,168 @@
+//! The backup file itself: made, finished, opened and checked here.
+
+use std::{fs::OpenOptions, path::Path};
+
+use kernel::{Error, Result, Timestamp};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+
+use super::{BackupInfo, tables::quoted};
+use crate::{
+    Migration,
+    migrations::{self, Applied},
+};
+
+/// Raised when a reader of an older release could not make sense of the file.
+const FORMAT: u32 = 1;
+
+const FORMAT_ENTRY: &str = "format";
+const MADE_AT: &str = "made_at";
+const ENGINE: &str = "engine";
+const SCHEMA: &str = "schema";
+/// Before the names of what the maker added, so that no name is taken.
+const ENTRY: &str = "entry:";
+
+pub(super) fn cannot(verb: &str, path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::new(kernel::Code::StorageUnavailable, format!("Cannot {verb} {}: {error}", path.display()))
+}
+
+fn unusable(path: &Path, why: &str) -> Error {
+    Error::invalid(format!("The backup {}", path.display()), why)
+}
+
+/// An empty file that nobody but the owner reads: backups hold what the database holds.
+pub(super) fn create_empty(path: &Path) -> Result<()> {
+    // What a killed process left behind.
+    let _ = std::fs::remove_file(path);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop).map_err(|error| cannot("create", path, &error))
+}
+
+/// Adds what the backup says about itself; the number of the last migration in it.
+pub(super) fn finish(path: &Path, info: &BackupInfo, list: &[Migration]) -> Result<u32> {
+    let mut connection = Connection::open(path).map_err(|error| cannot("open", path, &error))?;
+    let applied = applied(&connection).map_err(Error::internal)?;
+    migrations::check(&applied, list)?;
+    let schema = schema_of(&applied);
+    let mut write = || {
+        // One file and no log beside it.
+        connection.pragma_update(None, "journal_mode", "DELETE")?;
+        let transaction = connection.transaction()?;
+        transaction.execute_batch("CREATE TABLE backup_info (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")?;
+        let mut insert = transaction.prepare("INSERT INTO backup_info (name, value) VALUES (?1, ?2)")?;
+        insert.execute((FORMAT_ENTRY, FORMAT.to_string()))?;
+        insert.execute((MADE_AT, info.made_at.as_micros().to_string()))?;
+        insert.execute((ENGINE, &info.engine))?;
+        insert.execute((SCHEMA, schema.to_string()))?;
+        for (name, value) in &info.entries {
+            insert.execute((format!("{ENTRY}{name}"), value))?;
+        }
+        drop(insert);
+        transaction.commit()
+    };
+    write().map_err(|error: rusqlite::Error| cannot("write", path, &error))?;
+    Ok(schema)
+}
+
+fn applied(connection: &Connection) -> rusqlite::Result<Vec<Applied>> {
+    let mut list = connection.prepare(migrations::LIST)?;
+    let rows =
+        list.query_map([], |row| Ok(Applied { number: row.get(0)?, name: row.get(1)?, checksum: row.get(2)? }))?;
+    rows.collect()
+}
+
+fn schema_of(applied: &[Applied]) -> u32 {
+    applied.last().and_then(|last| u32::try_from(last.number).ok()).unwrap_or(0)
+}
+
+/// An opened backup.
+pub(super) struct Backup {
+    pub(super) connection: Connection,
+    path: std::path::PathBuf,
+}
+
+impl Backup {
+    /// Opens the file for reading and checks that it is a backup of a format known here.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        if !path.is_file() {
+            return Err(unusable(path, "is not there"));
+        }
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .map_err(|error| cannot("open", path, &error))?;
+        let backup = Self { connection, path: path.to_owned() };
+        match backup.entry(FORMAT_ENTRY)?.and_then(|format| format.parse::<u32>().ok()) {
+            Some(FORMAT) => Ok(backup),
+            Some(newer) if newer > FORMAT => {
+                Err(unusable(path, "was made by a newer release; restore it with that release or a later one"))
+            }
+            _ => Err(unusable(path, "is not a backup of Tenantry")),
+        }
+    }
+
+    fn entry(&self, name: &str) -> Result<Option<String>> {
+        let found =
+            self.connection.query_row("SELECT value FROM backup_info WHERE name = ?1", [name], |row| row.get(0));
+        found.optional().map_err(|error| unusable(&self.path, "is not a backup of Tenantry").with_source(error))
+    }
+
+    pub(super) fn info(&self) -> Result<BackupInfo> {
+        let number = |name| -> Result<i64> {
+            let text = self.entry(name)?.and_then(|text| text.parse().ok());
+            text.ok_or_else(|| unusable(&self.path, &format!("does not say its {name}")))
+        };
+        let read_entries = || {
+            let mut list =
+                self.connection.prepare("SELECT substr(name, 7), value FROM backup_info WHERE name LIKE 'entry:%'")?;
+            list.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()
+        };
+        Ok(BackupInfo {
+            made_at: Timestamp::from_micros(number(MADE_AT)?),
+            engine: self.entry(ENGINE)?.unwrap_or_default(),
+            schema: u32::try_from(number(SCHEMA)?).map_err(Error::internal)?,
+            entries: read_entries().map_err(|error| unusable(&self.path, "cannot be read").with_source(error))?,
+        })
+    }
+
+    /// Checks every page and index, and that the schema is one this program knows; the number of migrations in it.
+    pub(super) fn verify(&self, list: &[Migration]) -> Result<usize> {
+        let verdict: rusqlite::Result<String> =
+            self.connection.query_row("PRAGMA integrity_check", [], |row| row.get(0));
+        match verdict {
+            Ok(verdict) if verdict == "ok" => {}
+            Ok(verdict) => return Err(unusable(&self.path, "is damaged").with_source(verdict)),
+            Err(error) => return Err(unusable(&self.path, "is damaged").with_source(error)),
+        }
+        let applied =
+            applied(&self.connection).map_err(|error| unusable(&self.path, "has no schema").with_source(error))?;
+        migrations::check(&applied, list)?;
+        Ok(applied.len())
+    }
+
+    /// The columns of a table; none when there is no such table.
+    pub(super) fn columns(&self, table: &str) -> Result<Vec<String>> {
+        let read = || {
+            let mut list = self.connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
+            list.query_map([table], |row| row.get(0))?.collect::<rusqlite::Result<_>>()
+        };
+        read().map_err(|error| unusable(&self.path, "cannot be read").with_source(error))
+    }
+
+    /// Tables with rows in them.
+    pub(super) fn filled_tables(&self) -> Result<Vec<String>> {
+        let read = || {
+            let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'";
+            let mut list = self.connection.prepare(sql)?;
+            let mut filled = Vec::new();
+            for name in list.query_map([], |row| row.get::<_, String>(0))? {
+                let name = name?;
+                if self.connection.prepare(&format!("SELECT 1 FROM {}", quoted(&name)))?.exists([])? {
+                    filled.push(name);
+                }
+            }
+            Ok(filled)
+        };
+        read().map_err(|error: rusqlite::Error| unusable(&self.path, "cannot be read").with_source(error))
+    }
+}
