@@ -12,7 +12,7 @@ use std::{
 };
 
 use installation::{FirstRun, GivenKeys, Resealer};
-use kernel::{Clock, Code, Entropy, Error, Result, Secret};
+use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
 pub use routes::{Documents, documents, route_table};
 use spine::{Mailer, Outbox, Runner, TestClock, Texter, mail::MailTransport, sms::SmsTransport};
@@ -102,7 +102,13 @@ impl Service {
         let keys = installation::settle_keys(&db, options.keys).await?;
         let signing_keys = SigningKeys::new(keys.keyring.clone(), db.clock().clone());
         signing_keys.ensure_first(&db).await?;
-        let tenancy = Tenancy::new(db.clone(), OperatorKey::new(keys.operator.expose()));
+        let tenancy = Tenancy::new(
+            db.clone(),
+            keys.keyring.clone(),
+            signing_keys.clone(),
+            &options.base_url,
+            OperatorKey::new(keys.operator.expose()),
+        );
         let mail = MailTransport::from_url(&options.mail_url).map_err(|problem| misconfigured("mail_url", &problem))?;
         let sms = SmsTransport::from_url(&options.sms_url).map_err(|problem| misconfigured("sms_url", &problem))?;
         let core = Core {
@@ -151,6 +157,11 @@ impl Service {
     /// Does all background work that is due, and returns when there is none left.
     pub async fn drain(&self) -> Result<()> {
         self.runner.drain().await
+    }
+
+    /// The earliest instant at which background work is due on the business clock, also when it has passed.
+    pub async fn next_due(&self) -> Result<Option<Timestamp>> {
+        self.runner.next_due().await
     }
 
     /// Ends the background work, finishes what the store has accepted, and closes it.

@@ -14,4 +14,10 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(3, "signing_keys", text!("0003_signing_keys")),
     Migration::shared(4, "installation", text!("0004_installation")),
     Migration::shared(5, "apps", text!("0005_apps")),
+    Migration::shared(6, "access", text!("0006_access")),
+    Migration::shared(7, "people", text!("0007_people")),
+    Migration::shared(8, "api_tokens", text!("0008_api_tokens")),
+    Migration::shared(9, "federation", text!("0009_federation")),
+    Migration::shared(10, "branding", text!("0010_branding")),
+    Migration::shared(11, "catalog", text!("0011_catalog")),
 ];

@@ -6,7 +6,7 @@
 mod own_postgres;
 mod templates;
 
-use std::future::Future;
+use std::{future::Future, pin::Pin};
 
 use kernel::{Clock, Entropy, Secret};
 use tempfile::TempDir;
@@ -14,12 +14,24 @@ use tempfile::TempDir;
 pub use self::own_postgres::OwnPostgres;
 use crate::{DatabaseUrl, Db, EngineName, Limits, Migration, Options};
 
-/// A database of its own for one test.
-pub struct TestDb {
-    pub db: Db,
+/// What a fresh test database holds. Made once per machine and then copied.
+#[derive(Clone, Copy)]
+pub struct Template {
+    pub migrations: &'static [Migration],
+    pub content: Option<Content>,
+}
+
+/// Rows that every copy starts with.
+#[derive(Clone, Copy)]
+pub struct Content {
+    /// Another content needs another name: templates are kept by it.
+    pub name: &'static str,
+    pub fill: fn(Db) -> Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// A database of its own for one test that nobody has opened yet.
+pub struct TestStore {
     pub url: DatabaseUrl,
-    limits: Limits,
-    // Dropped after the handle.
     place: Place,
 }
 
@@ -27,6 +39,33 @@ pub struct TestDb {
 enum Place {
     Folder { _removed_on_drop: TempDir },
     Database { _dropped_on_drop: templates::Database },
+}
+
+impl TestStore {
+    pub fn create(engine: EngineName, template: Template) -> Self {
+        match engine {
+            EngineName::Sqlite => {
+                let folder = tempfile::tempdir().expect("a temporary folder can be made");
+                let path = folder.path().join("test.db");
+                templates::copy_sqlite(template, &path);
+                Self { url: DatabaseUrl::Sqlite(path), place: Place::Folder { _removed_on_drop: folder } }
+            }
+            EngineName::Postgres => {
+                let database = templates::clone_postgres(template);
+                let url = DatabaseUrl::Postgres(Secret::new(database.url()));
+                Self { url, place: Place::Database { _dropped_on_drop: database } }
+            }
+        }
+    }
+}
+
+/// A database of its own for one test.
+pub struct TestDb {
+    pub db: Db,
+    pub url: DatabaseUrl,
+    limits: Limits,
+    // Dropped after the handle.
+    store: TestStore,
 }
 
 impl TestDb {
@@ -41,20 +80,10 @@ impl TestDb {
         entropy: Entropy,
         limits: Limits,
     ) -> Self {
-        let (url, place) = match engine {
-            EngineName::Sqlite => {
-                let folder = tempfile::tempdir().expect("a temporary folder can be made");
-                let path = folder.path().join("test.db");
-                templates::copy_sqlite(migrations, &path);
-                (DatabaseUrl::Sqlite(path), Place::Folder { _removed_on_drop: folder })
-            }
-            EngineName::Postgres => {
-                let database = templates::clone_postgres(migrations);
-                (DatabaseUrl::Postgres(Secret::new(database.url())), Place::Database { _dropped_on_drop: database })
-            }
-        };
+        let store = TestStore::create(engine, Template { migrations, content: None });
+        let url = store.url.clone();
         let db = open(url.clone(), clock, entropy, limits.clone()).await;
-        Self { db, url, limits, place }
+        Self { db, url, limits, store }
     }
 
     /// A database without any schema.
@@ -70,7 +99,7 @@ impl TestDb {
 
     /// The handle of another node on the same database. SQLite serves one process only: there it is the same handle.
     pub async fn another_node(&self) -> Db {
-        match &self.place {
+        match &self.store.place {
             Place::Folder { .. } => self.db.clone(),
             Place::Database { .. } => self.open_again().await,
         }

@@ -3,17 +3,21 @@
 //! Owns the apps and their API keys, and the extractors whose type is a permission. Knows nothing of credentials of
 //! people or of money.
 
+pub mod api_tokens;
 pub mod apps;
 pub mod callers;
 pub mod keys;
+pub mod links;
+pub mod workspaces;
 
 use std::sync::Arc;
 
 use kernel::Result;
 use spine::{Outbox, Runner};
 use store::Db;
-use vault::{hash_token, same};
+use vault::{Keyring, SigningKeys, hash_token, same};
 
+pub use api_tokens::ApiTokens;
 pub use apps::{App, AppDirectory};
 pub use keys::Keys;
 
@@ -23,23 +27,40 @@ pub struct Tenancy {
     pub db: Db,
     pub apps: AppDirectory,
     pub keys: Keys,
+    pub api_tokens: ApiTokens,
+    pub keyring: Keyring,
+    pub signing_keys: SigningKeys,
+    /// The public address, without a trailing slash.
+    pub base_url: Arc<str>,
+    /// `{base_url}/auth`: the `iss` of access tokens.
+    pub issuer: Arc<str>,
     pub operator: OperatorKey,
 }
 
 impl Tenancy {
-    pub fn new(db: Db, operator: OperatorKey) -> Self {
+    pub fn new(db: Db, keyring: Keyring, signing_keys: SigningKeys, base_url: &str, operator: OperatorKey) -> Self {
         let apps = AppDirectory::new(db.clone());
-        let keys = Keys::new(db.clone());
-        Self { db, apps, keys, operator }
+        Self {
+            keys: Keys::new(db.clone()),
+            api_tokens: ApiTokens::new(db.clone(), apps.clone(), keyring.clone()),
+            base_url: base_url.into(),
+            issuer: format!("{base_url}/auth").into(),
+            apps,
+            db,
+            keyring,
+            signing_keys,
+            operator,
+        }
     }
 
     /// Registers what keeps the memory of this node true to what other nodes commit. Call it before [`Tenancy::load`].
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
-        let (apps, keys) = (self.apps.clone(), self.keys.clone());
+        let (apps, keys, api_tokens) = (self.apps.clone(), self.keys.clone(), self.api_tokens.clone());
         runner.add(self.apps.refresher());
         outbox.follow("tenancy", move |news| {
             apps.hear(news);
             keys.hear(news);
+            api_tokens.hear(news);
         });
     }
 

@@ -1,1 +1,78 @@
+//! The kit of the HTTP tests: a whole service in process on either engine, callers with a name, and catchers for what
+//! leaves it.
+//!
+//! ```ignore
+//! testkit::on_both_engines!(a_revoked_key_is_refused);
+//!
+//! async fn a_revoked_key_is_refused(app: TestApp) {
+//!     let key = app.key_with(&["APP_READ"]).await;
+//!     app.operator().delete(&format!("/admin/apps/{}/keys/{}", key.app_id(), key.key_id())).await.expect(200);
+//!     key.get("/account/app").await.error(401, "INVALID_CREDENTIAL");
+//! }
+//! ```
+//!
+//! Background work runs only when a test drains it, and a test that leaves due work behind fails.
 
+mod answer;
+mod app;
+mod caller;
+mod fixture;
+mod log;
+mod messages;
+mod receiver;
+mod site;
+mod snapshot;
+
+pub use answer::Answer;
+pub use app::TestApp;
+pub use caller::Caller;
+pub use fixture::{Fixture, run};
+pub use log::Log;
+pub use messages::{CaughtMail, CaughtSms};
+pub use receiver::{Received, Receiver};
+pub use site::{MASTER_KEY, OPERATOR_KEY, Site};
+pub use snapshot::redacted;
+pub use store::EngineName;
+
+#[doc(hidden)]
+pub use insta;
+
+/// Makes two tests, `name::sqlite` and `name::postgres`, of each `async fn name(app: TestApp)`. The argument may be
+/// anything that is a [`Fixture`].
+#[macro_export]
+macro_rules! on_both_engines {
+    ($($name:ident),+ $(,)?) => { $(
+        mod $name {
+            #[test]
+            fn sqlite() {
+                $crate::run($crate::EngineName::Sqlite, super::$name);
+            }
+
+            #[test]
+            fn postgres() {
+                $crate::run($crate::EngineName::Postgres, super::$name);
+            }
+        }
+    )+ };
+}
+
+/// The same for what no store has a part in: one test, on the embedded engine.
+#[macro_export]
+macro_rules! on_one_engine {
+    ($($name:ident),+ $(,)?) => { $(
+        mod $name {
+            #[test]
+            fn sqlite() {
+                $crate::run($crate::EngineName::Sqlite, super::$name);
+            }
+        }
+    )+ };
+}
+
+/// The whole body of an answer against an inline snapshot. Ids, times and keys are hidden, once their form is right.
+#[macro_export]
+macro_rules! assert_body {
+    ($answer:expr, @$snapshot:literal) => {
+        $crate::insta::assert_snapshot!($crate::redacted(&$answer.json()), @$snapshot)
+    };
+}

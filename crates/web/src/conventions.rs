@@ -240,11 +240,12 @@ fn span(request: &Request, scope: &Scope) -> Span {
     tracing::info_span!(
         target: SPAN_TARGET,
         "request",
-        method = %request.method(),
-        request_id = scope.request_id(),
-        otel.name = Empty,
+        otel.name = request.method().as_str(),
         otel.kind = "server",
-        status = Empty,
+        http.request.method = request.method().as_str(),
+        http.route = Empty,
+        http.response.status_code = Empty,
+        request_id = scope.request_id(),
     )
 }
 

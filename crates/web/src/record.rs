@@ -38,8 +38,8 @@ impl Record {
         self.ended = true;
         let status = response.status();
         if !span.is_disabled() {
-            span.record("otel.name", format!("{} {}", self.method, self.route()));
-            span.record("status", status.as_u16());
+            span.record("http.route", self.route());
+            span.record("http.response.status_code", status.as_u16());
         }
         self.write(status, length(response));
     }

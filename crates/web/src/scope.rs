@@ -11,7 +11,7 @@ use axum::extract::FromRequestParts;
 use http::{Extensions, HeaderValue, request::Parts};
 use kernel::AppId;
 
-use crate::{Describe, Failure, Operation, conventions::Policy, routes::Route};
+use crate::{Describe, Operation, conventions::Policy, routes::Route};
 
 /// The request's companion, an `Arc` in its extensions.
 pub struct Scope {
@@ -61,8 +61,8 @@ impl Scope {
     }
 
     /// Called when a credential was refused; an error once this client has guessed too often.
-    pub fn credential_failed(&self) -> Result<(), Failure> {
-        Ok(self.policy.credential_failed(self.client)?)
+    pub fn credential_failed(&self) -> kernel::Result<()> {
+        self.policy.credential_failed(self.client)
     }
 
     pub(crate) fn set_route(&self, route: &Arc<Route>) {

@@ -27,6 +27,6 @@ fn set_up(tx: &mut Tx<'_>, tenancy: &Tenancy) -> Result<Option<FirstRun>> {
     if !store::insert(tx, DONE, "done")? {
         return Ok(None);
     }
-    let created = apps::create(tx, &tenancy.apps, &apps::first_app())?;
+    let created = apps::create(tx, tenancy, &apps::first_app())?;
     Ok(Some(FirstRun { app: created.app, api_key: created.api_key }))
 }

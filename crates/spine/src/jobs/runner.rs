@@ -90,10 +90,10 @@ impl Runner {
     /// Runs all jobs until none finds anything to do, whether or not the runner was started. A job that fails is run
     /// no further; the others are finished all the same, then the first failure is the answer.
     pub async fn drain(&self) -> Result<()> {
+        let mut failure = None;
         loop {
             let jobs = self.jobs();
             let mut worked = false;
-            let mut failure = None;
             for outcome in join_all(jobs.iter().map(|entry| entry.exhaust())).await {
                 match outcome {
                     Ok(Worked::Something) => worked = true,

@@ -118,5 +118,6 @@ async fn a_job_added_late_runs_and_stop_waits_for_it() {
     runner.add(Countdown { left: Arc::new(AtomicUsize::new(1)), done });
     soon("the late job runs", told.recv()).await;
     soon("the runner stops", runner.stop(RARELY)).await;
+    drop(runner);
     assert_eq!(told.recv().await, None, "a stopped runner that is dropped keeps no job");
 }

@@ -62,7 +62,7 @@ pub(super) struct Refused {
 }
 
 const OLDEST_SERVER: u32 = 150_000;
-/// Beyond the time for the connection itself, which the URL may set.
+/// For the whole making of a shared connection: a server may accept it and then say nothing.
 const HANDSHAKE: Duration = Duration::from_secs(20);
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);

@@ -82,7 +82,7 @@ async fn a_backup_under_load_holds_all_that_was_acknowledged(test: TestDb) {
 
 const THINGS: &str = "SELECT id, number, ratio, flag, body, data FROM things ORDER BY id";
 const FACTS: &str = "SELECT name, position FROM facts ORDER BY position, name";
-const HEAD: &str = "SELECT last FROM facts_head";
+const HEAD: &str = "SELECT last FROM fact_head";
 const ADD_FACT: &str = "INSERT INTO facts (name) VALUES ($1)";
 
 type Thing = (String, Option<i64>, Option<f64>, Option<bool>, Option<String>, Option<Vec<u8>>);

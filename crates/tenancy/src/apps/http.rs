@@ -39,8 +39,8 @@ async fn create(
     State(tenancy): State<Tenancy>,
     Valid(new): Valid<NewApp>,
 ) -> Result<CreatedAnswer<CreatedApp>> {
-    let Tenancy { db, apps, .. } = tenancy;
-    let created = db.write(move |tx| super::create(tx, &apps, &new)).await?;
+    let db = tenancy.db.clone();
+    let created = db.write(move |tx| super::create(tx, &tenancy, &new)).await?;
     Ok(CreatedAnswer(CreatedApp { app: created.app, api_key: created.api_key }))
 }
 
@@ -50,13 +50,13 @@ async fn get(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>)
 }
 
 async fn delete(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Success> {
-    let Tenancy { db, apps, keys, .. } = tenancy;
-    db.write(move |tx| super::delete(tx, &apps, &keys, id)).await?;
+    let db = tenancy.db.clone();
+    db.write(move |tx| super::delete(tx, &tenancy, id)).await?;
     Ok(Success)
 }
 
 async fn own_profile(caller: AppCaller<AppRead>, State(tenancy): State<Tenancy>) -> Result<Json<App>> {
-    let id = caller.app();
+    let id = caller.app_id();
     let app = tenancy.db.read(move |tx| super::get(tx, id)).await?;
     Ok(Json(app))
 }

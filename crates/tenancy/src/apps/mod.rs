@@ -14,7 +14,10 @@ pub use directory::AppDirectory;
 pub use profile::{App, OnboardingFlow, Profile};
 pub use rules::{NewApp, first_app};
 
-use crate::keys::{self, Keys, NewKey};
+use crate::{
+    Tenancy, api_tokens,
+    keys::{self, NewKey},
+};
 
 /// Emitted whenever an app is made, changed or deleted.
 pub const CHANGED: &str = "app.changed";
@@ -27,15 +30,16 @@ pub struct Created {
     pub api_key: String,
 }
 
-/// Makes an app and its first API key.
-pub fn create(tx: &mut Tx<'_>, directory: &AppDirectory, new: &NewApp) -> Result<Created> {
+/// Makes an app with its first API key and the secret of its API tokens.
+pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Created> {
     let app = App { id: tx.new_id(), created_at: tx.now(), version: 1, profile: new.to_profile() };
     if !store::insert(tx, &app)? {
         let domain = &app.profile.domain;
         return Err(Error::new(Code::DomainTaken, format!("Another app already has the domain {domain}.")));
     }
+    api_tokens::create_secret(tx, &tenancy.keyring, app.id)?;
     let key = keys::create(tx, app.id, &NewKey { name: "First key".into(), privileges: None })?;
-    changed(tx, directory, &app)?;
+    changed(tx, tenancy, &app)?;
     Ok(Created { app, api_key: key.key })
 }
 
@@ -49,7 +53,7 @@ pub fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>> {
 }
 
 /// Ends all access at once; what belonged to the app is purged in the background by whoever owns it.
-pub fn delete(tx: &mut Tx<'_>, directory: &AppDirectory, keys: &Keys, id: AppId) -> Result<()> {
+pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId) -> Result<()> {
     tx.lock(&format!("app:{id}"))?;
     let app = get(tx, id)?;
     keys::delete_all(tx, id)?;
@@ -57,17 +61,18 @@ pub fn delete(tx: &mut Tx<'_>, directory: &AppDirectory, keys: &Keys, id: AppId)
     let data = serde_json::json!({ "name": app.profile.name, "domain": app.profile.domain });
     emit(tx, &NewFact::new(DELETED, data).app(id))?;
     emit(tx, &NewFact::new(CHANGED, serde_json::json!({})).app(id))?;
-    let (directory, keys) = (directory.clone(), keys.clone());
+    let tenancy = tenancy.clone();
     tx.on_commit(move || {
-        directory.remove(id);
-        keys.forget();
+        tenancy.apps.remove(id);
+        tenancy.keys.forget();
+        tenancy.api_tokens.forget_all();
     });
     Ok(())
 }
 
-fn changed(tx: &mut Tx<'_>, directory: &AppDirectory, app: &App) -> Result<()> {
+fn changed(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App) -> Result<()> {
     emit(tx, &NewFact::new(CHANGED, serde_json::json!({})).app(app.id))?;
-    let (directory, app) = (directory.clone(), app.clone());
-    tx.on_commit(move || directory.put(app.clone()));
+    let (directory, app) = (tenancy.apps.clone(), app.clone());
+    tx.on_commit(move || directory.put(app));
     Ok(())
 }

@@ -1,29 +1,48 @@
-//! Callers by `x-api-key`.
+//! Callers by `x-api-key`: for the whole app, or for whichever workspace the path names.
 
-use std::{marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, ops::Deref};
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::{AppId, Code, Error};
-use web::{Access, Describe, Failure, Operation, Scope};
+use web::{Access, Describe, Failure, Operation};
 
-use super::Privilege;
-use crate::{App, Tenancy, keys::KeyRecord};
+use super::{KeyCredential, Privilege, credential::authenticate};
+use crate::Tenancy;
 
-/// An app's key that holds the privilege `P`.
-pub struct AppCaller<P> {
-    app: Arc<App>,
-    key: Arc<KeyRecord>,
-    privilege: PhantomData<fn() -> P>,
+/// A key or token with the privilege `P`. A workspace-scoped token is let in: the handler names the workspace with
+/// [`KeyCredential::in_workspace`] before it does anything.
+pub struct KeyCaller<P>(KeyCredential, PhantomData<fn() -> P>);
+
+impl<P> Deref for KeyCaller<P> {
+    type Target = KeyCredential;
+
+    fn deref(&self) -> &KeyCredential {
+        &self.0
+    }
 }
 
-impl<P> AppCaller<P> {
-    pub fn app(&self) -> AppId {
-        self.app.id
-    }
+impl<P: Privilege> FromRequestParts<Tenancy> for KeyCaller<P> {
+    type Rejection = Failure;
 
-    pub fn key(&self) -> &KeyRecord {
-        &self.key
+    async fn from_request_parts(parts: &mut Parts, tenancy: &Tenancy) -> Result<Self, Failure> {
+        Ok(Self(authenticate::<P>(parts, tenancy).await?, PhantomData))
+    }
+}
+
+impl<P: Privilege> Describe for KeyCaller<P> {
+    fn describe(operation: &mut Operation) {
+        operation.access(Access::Key { privilege: P::KEY });
+    }
+}
+
+/// A key or token of the whole app with the privilege `P`; a workspace-scoped token is 403.
+pub struct AppCaller<P>(KeyCredential, PhantomData<fn() -> P>);
+
+impl<P> Deref for AppCaller<P> {
+    type Target = KeyCredential;
+
+    fn deref(&self) -> &KeyCredential {
+        &self.0
     }
 }
 
@@ -31,34 +50,14 @@ impl<P: Privilege> FromRequestParts<Tenancy> for AppCaller<P> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, tenancy: &Tenancy) -> Result<Self, Failure> {
-        let scope = Scope::of(&parts.extensions);
-        let Some(presented) = parts.headers.get("x-api-key") else {
-            return Err(Error::new(Code::Unauthenticated, "Send an API key in the x-api-key header.").into());
-        };
-        let key = match presented.to_str() {
-            Ok(presented) => tenancy.keys.find(presented).await,
-            Err(_) => Err(Error::new(Code::InvalidCredential, "The API key is not valid.")),
-        };
-        let key = match key {
-            Err(error) if error.code() == Code::InvalidCredential => {
-                scope.credential_failed()?;
-                return Err(error.into());
-            }
-            other => other?,
-        };
-        let Some(app) = tenancy.apps.get(key.app) else {
-            return Err(Error::new(Code::InvalidCredential, "The API key's app no longer exists.").into());
-        };
-        scope.set_app(app.id);
-        if !key.privileges.iter().any(|held| held == P::KEY) {
-            return Err(Error::new(Code::MissingPrivilege, format!("This needs the privilege {}.", P::KEY)).into());
-        }
-        Ok(Self { app, key, privilege: PhantomData })
+        let credential = authenticate::<P>(parts, tenancy).await?;
+        credential.for_whole_app()?;
+        Ok(Self(credential, PhantomData))
     }
 }
 
 impl<P: Privilege> Describe for AppCaller<P> {
     fn describe(operation: &mut Operation) {
-        operation.access(Access::Key { privilege: Some(P::KEY) });
+        operation.access(Access::Key { privilege: P::KEY });
     }
 }

@@ -1,10 +1,30 @@
 //! Callers: extractors whose type is the permission. A handler that takes `AppCaller<AppWrite>` cannot be reached
 //! without it, and the documentation and the authorization test read it off the same type.
+//!
+//! | in the contract | extractor |
+//! |---|---|
+//! | OPERATOR | [`Operator`] |
+//! | KEY, for the whole app | [`AppCaller`] |
+//! | KEY, for a workspace named in the path | [`KeyCaller`], then [`KeyCaller::in_workspace`] |
+//! | KEY+T | [`TenantCaller`] |
+//! | KEY or a signed-in user | [`KeyOrUser`] |
+//! | USER | [`UserCaller`] |
+//! | BEARER | [`BearerCaller`] |
 
+mod credential;
 mod key;
+mod key_or_user;
 mod operator;
 pub mod privileges;
+mod tenant;
+mod user;
 
-pub use key::AppCaller;
+pub use credential::{KeyCredential, KeyHolder};
+pub use key::{AppCaller, KeyCaller};
+pub use key_or_user::KeyOrUser;
 pub use operator::Operator;
-pub use privileges::{AppRead, AppWrite, Privilege};
+pub use privileges::{
+    AnyKey, AppDelete, AppRead, AppWrite, Privilege, TenantDelete, TenantRead, TenantWrite, UserRead, UserWrite,
+};
+pub use tenant::TenantCaller;
+pub use user::{AccessClaims, BearerCaller, SignedIn, UserCaller};

@@ -1,5 +1,7 @@
 //! The built-in privileges, each also a type that callers are asked for by.
 
+use kernel::{Code, Error, Result};
+
 /// A privilege that every app has from the start.
 pub struct BuiltIn {
     pub key: &'static str,
@@ -23,9 +25,10 @@ pub fn is_destructive(key: &str) -> bool {
     matches!(key, "TENANT_DELETE" | "APP_DELETE")
 }
 
-/// A privilege as a type, for [`super::AppCaller`].
+/// A privilege as a type, for the callers that ask for it.
 pub trait Privilege: Send + Sync + 'static {
-    const KEY: &'static str;
+    /// `None` asks for nothing beyond a valid credential.
+    const KEY: Option<&'static str>;
 }
 
 macro_rules! privileges {
@@ -33,12 +36,35 @@ macro_rules! privileges {
         #[doc = concat!("`", $key, "`")]
         pub enum $name {}
         impl Privilege for $name {
-            const KEY: &'static str = $key;
+            const KEY: Option<&'static str> = Some($key);
         }
     )* };
 }
 
 privileges! {
+    UserRead = "USER_READ";
+    UserWrite = "USER_WRITE";
+    TenantRead = "TENANT_READ";
+    TenantWrite = "TENANT_WRITE";
+    TenantDelete = "TENANT_DELETE";
     AppRead = "APP_READ";
     AppWrite = "APP_WRITE";
+    AppDelete = "APP_DELETE";
+}
+
+/// Any valid key, whatever it may do.
+pub enum AnyKey {}
+
+impl Privilege for AnyKey {
+    const KEY: Option<&'static str> = None;
+}
+
+/// 403 unless `held` has the privilege `P`.
+pub(crate) fn require<P: Privilege>(held: &[String]) -> Result<()> {
+    match P::KEY {
+        Some(wanted) if !held.iter().any(|key| key == wanted) => {
+            Err(Error::new(Code::MissingPrivilege, format!("This needs the privilege {wanted}.")))
+        }
+        _ => Ok(()),
+    }
 }

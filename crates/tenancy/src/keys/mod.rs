@@ -33,7 +33,7 @@ pub struct KeyRecord {
     #[serde(skip)]
     pub app: AppId,
     pub name: String,
-    pub privileges: Vec<String>,
+    pub privileges: Arc<[String]>,
     pub created_at: Timestamp,
 }
 
@@ -88,7 +88,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewKey) -> Result<Created> {
         id: tx.new_id(),
         app,
         name: new.name.trim().to_owned(),
-        privileges: new.granted(),
+        privileges: new.granted().into(),
         created_at: tx.now(),
     };
     store::insert(tx, &record, &hash_token(&key))?;

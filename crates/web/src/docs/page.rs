@@ -33,6 +33,22 @@ impl Display for Escaped<'_> {
     }
 }
 
+/// Text in which backticks mark code.
+struct Prose<'a>(&'a str);
+
+impl Display for Prose<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Written {
+        for (place, part) in self.0.split('`').enumerate() {
+            if place % 2 == 1 {
+                write!(f, "<code>{}</code>", Escaped(part))?;
+            } else {
+                write!(f, "{}", Escaped(part))?;
+            }
+        }
+        Ok(())
+    }
+}
+
 fn text(value: &Value) -> Escaped<'_> {
     Escaped(value.as_str().unwrap_or_default())
 }
@@ -105,7 +121,7 @@ impl<'a> Page<'a> {
             summary = text(&value["summary"]),
         )?;
         for paragraph in value["description"].as_str().unwrap_or_default().split("\n\n").filter(|p| !p.is_empty()) {
-            writeln!(html, "<p>{}</p>", Escaped(paragraph))?;
+            writeln!(html, "<p>{}</p>", Prose(paragraph))?;
         }
         writeln!(html, "<p class=\"who\">{}</p>", who(value))?;
         self.parameters(html, value)?;
@@ -126,7 +142,7 @@ impl<'a> Page<'a> {
                     path: parameter["name"].as_str().unwrap_or_default().to_owned(),
                     kind: format!("{place}, {}", self.schemas().kind(&parameter["schema"])),
                     required: parameter["required"] == true,
-                    note: parameter["description"].as_str().unwrap_or_default().to_owned(),
+                    note: self.schemas().note(parameter, &parameter["schema"]),
                 }
             })
             .collect();
@@ -152,8 +168,12 @@ impl<'a> Page<'a> {
                 None => write!(html, "<h3>{heading}</h3>\n<p>No body.</p>\n")?,
             }
         }
+        let bad: Vec<_> = bad.into_iter().filter(|(status, _)| *status != "default").collect();
+        if bad.is_empty() {
+            return Ok(());
+        }
         html.push_str("<h3>Failures</h3>\n<ul class=\"failures\">\n");
-        for (status, answer) in bad.iter().filter(|(status, _)| status.as_str() != "default") {
+        for (status, answer) in bad {
             writeln!(html, "<li><b>{status}</b> {}</li>", text(&answer["description"]))?;
         }
         html.push_str("</ul>\n");
@@ -224,7 +244,7 @@ fn table(html: &mut String, heading: &str, members: &[Member]) -> Written {
         let needed = if *required { "" } else { " <span class=\"optional\">optional</span>" };
         writeln!(html, "<div><dt><code>{}</code>{needed}</dt><dd>{}", Escaped(path), Escaped(kind))?;
         if !note.is_empty() {
-            write!(html, "<p>{}</p>", Escaped(note))?;
+            write!(html, "<p>{}</p>", Prose(note))?;
         }
         html.push_str("</dd></div>\n");
     }

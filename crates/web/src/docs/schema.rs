@@ -72,14 +72,15 @@ impl<'a> Schemas<'a> {
         for (name, property) in properties {
             let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
             let required = schema["required"].as_array().is_some_and(|names| names.contains(&json!(name)));
-            let note = self.note(property);
+            let note = self.note(property, property);
             members.push(Member { path: path.clone(), kind: self.kind(property), required, note });
             self.collect(property, &path, depth + 1, members);
         }
     }
 
-    pub(super) fn note(self, schema: &'a Value) -> String {
-        let described = [schema, self.resolve(schema)].iter().find_map(|schema| schema["description"].as_str());
+    /// What `holder` says about a value of `schema`, and the value's bounds.
+    pub(super) fn note(self, holder: &'a Value, schema: &'a Value) -> String {
+        let described = [holder, self.resolve(schema)].iter().find_map(|schema| schema["description"].as_str());
         let bounds = [
             ("minimum", "at least"),
             ("maximum", "at most"),

@@ -72,6 +72,15 @@ async fn send(address: SocketAddr, text: &str) -> TcpStream {
     stream
 }
 
+/// An answer without a body, leaving the connection open.
+async fn read_head(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    String::from_utf8(head).unwrap()
+}
+
 async fn rest(mut stream: TcpStream) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).await.unwrap();
@@ -92,7 +101,9 @@ async fn stopping_finishes_what_is_in_work_and_takes_nothing_new() {
     let running = start(Limits::default()).await;
     let in_work = send(running.address, "GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await;
     running.gate.entered.notified().await;
-    let idle = send(running.address, "").await;
+    let mut idle = send(running.address, "GET /fast HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let head = read_head(&mut idle).await;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
 
     running.stop.send(()).unwrap();
     assert_eq!(rest(idle).await, "", "an idle connection is closed at once");

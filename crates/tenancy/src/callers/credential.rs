@@ -1,0 +1,89 @@
+//! What `x-api-key` may hold: an app API key, or an API token (three parts between dots).
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use kernel::{AppId, Code, Error, KeyId, Result, TenantId};
+use web::Scope;
+
+use super::privileges::{Privilege, require};
+use crate::{App, Tenancy, api_tokens::ApiTokenId};
+
+/// A key or token that was checked for this request.
+#[derive(Clone)]
+pub struct KeyCredential {
+    pub app: Arc<App>,
+    pub holder: KeyHolder,
+    /// Set for a workspace-scoped token: it acts nowhere else.
+    pub tenant: Option<TenantId>,
+    pub privileges: Arc<[String]>,
+}
+
+/// Which record stands behind the credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyHolder {
+    AppKey(KeyId),
+    ApiToken(ApiTokenId),
+}
+
+impl KeyCredential {
+    pub fn app_id(&self) -> AppId {
+        self.app.id
+    }
+
+    pub fn holds(&self, privilege: &str) -> bool {
+        self.privileges.iter().any(|held| held == privilege)
+    }
+
+    /// 403 when this is a workspace-scoped token of another workspace.
+    pub fn in_workspace(&self, tenant: TenantId) -> Result<()> {
+        match self.tenant {
+            Some(own) if own != tenant => {
+                Err(Error::new(Code::Forbidden, "This API token acts only inside its own workspace."))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// 403 when this is a workspace-scoped token.
+    pub fn for_whole_app(&self) -> Result<()> {
+        match self.tenant {
+            Some(_) => Err(Error::new(Code::Forbidden, "This needs a key of the whole app, not of one workspace.")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Checks the credential and that it holds `P`.
+pub(super) async fn authenticate<P: Privilege>(parts: &Parts, tenancy: &Tenancy) -> Result<KeyCredential> {
+    let Some(presented) = parts.headers.get("x-api-key") else {
+        return Err(Error::new(Code::Unauthenticated, "Send an API key or an API token in the x-api-key header."));
+    };
+    let scope = Scope::of(&parts.extensions);
+    let found = match presented.to_str() {
+        Ok(presented) => find(presented, tenancy).await,
+        Err(_) => Err(Error::new(Code::InvalidCredential, "The API key is not valid.")),
+    };
+    match found {
+        Ok(credential) => {
+            scope.set_app(credential.app_id());
+            require::<P>(&credential.privileges)?;
+            Ok(credential)
+        }
+        Err(error) => {
+            if error.code() == Code::InvalidCredential {
+                scope.credential_failed()?;
+            }
+            Err(error)
+        }
+    }
+}
+
+async fn find(presented: &str, tenancy: &Tenancy) -> Result<KeyCredential> {
+    if presented.split('.').count() == 3 {
+        return tenancy.api_tokens.authenticate(presented).await;
+    }
+    let key = tenancy.keys.find(presented).await?;
+    let app = tenancy.apps.get(key.app).ok_or_else(|| Error::new(Code::InvalidCredential, "The key's app is gone."))?;
+    Ok(KeyCredential { app, holder: KeyHolder::AppKey(key.id), tenant: None, privileges: key.privileges.clone() })
+}

@@ -1,0 +1,34 @@
+//! Operations for a key that a signed-in user may call as well.
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use web::{Access, Describe, Failure, Operation};
+
+use super::{KeyCredential, Privilege, SignedIn, credential, user};
+use crate::Tenancy;
+
+/// A key with the privilege `P`, or a signed-in user. What a user may do depends on whose workspace it is, so the
+/// handler asks ([`SignedIn::require`]).
+pub enum KeyOrUser<P> {
+    Key(KeyCredential, std::marker::PhantomData<fn() -> P>),
+    User(SignedIn),
+}
+
+impl<P: Privilege> FromRequestParts<Tenancy> for KeyOrUser<P> {
+    type Rejection = Failure;
+
+    /// A key counts when both are sent.
+    async fn from_request_parts(parts: &mut Parts, tenancy: &Tenancy) -> Result<Self, Failure> {
+        if !parts.headers.contains_key("x-api-key") && parts.headers.contains_key(http::header::AUTHORIZATION) {
+            return Ok(Self::User(user::authenticate(parts, tenancy).await?));
+        }
+        let credential = credential::authenticate::<P>(parts, tenancy).await?;
+        Ok(Self::Key(credential, std::marker::PhantomData))
+    }
+}
+
+impl<P: Privilege> Describe for KeyOrUser<P> {
+    fn describe(operation: &mut Operation) {
+        operation.access(Access::KeyOrUser { privilege: P::KEY });
+    }
+}

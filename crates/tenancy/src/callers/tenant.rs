@@ -1,0 +1,72 @@
+//! Callers that act in one workspace: a key with `x-tenant-id`, or a workspace-scoped token, which names its own.
+
+use std::{marker::PhantomData, ops::Deref};
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use kernel::{Code, Error, Result, TenantId};
+use web::{Access, Describe, Failure, Operation, optional_header};
+
+use super::{KeyCredential, Privilege, credential::authenticate};
+use crate::{Tenancy, workspaces};
+
+/// A key with the privilege `P` and the workspace that it acts in, which exists and belongs to its app.
+pub struct TenantCaller<P> {
+    credential: KeyCredential,
+    tenant: TenantId,
+    privilege: PhantomData<fn() -> P>,
+}
+
+impl<P> TenantCaller<P> {
+    pub fn tenant(&self) -> TenantId {
+        self.tenant
+    }
+}
+
+impl<P> Deref for TenantCaller<P> {
+    type Target = KeyCredential;
+
+    fn deref(&self) -> &KeyCredential {
+        &self.credential
+    }
+}
+
+impl<P: Privilege> FromRequestParts<Tenancy> for TenantCaller<P> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, tenancy: &Tenancy) -> Result<Self, Failure> {
+        let credential = authenticate::<P>(parts, tenancy).await?;
+        let tenant = workspace(parts, &credential)?;
+        if !workspaces::exists(&tenancy.db, credential.app_id(), tenant).await? {
+            return Err(Error::not_found("workspace").into());
+        }
+        Ok(Self { credential, tenant, privilege: PhantomData })
+    }
+}
+
+fn workspace(parts: &Parts, credential: &KeyCredential) -> Result<TenantId> {
+    let named = optional_header(&parts.headers, "x-tenant-id")?;
+    match (named, credential.tenant) {
+        (None, Some(own)) => Ok(own),
+        (None, None) => {
+            Err(Error::new(Code::MissingHeader, "Name the workspace to act in with the x-tenant-id header."))
+        }
+        (Some(named), own) => {
+            // What cannot be an id is as unknown as an id of nothing.
+            let named = named.parse::<TenantId>();
+            match own {
+                Some(own) if named != Ok(own) => {
+                    Err(Error::new(Code::Forbidden, "This API token acts only inside its own workspace."))
+                }
+                _ => named.map_err(|_| Error::not_found("workspace")),
+            }
+        }
+    }
+}
+
+impl<P: Privilege> Describe for TenantCaller<P> {
+    fn describe(operation: &mut Operation) {
+        operation.access(Access::KeyWithTenant { privilege: P::KEY });
+        operation.failure(404, "There is no such workspace here");
+    }
+}

@@ -1,0 +1,126 @@
+//! One-time links: values mailed to people that work once and for a while. Only their digests are stored.
+
+use std::time::Duration;
+
+use kernel::{AppId, Code, Error, Result, Timestamp, UserId, id_kinds};
+use serde_json::Value;
+use store::{FromRow, Row, Tx, args};
+use vault::hash_token;
+
+id_kinds! {
+    /// A one-time link's row; public, unlike its token.
+    LinkId(Link) = "link";
+}
+
+/// What a link is for. A link of one purpose is nothing to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    Invitation,
+    SignUp,
+    PasswordReset,
+    PasskeySetup,
+    MagicLink,
+    SenderVerification,
+}
+
+impl Purpose {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Invitation => "invitation",
+            Self::SignUp => "sign_up",
+            Self::PasswordReset => "password_reset",
+            Self::PasskeySetup => "passkey_setup",
+            Self::MagicLink => "magic_link",
+            Self::SenderVerification => "sender_verification",
+        }
+    }
+
+    pub const fn lifetime(self) -> Duration {
+        const HOUR: u64 = 3600;
+        match self {
+            Self::Invitation => Duration::from_secs(7 * 24 * HOUR),
+            Self::SignUp | Self::SenderVerification => Duration::from_secs(24 * HOUR),
+            Self::PasswordReset | Self::PasskeySetup => Duration::from_secs(HOUR),
+            Self::MagicLink => Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+/// A link that is valid.
+#[derive(Clone, Debug)]
+pub struct ValidLink {
+    pub app: AppId,
+    pub user: Option<UserId>,
+    pub payload: Value,
+    pub expires_at: Timestamp,
+}
+
+impl FromRow for ValidLink {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        let payload: String = row.get("payload")?;
+        Ok(Self {
+            app: row.get("app_id")?,
+            user: row.get("user_id")?,
+            payload: serde_json::from_str(&payload).map_err(Error::internal)?,
+            expires_at: row.get("expires_at")?,
+        })
+    }
+}
+
+/// 43 characters of base62 hold 256 bits.
+const TOKEN_LENGTH: usize = 43;
+
+/// Makes a link's token, which is in the answer and nowhere else.
+pub fn create(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: Option<UserId>, payload: &Value) -> Result<String> {
+    let token = tx.entropy().base62(TOKEN_LENGTH);
+    let id: LinkId = tx.new_id();
+    tx.exec(
+        "INSERT INTO one_time_links (id, app_id, purpose, digest, user_id, payload, expires_at, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        &args![
+            id,
+            app,
+            purpose.name(),
+            hash_token(&token),
+            user,
+            payload.to_string(),
+            tx.now().plus(purpose.lifetime()),
+            tx.now()
+        ],
+    )?;
+    Ok(token)
+}
+
+/// Looks without using it up: for the page that a GET of the link shows.
+pub fn peek(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<ValidLink> {
+    tx.opt(
+        "SELECT app_id, user_id, payload, expires_at FROM one_time_links \
+         WHERE digest = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3",
+        &args![hash_token(token), purpose.name(), tx.now()],
+    )?
+    .ok_or_else(invalid)
+}
+
+/// Uses the link up; of several callers at once exactly one succeeds.
+pub fn consume(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<ValidLink> {
+    tx.opt(
+        "UPDATE one_time_links SET used_at = $3 \
+         WHERE digest = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 \
+         RETURNING app_id, user_id, payload, expires_at",
+        &args![hash_token(token), purpose.name(), tx.now()],
+    )?
+    .ok_or_else(invalid)
+}
+
+/// Ends every unused link of this purpose that was made for the person.
+pub fn revoke(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: UserId) -> Result<()> {
+    tx.exec(
+        "UPDATE one_time_links SET used_at = $4 WHERE app_id = $1 AND purpose = $2 AND user_id = $3 AND used_at IS NULL",
+        &args![app, purpose.name(), user, tx.now()],
+    )
+    .map(|_| ())
+}
+
+fn invalid() -> Error {
+    Error::new(Code::InvalidCredential, "This link is not valid any more: it was used, replaced, or has expired.")
+}

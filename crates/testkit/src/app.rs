@@ -1,0 +1,139 @@
+//! A whole service in process.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use kernel::AppId;
+use serde_json::json;
+use service::{Options, Service};
+use store::EngineName;
+
+use crate::{Caller, CaughtMail, CaughtSms, OPERATOR_KEY, Site, messages};
+
+/// A service on a database of its own, with a first app. Cheap to clone.
+#[derive(Clone)]
+pub struct TestApp(Arc<Inner>);
+
+struct Inner {
+    service: Mutex<Arc<Service>>,
+    site: Site,
+    first: FirstApp,
+}
+
+#[derive(Clone)]
+struct FirstApp {
+    id: AppId,
+    api_key: String,
+}
+
+impl TestApp {
+    pub async fn start(engine: EngineName) -> Self {
+        Self::start_with(engine, |_| {}).await
+    }
+
+    pub async fn start_with(engine: EngineName, change: impl FnOnce(&mut Options)) -> Self {
+        let site = Site::migrated(engine);
+        let service = site.open(change).await.expect("the service opens");
+        let first = service.first_run().await.expect("the first app can be made").expect("the installation is new");
+        let first = FirstApp { id: first.app.id, api_key: first.api_key };
+        Self(Arc::new(Inner { service: Mutex::new(Arc::new(service)), site, first }))
+    }
+
+    /// Stops the service and starts it again on the same data, with some options changed. Callers made before still
+    /// speak to the stopped one.
+    pub async fn restart_with(&self, change: impl FnOnce(&mut Options)) {
+        self.service().close().await;
+        let service = self.0.site.open(change).await.expect("the service opens again");
+        *self.0.service.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(service);
+    }
+
+    pub async fn restart(&self) {
+        self.restart_with(|_| {}).await;
+    }
+
+    /// A further node on the same database. SQLite serves one process only: there it is the same node.
+    pub async fn another_node(&self) -> Self {
+        if self.0.site.engine() == EngineName::Sqlite {
+            return self.clone();
+        }
+        let Inner { site, first, .. } = &*self.0;
+        let service = site.open(|_| {}).await.expect("a further node opens");
+        Self(Arc::new(Inner { service: Mutex::new(Arc::new(service)), site: site.clone(), first: first.clone() }))
+    }
+
+    pub fn service(&self) -> Arc<Service> {
+        Arc::clone(&self.0.service.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn site(&self) -> &Site {
+        &self.0.site
+    }
+
+    /// Nobody in particular.
+    pub fn anon(&self) -> Caller {
+        Caller::new(self.service().app())
+    }
+
+    /// The operator of the installation.
+    pub fn operator(&self) -> Caller {
+        self.anon().with_operator_key(OPERATOR_KEY)
+    }
+
+    /// The first app's own key, with the usual privileges.
+    pub fn key(&self) -> Caller {
+        let FirstApp { id, api_key } = &self.0.first;
+        self.anon().with_api_key(*id, api_key)
+    }
+
+    /// The first app's id.
+    pub fn app_id(&self) -> AppId {
+        self.0.first.id
+    }
+
+    /// A further key of the first app with exactly these privileges.
+    pub async fn key_with(&self, privileges: &[&str]) -> Caller {
+        let id = self.app_id();
+        let body = json!({ "name": "Some privileges", "privileges": privileges });
+        let made = self.operator().post(&format!("/admin/apps/{id}/keys"), body).await.expect(201);
+        self.anon().with_api_key(id, &made.text("/key")).with_key_id(&made.text("/record/id"))
+    }
+
+    /// The key of another app, made for the purpose.
+    pub async fn other_app(&self) -> Caller {
+        let name = self.service().core().db.entropy().base62(8).to_lowercase();
+        let body = json!({ "name": "Other", "domain": format!("{name}.other.example") });
+        let made = self.operator().post("/admin/apps", body).await.expect(201);
+        self.anon().with_api_key(made.id("/app/id"), &made.text("/apiKey"))
+    }
+
+    /// Does all background work that is due.
+    pub async fn drain(&self) {
+        self.service().drain().await.expect("the background work succeeds");
+    }
+
+    /// Moves the test clock, doing at each moment what is due then.
+    pub async fn advance(&self, duration: Duration) {
+        let body = json!({ "advanceSeconds": duration.as_secs() });
+        self.operator().post("/admin/test-clock", body).await.expect(200);
+    }
+
+    /// The mails that left, in the order in which they were queued.
+    pub fn mails(&self) -> Vec<CaughtMail> {
+        messages::mails(&self.0.site.folder().join("mail"))
+    }
+
+    /// The SMS that left, in the order in which they were queued.
+    pub fn sms(&self) -> Vec<CaughtSms> {
+        messages::sms(&self.0.site.folder().join("sms"))
+    }
+
+    /// Fails when work is due that nobody has done: a test has to see what follows from what it did.
+    pub async fn assert_nothing_due(&self) {
+        let service = self.service();
+        let due = service.next_due().await.expect("the service can be asked what is due");
+        let now = service.core().db.clock().now();
+        assert!(due.is_none_or(|due| due > now), "work was left undone: end the test with app.drain()");
+    }
+}
