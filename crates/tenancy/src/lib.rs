@@ -8,6 +8,7 @@ pub mod apps;
 pub mod callers;
 pub mod keys;
 pub mod links;
+pub mod roles;
 pub mod workspaces;
 
 use std::sync::Arc;
