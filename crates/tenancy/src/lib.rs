@@ -6,8 +6,10 @@
 pub mod api_tokens;
 pub mod apps;
 pub mod callers;
+pub mod federation;
 pub mod keys;
 pub mod links;
+mod resealing;
 pub mod roles;
 pub mod workspaces;
 
@@ -21,6 +23,7 @@ use vault::{Keyring, SigningKeys, hash_token, same};
 pub use api_tokens::ApiTokens;
 pub use apps::{App, AppDirectory};
 pub use keys::Keys;
+pub use resealing::reseal;
 
 /// What the routes and extractors of this room work with. Cheap to clone.
 #[derive(Clone)]
@@ -58,6 +61,13 @@ impl Tenancy {
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let (apps, keys, api_tokens) = (self.apps.clone(), self.keys.clone(), self.api_tokens.clone());
         runner.add(self.apps.refresher());
+        outbox.consume("tenancy-purge", |tx, fact| match fact.app {
+            Some(app) if fact.kind == apps::DELETED => {
+                roles::purge(tx, app)?;
+                federation::purge(tx, app)
+            }
+            _ => Ok(()),
+        });
         outbox.follow("tenancy", move |news| {
             apps.hear(news);
             keys.hear(news);

@@ -12,6 +12,7 @@ use spine::{NewFact, emit};
 
 pub use directory::AppDirectory;
 pub use profile::{App, OnboardingFlow, Profile};
+pub(crate) use rules::is_web_url;
 pub use rules::{NewApp, first_app};
 
 use crate::{
