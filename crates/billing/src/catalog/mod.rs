@@ -1,0 +1,16 @@
+//! The catalog of an app: the plans that it sells and the taxes that are added to them.
+
+pub mod plans;
+pub mod taxes;
+
+use kernel::{AppId, Result};
+use store::Tx;
+
+pub use plans::{Interval, Plan, PlanId, Price, PriceId, find_by_key as find_plan_by_key, seed_first_plans};
+pub use taxes::{Tax, TaxId};
+
+/// Removes what an app that is gone had.
+pub(crate) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    plans::purge(tx, app)?;
+    taxes::purge(tx, app)
+}
