@@ -8,6 +8,10 @@ pub mod apps;
 pub mod callers;
 pub mod keys;
 pub mod links;
+pub mod mails;
+pub mod members;
+pub mod people;
+pub mod roles;
 pub mod workspaces;
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, Result, Timestamp, UserId, id_kinds};
+use kernel::{AppId, Code, Error, Result, TenantId, Timestamp, UserId, id_kinds};
 use serde_json::Value;
 use store::{FromRow, Row, Tx, args};
 use vault::hash_token;
@@ -117,6 +117,16 @@ pub fn revoke(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: UserId) -> Re
     tx.exec(
         "UPDATE one_time_links SET used_at = $4 WHERE app_id = $1 AND purpose = $2 AND user_id = $3 AND used_at IS NULL",
         &args![app, purpose.name(), user, tx.now()],
+    )
+    .map(|_| ())
+}
+
+/// Ends every unused invitation to a workspace; call it while its memberships still exist.
+pub fn revoke_invitations(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<()> {
+    tx.exec(
+        "UPDATE one_time_links SET used_at = $5 WHERE app_id = $1 AND purpose = $3 AND payload LIKE $4 \
+         AND used_at IS NULL AND user_id IN (SELECT user_id FROM members WHERE tenant_id = $2)",
+        &args![app, tenant, Purpose::Invitation.name(), format!("%\"{tenant}\"%"), tx.now()],
     )
     .map(|_| ())
 }

@@ -43,6 +43,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
     }
 }
 
+/// For members of a partial update that may be missing but never `null`:
+/// `#[serde(default, deserialize_with = "web::given")] #[schemars(with = "String")] name: Option<String>`.
+pub fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
 impl<T: JsonSchema> JsonSchema for Patch<T> {
     fn inline_schema() -> bool {
         true

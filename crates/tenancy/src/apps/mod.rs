@@ -12,11 +12,13 @@ use spine::{NewFact, emit};
 
 pub use directory::AppDirectory;
 pub use profile::{App, OnboardingFlow, Profile};
+pub(crate) use rules::is_web_url;
 pub use rules::{NewApp, first_app};
 
 use crate::{
     Tenancy, api_tokens,
     keys::{self, NewKey},
+    roles,
 };
 
 /// Emitted whenever an app is made, changed or deleted.
@@ -38,6 +40,7 @@ pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Create
         return Err(Error::new(Code::DomainTaken, format!("Another app already has the domain {domain}.")));
     }
     api_tokens::create_secret(tx, &tenancy.keyring, app.id)?;
+    roles::seed(tx, app.id)?;
     let key = keys::create(tx, app.id, &NewKey { name: "First key".into(), privileges: None })?;
     changed(tx, tenancy, &app)?;
     Ok(Created { app, api_key: key.key })
