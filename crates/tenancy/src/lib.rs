@@ -17,7 +17,7 @@ pub mod workspaces;
 use std::sync::Arc;
 
 use kernel::Result;
-use spine::{Outbox, Runner};
+use spine::{Outbox, Purges, Runner};
 use store::Db;
 use vault::{Keyring, SigningKeys, hash_token, same};
 
@@ -66,6 +66,13 @@ impl Tenancy {
             keys.hear(news);
             api_tokens.hear(news);
         });
+    }
+
+    /// What this room deletes once an app is gone. A workspace takes its rows with it.
+    pub fn purges() -> Purges {
+        [workspaces::PURGE_OF_APP, members::PURGE_OF_APP, people::PURGE_OF_APP, links::PURGE_OF_APP]
+            .into_iter()
+            .fold(Purges::new(), |purges, statement| purges.of_app(apps::DELETED, statement))
     }
 
     /// Reads what is answered from memory.

@@ -12,6 +12,10 @@ id_kinds! {
     LinkId(Link) = "link";
 }
 
+/// How the rows of a deleted app go.
+pub(crate) const PURGE_OF_APP: &str =
+    "DELETE FROM one_time_links WHERE id IN (SELECT id FROM one_time_links WHERE app_id = $1 ORDER BY id LIMIT $2)";
+
 /// What a link is for. A link of one purpose is nothing to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {

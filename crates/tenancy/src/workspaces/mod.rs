@@ -21,6 +21,10 @@ pub const UPDATED: &str = "tenant.updated";
 /// Emitted when a workspace is gone: each room then purges its own rows.
 pub const DELETED: &str = "tenant.deleted";
 
+/// How the rows of a deleted app go.
+pub(crate) const PURGE_OF_APP: &str =
+    "DELETE FROM tenants WHERE id IN (SELECT id FROM tenants WHERE app_id = $1 ORDER BY id LIMIT $2)";
+
 /// What a workspace carries beside its members.
 pub type Metadata = Map<String, Value>;
 
