@@ -4,6 +4,7 @@
 //! in; their ambient cousins are forbidden elsewhere by `clippy.toml`.
 
 mod clock;
+mod country;
 mod email;
 mod entropy;
 pub mod error;
@@ -14,6 +15,7 @@ mod secret;
 pub mod validate;
 
 pub use clock::{Clock, Tick, Ticker, Timestamp};
+pub use country::Country;
 pub use email::{EMAIL_PATTERN, email_key, is_email};
 pub use entropy::Entropy;
 pub use error::{Code, Error, Kind, Result};

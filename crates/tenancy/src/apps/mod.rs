@@ -32,7 +32,7 @@ pub struct Created {
     pub api_key: String,
 }
 
-/// Makes an app with its first API key and the secret of its API tokens.
+/// Makes an app with its roles, its first API key and the secret of its API tokens.
 pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Created> {
     let app = App { id: tx.new_id(), created_at: tx.now(), version: 1, profile: new.to_profile() };
     if !store::insert(tx, &app)? {
@@ -44,6 +44,13 @@ pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Create
     let key = keys::create(tx, app.id, &NewKey { name: "First key".into(), privileges: None })?;
     changed(tx, tenancy, &app)?;
     Ok(Created { app, api_key: key.key })
+}
+
+/// Serialises whatever changes what a whole app shares (its roles, its catalog), also with the deletion of the app, after
+/// which nothing may be added to it.
+pub fn hold(tx: &mut Tx<'_>, id: AppId) -> Result<()> {
+    tx.lock(&format!("app:{id}"))?;
+    get(tx, id).map(|_| ())
 }
 
 pub fn get(tx: &mut Tx<'_>, id: AppId) -> Result<App> {

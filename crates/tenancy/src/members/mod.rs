@@ -126,10 +126,7 @@ pub fn create(
 ) -> Result<(Member, Tenant)> {
     workspaces::lock(tx, tenant)?;
     let tenant = workspaces::get(tx, app.id, tenant)?;
-    let role = match &new.role {
-        Some(key) => role_by_key(tx, app.id, key)?,
-        None => roles::default_role(tx, app.id)?,
-    };
+    let role = roles::assign(tx, app.id, new.role.as_deref())?;
     let joining = Joining {
         email: &new.username,
         first_name: new.first_name.as_deref().unwrap_or_default(),
@@ -168,7 +165,7 @@ pub fn update(
 ) -> Result<Member> {
     workspaces::lock(tx, tenant)?;
     let before = get(tx, app, tenant, who)?;
-    let role = changes.role.as_ref().map(|key| role_by_key(tx, app, key)).transpose()?;
+    let role = changes.role.value().map(|key| roles::assign(tx, app, Some(key))).transpose()?;
     let after = changes.apply(&before, role.as_ref());
     if after == before {
         return Ok(after);
@@ -224,10 +221,6 @@ fn password_link(
 ) -> Result<String> {
     let token = links::create(tx, app, purpose, Some(user), payload)?;
     Ok(format!("{}/auth/login/set-password?token={token}", tenancy.base_url))
-}
-
-fn role_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Role> {
-    roles::find_by_key(tx, app, key)?.ok_or_else(|| Error::invalid("role", "must be the key of a role of this app"))
 }
 
 /// 409 unless somebody else is an enabled OWNER. Asked under the workspace's lock.

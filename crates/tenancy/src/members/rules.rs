@@ -3,7 +3,7 @@
 use kernel::{EMAIL_PATTERN, Problems, is_email};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use web::{Patch, Validate};
+use web::{Given, Patch, Validate};
 
 use super::Member;
 use crate::{
@@ -43,24 +43,17 @@ impl Validate for NewMember {
 #[serde(rename_all = "camelCase", default)]
 pub struct MemberChanges {
     /// A role's key.
-    #[serde(deserialize_with = "web::given", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1), regex(pattern = r"\S"))]
-    pub role: Option<String>,
-    #[serde(deserialize_with = "web::given", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub enabled: Option<bool>,
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    pub role: Given<String>,
+    pub enabled: Given<bool>,
     #[schemars(length(max = 1000), inner(length(min = 1), regex(pattern = r"\S")))]
     pub teams: Patch<Vec<String>>,
     /// Of the person, in all their workspaces.
     pub first_name: Patch<String>,
     /// Of the person, in all their workspaces.
     pub last_name: Patch<String>,
-    #[serde(deserialize_with = "web::given", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub onboarded: Option<bool>,
-    #[serde(deserialize_with = "web::given", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub consents_to_privacy_policy: Option<bool>,
+    pub onboarded: Given<bool>,
+    pub consents_to_privacy_policy: Given<bool>,
     /// Of the person, in all their workspaces; E.164 such as `+4930123456`.
     #[schemars(regex(pattern = PHONE_NUMBER))]
     pub phone_number: Patch<String>,
@@ -76,7 +69,7 @@ fn is_phone_number(text: &str) -> bool {
 
 impl Validate for MemberChanges {
     fn validate(&self, problems: &mut Problems) {
-        if let Some(role) = &self.role {
+        if let Some(role) = self.role.value() {
             problems.text("role", role);
         }
         if let Some(teams) = self.teams.value() {
@@ -105,13 +98,13 @@ impl MemberChanges {
         Member {
             role: role.map_or_else(|| before.role.clone(), |role| role.key.clone()),
             role_id: role.map_or(before.role_id, |role| role.id),
-            enabled: self.enabled.unwrap_or(before.enabled),
+            enabled: self.enabled.or(before.enabled),
             teams: self.teams.clone().apply(Some(before.teams.clone())).unwrap_or_default(),
             full_name: people::full_name(&first_name, &last_name),
             first_name,
             last_name,
-            onboarded: self.onboarded.unwrap_or(before.onboarded),
-            consents_to_privacy_policy: self.consents_to_privacy_policy.unwrap_or(before.consents_to_privacy_policy),
+            onboarded: self.onboarded.or(before.onboarded),
+            consents_to_privacy_policy: self.consents_to_privacy_policy.or(before.consents_to_privacy_policy),
             phone_number: self.phone_number.clone().apply(before.phone_number.clone()),
             ..before.clone()
         }

@@ -3,7 +3,7 @@
 use kernel::{Locale, Problems};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use web::{Patch, Validate};
+use web::{Given, Patch, Validate};
 
 use super::{Metadata, Tenant};
 use crate::apps::is_web_url;
@@ -12,33 +12,24 @@ use crate::apps::is_web_url;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TenantChanges {
-    #[serde(deserialize_with = "web::given", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1), regex(pattern = r"\S"))]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "web::given", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Locale")]
-    pub locale: Option<Locale>,
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    pub name: Given<String>,
+    pub locale: Given<Locale>,
     /// An absolute http or https URL; `null` clears it.
     #[schemars(url)]
     pub logo: Patch<String>,
-    #[serde(deserialize_with = "web::given", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub mfa: Option<bool>,
-    #[serde(deserialize_with = "web::given", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub onboarded: Option<bool>,
+    pub mfa: Given<bool>,
+    pub onboarded: Given<bool>,
     /// The id of a federation connection of the app; `null` clears it.
     pub federation_connection: Patch<String>,
-    #[serde(deserialize_with = "web::given", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub jit_provisioning: Option<bool>,
+    pub jit_provisioning: Given<bool>,
     /// Replaced whole; `null` empties it.
     pub metadata: Patch<Metadata>,
 }
 
 impl Validate for TenantChanges {
     fn validate(&self, problems: &mut Problems) {
-        if let Some(name) = &self.name {
+        if let Some(name) = self.name.value() {
             problems.text("name", name);
         }
         check_logo(problems, self.logo.value());
@@ -54,13 +45,13 @@ impl TenantChanges {
             Patch::Value(metadata) => metadata.clone(),
         };
         Tenant {
-            name: self.name.as_ref().map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
-            locale: self.locale.unwrap_or(before.locale),
+            name: self.name.value().map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
+            locale: self.locale.or(before.locale),
             logo: self.logo.clone().apply(before.logo.clone()),
-            mfa: self.mfa.unwrap_or(before.mfa),
-            onboarded: self.onboarded.unwrap_or(before.onboarded),
+            mfa: self.mfa.or(before.mfa),
+            onboarded: self.onboarded.or(before.onboarded),
             federation_connection: self.federation_connection.clone().apply(before.federation_connection.clone()),
-            jit_provisioning: self.jit_provisioning.unwrap_or(before.jit_provisioning),
+            jit_provisioning: self.jit_provisioning.or(before.jit_provisioning),
             metadata,
             ..before.clone()
         }
