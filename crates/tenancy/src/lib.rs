@@ -70,6 +70,13 @@ impl Tenancy {
     }
 }
 
+/// Callers are known by this part of a room's state: a room above implements it to ask for them too.
+impl AsRef<Tenancy> for Tenancy {
+    fn as_ref(&self) -> &Tenancy {
+        self
+    }
+}
+
 impl AsRef<OperatorKey> for Tenancy {
     fn as_ref(&self) -> &OperatorKey {
         &self.operator
