@@ -74,6 +74,9 @@ codes! {
     StorageUnavailable "STORAGE_UNAVAILABLE" Unavailable "The database cannot be reached at the moment.";
     CommitUnknown "COMMIT_UNKNOWN" Unavailable "The connection was lost while committing; the change may or may not have been made.";
     TimedOut "TIMED_OUT" Unavailable "The operation took longer than it is allowed to.";
+    PrivilegeNotAllowed "PRIVILEGE_NOT_ALLOWED" Forbidden "API tokens of this app may not hold a privilege that was asked for: it is outside `allowedTokenPrivileges`.";
+    SecretStillSigns "SECRET_STILL_SIGNS" Conflict "The secret signs new API tokens and cannot be retired before a rotation.";
+    TooManySecrets "TOO_MANY_SECRETS" Conflict "The app has too many secrets that are not retired.";
     Internal "INTERNAL" Internal "Something went wrong inside; the request id leads to the cause in the server's log.";
 }
 

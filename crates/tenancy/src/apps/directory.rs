@@ -60,6 +60,18 @@ impl AppDirectory {
         self.0.snapshot.load().apps.get(&id).cloned()
     }
 
+    /// Looks into the database when memory does not know the app: another node may just have made it.
+    pub(crate) async fn find(&self, id: AppId) -> Result<Option<Arc<App>>> {
+        if let Some(app) = self.get(id) {
+            return Ok(Some(app));
+        }
+        if self.0.db.is_single_node() {
+            return Ok(None);
+        }
+        self.refresh(id).await?;
+        Ok(self.get(id))
+    }
+
     pub(super) fn put(&self, app: App) {
         self.change(|snapshot| snapshot.put(app));
     }

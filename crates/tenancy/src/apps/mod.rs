@@ -17,6 +17,7 @@ pub use rules::{NewApp, first_app};
 use crate::{
     Tenancy, api_tokens,
     keys::{self, NewKey},
+    roles,
 };
 
 /// Emitted whenever an app is made, changed or deleted.
@@ -37,6 +38,7 @@ pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Create
         let domain = &app.profile.domain;
         return Err(Error::new(Code::DomainTaken, format!("Another app already has the domain {domain}.")));
     }
+    roles::seed(tx, app.id)?;
     api_tokens::create_secret(tx, &tenancy.keyring, app.id)?;
     let key = keys::create(tx, app.id, &NewKey { name: "First key".into(), privileges: None })?;
     changed(tx, tenancy, &app)?;
