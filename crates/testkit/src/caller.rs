@@ -58,6 +58,12 @@ impl Caller {
         self.key_id.as_deref().expect("this caller was made by key_with")
     }
 
+    /// What this caller sends under a header's name: its own key, for one.
+    pub fn header_sent(&self, name: &str) -> String {
+        let (_, value) = self.headers.iter().find(|(sent, _)| sent == name).expect("this caller sends such a header");
+        value.to_str().expect("a test's header is text").to_owned()
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.call(Method::GET, path, None).await
     }
