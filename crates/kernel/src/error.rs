@@ -87,6 +87,9 @@ codes! {
     ConnectionInUse "CONNECTION_IN_USE" Conflict "Workspaces still sign in through this federation connection.";
     PlanKeyTaken "PLAN_KEY_TAKEN" Conflict "Another plan of this app already has this key.";
     PlanInUse "PLAN_IN_USE" Conflict "Workspaces are still on this plan.";
+    PrivilegeNotAllowed "PRIVILEGE_NOT_ALLOWED" Forbidden "API tokens of this app may not hold a privilege that was asked for: it is outside `allowedTokenPrivileges`.";
+    SecretStillSigns "SECRET_STILL_SIGNS" Conflict "The secret signs new API tokens and cannot be retired before a rotation.";
+    TooManySecrets "TOO_MANY_SECRETS" Conflict "The app has too many secrets that are not retired.";
     Internal "INTERNAL" Internal "Something went wrong inside; the request id leads to the cause in the server's log.";
 }
 

@@ -146,7 +146,6 @@ impl Service {
 
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
-        Tenancy::purges().register(&db, &mut outbox, &runner);
         operations::signing_keys::register(&core, &mut outbox, &runner);
         Mailer::new(db.clone(), keys.keyring.clone(), mail, &options.mail_from)?.add_to(&runner);
         Texter::new(db.clone(), keys.keyring.clone(), sms).add_to(&runner);

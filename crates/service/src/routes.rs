@@ -11,7 +11,8 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(tenancy::keys::http::routes())
         .merge(tenancy::roles::http::routes())
         .merge(tenancy::workspaces::http::routes())
-        .merge(tenancy::members::http::routes());
+        .merge(tenancy::members::http::routes())
+        .merge(tenancy::api_tokens::http::routes());
     let routes = operations::diagnostics::routes()
         .merge(operations::health::routes(metrics_public))
         .merge(tenancy.within(|core: &Core| core.tenancy.clone()))

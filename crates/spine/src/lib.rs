@@ -10,7 +10,6 @@ mod jobs;
 pub mod lease;
 pub mod mail;
 pub mod outbox;
-mod purge;
 pub mod sms;
 mod test_clock;
 
@@ -19,6 +18,5 @@ pub use delivery::{Backlog, backlog, reseal_messages};
 pub use jobs::{Job, JobHandle, Runner, Signal, Worked};
 pub use mail::{Mailer, NewMail, queue_mail};
 pub use outbox::{Fact, FactId, FactKind, NewFact, News, Outbox, emit};
-pub use purge::{PurgeId, Purges};
 pub use sms::{NewSms, Texter, queue_sms};
 pub use test_clock::TestClock;

@@ -31,10 +31,6 @@ pub const CREATED: &str = "tenant_user.created";
 pub const UPDATED: &str = "tenant_user.updated";
 pub const DELETED: &str = "tenant_user.deleted";
 
-/// How the rows of a deleted app go.
-pub(crate) const PURGE_OF_APP: &str =
-    "DELETE FROM members WHERE id IN (SELECT id FROM members WHERE app_id = $1 ORDER BY id LIMIT $2)";
-
 /// A member with what is known of the person.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -9,10 +9,6 @@ use spine::{NewFact, emit};
 /// Emitted when all of a person's sessions were ended.
 pub const SESSIONS_ENDED: &str = "user.sessions_ended";
 
-/// How the rows of a deleted app go.
-pub(crate) const PURGE_OF_APP: &str =
-    "DELETE FROM users WHERE id IN (SELECT id FROM users WHERE app_id = $1 ORDER BY id LIMIT $2)";
-
 /// A person, whatever workspaces they belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {

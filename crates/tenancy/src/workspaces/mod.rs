@@ -21,10 +21,6 @@ pub const UPDATED: &str = "tenant.updated";
 /// Emitted when a workspace is gone: each room then purges its own rows.
 pub const DELETED: &str = "tenant.deleted";
 
-/// How the rows of a deleted app go.
-pub(crate) const PURGE_OF_APP: &str =
-    "DELETE FROM tenants WHERE id IN (SELECT id FROM tenants WHERE app_id = $1 ORDER BY id LIMIT $2)";
-
 /// What a workspace carries beside its members.
 pub type Metadata = Map<String, Value>;
 
@@ -175,11 +171,9 @@ pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, id: TenantId) -> R
     lock(tx, id)?;
     let tenant = get(tx, app, id)?;
     links::revoke_invitations(tx, app, id)?;
+    api_tokens::revoke_of_workspace(tx, &tenancy.api_tokens, app, id)?;
     store::delete(tx, app, id)?;
     emit(tx, &fact(DELETED, app, &tenant))?;
-    emit(tx, &NewFact::new(api_tokens::REVOKED, json!({ "workspaceId": id })).app(app).tenant(id))?;
-    let api_tokens = tenancy.api_tokens.clone();
-    tx.on_commit(move || api_tokens.forget_all());
     Ok(())
 }
 

@@ -164,7 +164,7 @@ pub(super) fn holdings(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Hold
 }
 
 /// In this order: people are held before it is seen who belongs nowhere else, and memberships tell who they are.
-const DELETION: [&str; 6] = [
+const DELETION: [&str; 5] = [
     "UPDATE users SET email_key = email_key WHERE app_id = $1 AND id IN \
      (SELECT user_id FROM members WHERE tenant_id = $2)",
     "DELETE FROM one_time_links WHERE app_id = $1 AND user_id IN \
@@ -174,7 +174,6 @@ const DELETION: [&str; 6] = [
      (SELECT user_id FROM members WHERE tenant_id = $2 AND NOT EXISTS \
      (SELECT 1 FROM members AS others WHERE others.user_id = members.user_id AND others.tenant_id <> $2))",
     "DELETE FROM members WHERE app_id = $1 AND tenant_id = $2",
-    "DELETE FROM api_tokens WHERE app_id = $1 AND tenant_id = $2",
     "DELETE FROM tenants WHERE app_id = $1 AND id = $2",
 ];
 
