@@ -6,7 +6,7 @@
 pub mod catalog;
 
 use spine::Outbox;
-use tenancy::{OperatorKey, Tenancy, apps};
+use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
 pub use catalog::seed_first_plans;
@@ -24,10 +24,7 @@ impl Billing {
 
     /// Registers the purge of what apps leave behind.
     pub fn register(&self, outbox: &mut Outbox) {
-        outbox.consume("billing-purge", |tx, fact| match fact.app {
-            Some(app) if fact.kind == apps::DELETED => catalog::purge(tx, app),
-            _ => Ok(()),
-        });
+        catalog::PURGE.register(outbox);
     }
 }
 

@@ -3,14 +3,18 @@
 pub mod plans;
 pub mod taxes;
 
-use kernel::{AppId, Result};
-use store::Tx;
+use tenancy::{apps, purge::Purge};
 
 pub use plans::{Interval, Plan, PlanId, Price, PriceId, find_by_key as find_plan_by_key, seed_first_plans};
 pub use taxes::{Tax, TaxId};
 
-/// Removes what an app that is gone had.
-pub(crate) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    plans::purge(tx, app)?;
-    taxes::purge(tx, app)
-}
+/// What an app that is gone leaves behind.
+pub(crate) static PURGE: Purge = Purge {
+    name: "purge-app-catalog",
+    after: apps::DELETED,
+    statements: &[
+        "DELETE FROM prices WHERE id IN (SELECT id FROM prices WHERE app_id = $1 LIMIT 500)",
+        "DELETE FROM plans WHERE id IN (SELECT id FROM plans WHERE app_id = $1 LIMIT 500)",
+        "DELETE FROM taxes WHERE id IN (SELECT id FROM taxes WHERE app_id = $1 LIMIT 500)",
+    ],
+};

@@ -156,11 +156,6 @@ pub fn delete(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
     changed(tx, app, &connection, "deleted")
 }
 
-/// Removes what an app that is gone had.
-pub(crate) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    store::purge(tx, app)
-}
-
 fn changed(tx: &mut Tx<'_>, app: AppId, connection: &Connection, change: &str) -> Result<()> {
     let data = json!({ "id": connection.id, "name": connection.name, "change": change });
     emit(tx, &NewFact::new(CHANGED, data).app(app)).map(|_| ())

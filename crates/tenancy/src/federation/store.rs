@@ -111,7 +111,3 @@ pub(super) fn is_used(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<b
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
     tx.exec("DELETE FROM federation_connections WHERE app_id = $1 AND id = $2", &args![app, id]).map(|_| ())
 }
-
-pub(super) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    tx.exec("DELETE FROM federation_connections WHERE app_id = $1", &args![app]).map(|_| ())
-}

@@ -221,10 +221,6 @@ pub fn seed_first_plans(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
     rules::first_plans().iter().try_for_each(|plan| insert(tx, app, plan).map(|_| ()))
 }
 
-pub(super) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    store::purge(tx, app)
-}
-
 fn key_taken(key: &str) -> Error {
     Error::new(Code::PlanKeyTaken, format!("Another plan already has the key {key}."))
 }

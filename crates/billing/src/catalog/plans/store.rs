@@ -177,8 +177,3 @@ pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, plan: PlanId) -> Result<()> {
     tx.exec("DELETE FROM prices WHERE app_id = $1 AND plan_id = $2", &args![app, plan])?;
     tx.exec("DELETE FROM plans WHERE app_id = $1 AND id = $2", &args![app, plan]).map(|_| ())
 }
-
-pub(super) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    tx.exec("DELETE FROM prices WHERE app_id = $1", &args![app])?;
-    tx.exec("DELETE FROM plans WHERE app_id = $1", &args![app]).map(|_| ())
-}

@@ -71,10 +71,6 @@ pub fn delete(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<()> {
     if store::delete(tx, app, id)? { Ok(()) } else { Err(not_found()) }
 }
 
-pub(super) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    store::purge(tx, app)
-}
-
 fn not_found() -> Error {
     Error::not_found("tax")
 }

@@ -52,7 +52,3 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tax: &Tax) -> Result<()> {
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<bool> {
     Ok(tx.exec("DELETE FROM taxes WHERE app_id = $1 AND id = $2", &args![app, id])? == 1)
 }
-
-pub(super) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    tx.exec("DELETE FROM taxes WHERE app_id = $1", &args![app]).map(|_| ())
-}
