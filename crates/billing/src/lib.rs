@@ -4,12 +4,14 @@
 //! nothing of login.
 
 pub mod catalog;
+pub mod payment_details;
 
 use spine::Outbox;
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
 pub use catalog::seed_first_plans;
+pub use payment_details::{view_for_new_workspace, view_for_plan};
 
 /// What the routes of this room work with. Cheap to clone.
 #[derive(Clone)]
@@ -41,5 +43,5 @@ impl AsRef<OperatorKey> for Billing {
 }
 
 pub fn routes() -> Routes<Billing> {
-    catalog::plans::http::routes().merge(catalog::taxes::http::routes())
+    catalog::plans::http::routes().merge(catalog::taxes::http::routes()).merge(payment_details::http::routes())
 }

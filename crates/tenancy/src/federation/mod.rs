@@ -94,12 +94,11 @@ pub fn get(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Connection> 
 }
 
 /// Checks that a workspace may be given this connection and keeps it from being deleted until this transaction ends.
-pub fn assign(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
+pub fn assign(tx: &mut Tx<'_>, app: AppId, id: &str) -> Result<()> {
+    let unknown = || Error::invalid("federationConnection", "must be the id of a federation connection of this app");
+    let id: ConnectionId = id.parse().map_err(|_| unknown())?;
     tx.lock(&workspaces_of(id))?;
-    match find(tx, app, id)? {
-        Some(_) => Ok(()),
-        None => Err(Error::invalid("federationConnection", "is not the id of a federation connection of this app")),
-    }
+    find(tx, app, id)?.map(|_| ()).ok_or_else(unknown)
 }
 
 /// What the giving and the deleting of one connection are serialised by.

@@ -8,10 +8,12 @@ mod store;
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use ::store::Tx;
-use kernel::{AppId, Code, Currency, Error, Money, Result, Timestamp, id_kinds};
+use kernel::{AppId, Code, Error, Money, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
 use tenancy::apps;
+
+use crate::payment_details::PriceOffer;
 
 pub use rules::{NewPlan, NewPrice, PlanChange};
 
@@ -45,8 +47,9 @@ impl Plan {
     }
 
     /// The price in this currency and interval; there is at most one.
-    pub fn price(&self, currency: Currency, interval: Interval) -> Option<&Price> {
-        self.prices.iter().find(|price| price.amount.currency == currency && price.interval == interval)
+    pub fn price(&self, offer: PriceOffer) -> Option<&Price> {
+        let PriceOffer { currency, recurrence_interval } = offer;
+        self.prices.iter().find(|price| (price.amount.currency, price.interval) == (currency, recurrence_interval))
     }
 }
 
