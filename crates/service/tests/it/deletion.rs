@@ -46,7 +46,24 @@ async fn a_preview_counts_and_deletes_nothing(app: TestApp) {
     other.add("bob@example.com", "MEMBER").await;
     acme.token(&["USER_READ"]).await;
     let preview = format!("{}/deletion-preview", path(&acme));
-    assert_body!(deleter(&app).await.get(&preview).await.expect(200), @r#""#);
+    assert_body!(deleter(&app).await.get(&preview).await.expect(200), @r#"
+    {
+      "blockers": [],
+      "canDelete": true,
+      "counts": {
+        "apiTokens": 1,
+        "usageEvents": 0,
+        "users": 2,
+        "usersOnlyHere": 1
+      },
+      "providerSubscription": null,
+      "subscription": null,
+      "tenant": {
+        "id": "[tenant id]",
+        "name": "acme"
+      }
+    }
+    "#);
     acme.key().get("/account/tenant/user").await.expect(200);
     app.drain().await;
 }

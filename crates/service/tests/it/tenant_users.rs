@@ -37,7 +37,50 @@ async fn a_member_is_added_with_the_default_role(app: TestApp) {
     let acme = app.workspace("acme").await;
     let body = json!({ "username": "Bob@Example.com", "firstName": "Bob", "lastName": "Builder", "id": 1 });
     let made = acme.key().post(USERS, body).await.expect(201);
-    assert_body!(made, @r#""#);
+    assert_body!(made, @r#"
+    {
+      "consentsToPrivacyPolicy": false,
+      "createdAt": "[time]",
+      "email": "Bob@Example.com",
+      "enabled": true,
+      "firstName": "Bob",
+      "fullName": "Bob Builder",
+      "id": "[member id]",
+      "lastName": "Builder",
+      "lastSeen": null,
+      "onboarded": false,
+      "phoneNumber": null,
+      "role": "MEMBER",
+      "teams": [],
+      "tenant": {
+        "createdAt": "[time]",
+        "federationConnection": null,
+        "id": "[tenant id]",
+        "jitProvisioning": true,
+        "locale": "en",
+        "logo": null,
+        "metadata": {},
+        "mfa": false,
+        "name": "acme",
+        "onboarded": false,
+        "paymentStatus": {
+          "paymentsEnabled": false,
+          "provider": null,
+          "shouldSelectPlan": true,
+          "shouldSetupPayments": false
+        },
+        "plan": null,
+        "signupBy": {
+          "email": "owner@acme.example",
+          "firstName": "Olive",
+          "lastName": "Owner"
+        },
+        "trial": false
+      },
+      "userId": "[user id]",
+      "username": "Bob@Example.com"
+    }
+    "#);
     let path = acme.path_of(&made.json());
     assert_eq!(acme.key().get(&path).await.expect(200).json(), made.json());
     assert_eq!(acme.key().get(&format!("/v1{path}")).await.expect(200).json(), made.json());

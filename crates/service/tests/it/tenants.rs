@@ -38,7 +38,38 @@ async fn a_workspace_is_made_with_its_owner(app: TestApp) {
         "metadata": { "tier": 3, "tags": ["a"] }, "id": "ignored", "unknown": 1,
     });
     let made = app.key().post("/account/tenant", body).await.expect(200);
-    assert_body!(made, @r#""#);
+    assert_body!(made, @r#"
+    {
+      "createdAt": "[time]",
+      "federationConnection": null,
+      "id": "[tenant id]",
+      "jitProvisioning": true,
+      "locale": "de",
+      "logo": "https://acme.example/logo.png",
+      "metadata": {
+        "tags": [
+          "a"
+        ],
+        "tier": 3
+      },
+      "mfa": false,
+      "name": "Acme",
+      "onboarded": true,
+      "paymentStatus": {
+        "paymentsEnabled": false,
+        "provider": null,
+        "shouldSelectPlan": true,
+        "shouldSetupPayments": false
+      },
+      "plan": null,
+      "signupBy": {
+        "email": "Ada@Example.com",
+        "firstName": "Ada",
+        "lastName": "Lovelace"
+      },
+      "trial": false
+    }
+    "#);
     let id: TenantId = made.id("/id");
     assert_eq!(app.key().get(&format!("/account/tenant/byId/{id}")).await.expect(200).json(), made.json());
     assert_eq!(app.key().get(&format!("/v1/account/tenant/byId/{id}")).await.expect(200).json(), made.json());
