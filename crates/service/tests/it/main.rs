@@ -3,6 +3,11 @@
 mod account_app;
 mod admin_apps;
 mod admin_keys;
+mod api_tokens;
+mod api_tokens_checks;
+mod api_tokens_me;
+mod api_tokens_promises;
+mod api_tokens_secrets;
 mod authorization;
 mod backup;
 mod conventions;
@@ -15,5 +20,6 @@ mod installation;
 mod log;
 mod messages;
 mod nodes;
+mod people;
 mod signing_keys;
 mod test_clock;
