@@ -85,7 +85,7 @@ impl Tenancy {
 const PURGES: &[Purge] = &[
     Purge {
         name: "purge-app-access",
-        after: apps::DELETED,
+        after: &[apps::DELETED, purge::CONTINUED],
         statements: &[
             "DELETE FROM api_tokens WHERE id IN (SELECT id FROM api_tokens WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM app_secrets WHERE id IN (SELECT id FROM app_secrets WHERE app_id = $1 LIMIT 500)",
@@ -94,7 +94,7 @@ const PURGES: &[Purge] = &[
     },
     Purge {
         name: "purge-app-people",
-        after: apps::DELETED,
+        after: &[apps::DELETED, purge::CONTINUED],
         statements: &[
             "DELETE FROM members WHERE id IN (SELECT id FROM members WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM tenants WHERE id IN (SELECT id FROM tenants WHERE app_id = $1 LIMIT 500)",
@@ -118,7 +118,7 @@ const PURGES: &[Purge] = &[
     },
     Purge {
         name: "purge-tokens-of-retired-secrets",
-        after: api_tokens::RETIRED,
+        after: &[api_tokens::RETIRED, purge::CONTINUED],
         statements: &["DELETE FROM api_tokens WHERE id IN (SELECT api_tokens.id FROM api_tokens \
                        JOIN app_secrets ON app_secrets.id = api_tokens.secret_id \
                        WHERE api_tokens.app_id = $1 AND app_secrets.retired_at IS NOT NULL LIMIT 500)"],

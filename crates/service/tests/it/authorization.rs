@@ -1,12 +1,21 @@
 //! Every route with every wrong caller. Walks the route table, so that a route without a row here fails the run.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use http::Method;
-use kernel::KeyId;
+use kernel::{KeyId, TenantId};
 use serde_json::Value;
+use tenancy::{
+    api_tokens::{ApiTokenId, SecretId},
+    callers::privileges::BUILT_IN,
+};
 use testkit::{Answer, Caller, TestApp, on_both_engines};
 use web::{Access, RouteEntry};
+
+use crate::{
+    api_tokens::{app_token, bearer_of, workspace_token},
+    people::{member, workspace},
+};
 
 on_both_engines!(nobody_gets_further_than_they_may);
 
@@ -20,6 +29,7 @@ const PUBLIC: &[&str] = &[
     "GET /docs",
     "GET /docs/style.css",
     "GET /openapi.json",
+    "POST /account/api-token/introspect",
 ];
 
 /// Every other route, with a body that its rightful caller could send.
@@ -32,6 +42,19 @@ const GUARDED: &[(&str, &str)] = &[
     ("POST /admin/apps/{app_id}/keys", r#"{ "name": "k" }"#),
     ("DELETE /admin/apps/{app_id}/keys/{key_id}", ""),
     ("GET /account/app", ""),
+    ("GET /account/api-token/app", ""),
+    ("POST /account/api-token/app", r#"{ "name": "t", "privileges": ["APP_READ"] }"#),
+    ("DELETE /account/api-token/app/{token_id}", ""),
+    ("GET /account/api-token/workspace", ""),
+    ("POST /account/api-token/workspace", r#"{ "name": "t", "privileges": ["APP_READ"], "tenantUserId": "{owner}" }"#),
+    ("DELETE /account/api-token/workspace/{token_id}", ""),
+    ("GET /account/api-token/me/app/available-privileges", ""),
+    ("GET /account/api-token/me/app", ""),
+    ("POST /account/api-token/me/app", r#"{ "name": "t", "privileges": ["APP_READ"] }"#),
+    ("DELETE /account/api-token/me/app/{token_id}", ""),
+    ("GET /admin/apps/{app_id}/secrets", ""),
+    ("POST /admin/apps/{app_id}/secrets/rotate", "{}"),
+    ("DELETE /admin/apps/{app_id}/secrets/{secret_id}", ""),
     ("GET /admin/signing-keys", ""),
     ("POST /admin/signing-keys/rotate", "{}"),
     ("POST /admin/backup", ""),
@@ -43,8 +66,11 @@ const GUARDED: &[(&str, &str)] = &[
 
 /// A route's path with something in the place of its parameters.
 pub(crate) fn path(app: &TestApp, route: &str) -> String {
-    let filled =
-        route.replace("{app_id}", &app.app_id().to_string()).replace("{key_id}", &KeyId::from_u128(7).to_string());
+    let filled = route
+        .replace("{app_id}", &app.app_id().to_string())
+        .replace("{key_id}", &KeyId::from_u128(7).to_string())
+        .replace("{token_id}", &ApiTokenId::from_u128(7).to_string())
+        .replace("{secret_id}", &SecretId::from_u128(7).to_string());
     assert!(!filled.contains('{'), "{filled} has a parameter that this test does not know");
     filled
 }
@@ -65,6 +91,13 @@ fn refused(who: &'static str, caller: Caller, status: u16, code: &'static str) -
 struct Strangers {
     revoked: Caller,
     orphaned: Caller,
+    revoked_token: Caller,
+    expired_token: Caller,
+    weak_token: Caller,
+    /// May do everything, in one workspace.
+    scoped_token: Caller,
+    user_token: String,
+    elsewhere: TenantId,
 }
 
 impl Strangers {
@@ -73,7 +106,26 @@ impl Strangers {
         let key = format!("/admin/apps/{}/keys/{}", revoked.app_id(), revoked.key_id());
         app.operator().delete(&key).await.expect(200);
         app.operator().delete(&format!("/admin/apps/{}", orphaned.app_id())).await.expect(200);
-        Self { revoked, orphaned }
+        let elsewhere = workspace(app).await;
+        let everything: Vec<&str> = BUILT_IN.iter().map(|privilege| privilege.key).collect();
+        let scoped = workspace_token(app, workspace(app).await, &everything).await;
+        let gone = app_token(app, &everything).await;
+        let path = format!("/account/api-token/app/{}", gone.text("/record/id"));
+        app.key().delete(&path).await.expect(200);
+        let at = app.service().core().db.clock().now().plus(Duration::from_secs(30));
+        let body = serde_json::json!({ "name": "t", "privileges": everything, "expireAt": at });
+        let expired = app.key().post("/account/api-token/app", body).await.expect(201);
+        app.advance(Duration::from_secs(60)).await;
+        Self {
+            revoked,
+            orphaned,
+            revoked_token: bearer_of(app, &gone),
+            expired_token: bearer_of(app, &expired),
+            weak_token: bearer_of(app, &app_token(app, &["AUTHENTICATED"]).await),
+            scoped_token: bearer_of(app, &scoped),
+            user_token: member(app, elsewhere, "OWNER").await.access_token(app, &everything.join(" ")),
+            elsewhere,
+        }
     }
 }
 
@@ -107,12 +159,21 @@ async fn wrong_callers(app: &TestApp, strangers: &Strangers, access: Access) -> 
                 refused("the key of a deleted app", strangers.orphaned.clone(), 401, bad),
                 refused("the operator's key as app key", anon.header("x-api-key", testkit::OPERATOR_KEY), 401, bad),
             ];
+            wrong.push(refused("a revoked token", strangers.revoked_token.clone(), 401, bad));
+            wrong.push(refused("an expired token", strangers.expired_token.clone(), 401, bad));
+            let as_key = anon.header("x-api-key", &strangers.user_token);
+            wrong.push(refused("a user's access token as key", as_key, 401, bad));
             if !matches!(access, Access::KeyOrUser { .. }) {
+                let elsewhere = strangers.elsewhere.to_string();
+                let scoped = strangers.scoped_token.header("x-tenant-id", &elsewhere);
+                wrong.push(refused("another workspace's token", scoped, 403, "FORBIDDEN"));
                 wrong.push(refused("the operator", app.operator(), 401, none));
             }
             if privilege.is_some() {
                 let without = app.key_with(&["AUTHENTICATED"]).await;
                 wrong.push(refused("a key without the privilege", without, 403, "MISSING_PRIVILEGE"));
+                let weak = strangers.weak_token.clone();
+                wrong.push(refused("a token without the privilege", weak, 403, "MISSING_PRIVILEGE"));
             }
             wrong
         }
@@ -121,6 +182,12 @@ async fn wrong_callers(app: &TestApp, strangers: &Strangers, access: Access) -> 
             refused("an app's key", app.key(), 401, none),
             refused("garbage", anon.with_operator_key("garbage"), 401, bad),
             refused("the operator", app.operator(), 401, bad),
+            refused(
+                "an API token as user",
+                anon.with_operator_key(&strangers.scoped_token.header_sent("x-api-key")),
+                401,
+                bad,
+            ),
         ],
     }
 }
@@ -150,19 +217,27 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
             answer.error(wrong.status, wrong.code);
         }
     }
+    let tenant = workspace(&app).await;
+    let owner = member(&app, tenant, "OWNER").await;
     // Nothing above changed anything, and the right callers get through; deletions come last.
     let rows = GUARDED.iter().map(|(name, body)| (*name, *body));
-    for (name, body) in PUBLIC.iter().map(|name| (*name, "")).chain(rows) {
+    let introspected = r#"{ "token": "x" }"#;
+    let public = PUBLIC.iter().map(|name| (*name, if name.starts_with("POST") { introspected } else { "" }));
+    for (name, body) in public.chain(rows) {
         let route =
             table.iter().find(|route| format!("{} {}", route.method, route.path) == name).expect("in the table");
         let caller = match route.access {
             Access::Public => app.anon(),
             Access::Operator => app.operator(),
-            _ => app.key(),
+            Access::Bearer | Access::User => owner.signed_in(&app).header("x-app-id", &app.app_id().to_string()),
+            _ => app.key().header("x-tenant-id", &tenant.to_string()),
         };
-        let answer = ask(&caller, &app, route, body).await;
-        assert!(answer.status() < 400 || answer.status() == 404 && name.contains("{key_id}"), "{name}: {answer:?}");
+        let body = body.replace("{owner}", &owner.member.to_string());
+        let answer = ask(&caller, &app, route, &body).await;
+        let of_nothing = ["{key_id}", "{token_id}", "{secret_id}"].iter().any(|id| name.contains(id));
+        assert!(answer.status() < 400 || answer.status() == 404 && of_nothing, "{name}: {answer:?}");
     }
     let gone = app.key().call(Method::GET, "/account/app", None).await;
     gone.error(401, "INVALID_CREDENTIAL");
+    app.drain().await;
 }
