@@ -103,7 +103,7 @@ const PURGES: &[Purge] = &[
     },
     Purge {
         name: "purge-app-roles",
-        after: apps::DELETED,
+        after: &[apps::DELETED, purge::CONTINUED],
         statements: &[
             "DELETE FROM role_privileges WHERE role_id IN (SELECT id FROM roles WHERE app_id = $1 ORDER BY id LIMIT 500)",
             "DELETE FROM roles WHERE id IN (SELECT id FROM roles WHERE app_id = $1 ORDER BY id LIMIT 500)",
@@ -112,7 +112,7 @@ const PURGES: &[Purge] = &[
     },
     Purge {
         name: "purge-app-federation",
-        after: apps::DELETED,
+        after: &[apps::DELETED, purge::CONTINUED],
         statements: &["DELETE FROM federation_connections WHERE id IN \
                        (SELECT id FROM federation_connections WHERE app_id = $1 LIMIT 500)"],
     },
