@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use billing::Billing;
 use installation::{FirstRun, GivenKeys, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
@@ -49,6 +50,7 @@ pub struct Core {
     pub db: Db,
     pub base_url: Arc<str>,
     pub tenancy: Tenancy,
+    pub billing: Billing,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
@@ -134,6 +136,7 @@ impl Service {
         let core = Core {
             db: db.clone(),
             base_url: options.base_url.into(),
+            billing: Billing::new(tenancy.clone()),
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
@@ -146,6 +149,7 @@ impl Service {
 
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
+        core.billing.register(&mut outbox);
         operations::signing_keys::register(&core, &mut outbox, &runner);
         Mailer::new(db.clone(), keys.keyring.clone(), mail, &options.mail_from)?.add_to(&runner);
         Texter::new(db.clone(), keys.keyring.clone(), sms).add_to(&runner);

@@ -6,6 +6,7 @@
 pub mod api_tokens;
 pub mod apps;
 pub mod callers;
+pub mod federation;
 pub mod keys;
 pub mod links;
 pub mod mails;
@@ -99,6 +100,21 @@ const PURGES: &[Purge] = &[
             "DELETE FROM tenants WHERE id IN (SELECT id FROM tenants WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM users WHERE id IN (SELECT id FROM users WHERE app_id = $1 LIMIT 500)",
         ],
+    },
+    Purge {
+        name: "purge-app-roles",
+        after: &[apps::DELETED, purge::CONTINUED],
+        statements: &[
+            "DELETE FROM role_privileges WHERE role_id IN (SELECT id FROM roles WHERE app_id = $1 ORDER BY id LIMIT 500)",
+            "DELETE FROM roles WHERE id IN (SELECT id FROM roles WHERE app_id = $1 ORDER BY id LIMIT 500)",
+            "DELETE FROM privileges WHERE id IN (SELECT id FROM privileges WHERE app_id = $1 LIMIT 500)",
+        ],
+    },
+    Purge {
+        name: "purge-app-federation",
+        after: &[apps::DELETED, purge::CONTINUED],
+        statements: &["DELETE FROM federation_connections WHERE id IN \
+                       (SELECT id FROM federation_connections WHERE app_id = $1 LIMIT 500)"],
     },
     Purge {
         name: "purge-tokens-of-retired-secrets",
