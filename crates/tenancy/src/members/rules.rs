@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    fn wrong_fields<T: serde::de::DeserializeOwned + Validate>(body: &Value) -> Vec<String> {
+    fn wrong_fields<T: serde::de::DeserializeOwned + JsonSchema + Validate>(body: &Value) -> Vec<String> {
         match from_json::<T>(body.to_string().as_bytes()) {
             Ok(_) => Vec::new(),
             Err(error) => error.details().iter().map(|problem| problem.field.clone()).collect(),
