@@ -105,8 +105,9 @@ const PURGES: &[Purge] = &[
         name: "purge-app-roles",
         after: &[apps::DELETED, purge::CONTINUED],
         statements: &[
-            "DELETE FROM role_privileges WHERE role_id IN (SELECT id FROM roles WHERE app_id = $1 ORDER BY id LIMIT 500)",
-            "DELETE FROM roles WHERE id IN (SELECT id FROM roles WHERE app_id = $1 ORDER BY id LIMIT 500)",
+            "DELETE FROM role_privileges WHERE (role_id, privilege_id) IN \
+             (SELECT role_id, privilege_id FROM role_privileges WHERE app_id = $1 LIMIT 500)",
+            "DELETE FROM roles WHERE id IN (SELECT id FROM roles WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM privileges WHERE id IN (SELECT id FROM privileges WHERE app_id = $1 LIMIT 500)",
         ],
     },

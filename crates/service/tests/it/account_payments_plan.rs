@@ -32,7 +32,31 @@ async fn the_first_app_has_a_free_and_a_trial_plan_and_others_have_none(app: Tes
     let mut first = app.key().get(PLANS).await.expect(200).json();
     let free = first[0].take();
     assert_eq!((&free["key"], &free["prices"], &free["trial"]), (&json!("free"), &json!([]), &json!(false)));
-    testkit::insta::assert_snapshot!(testkit::redacted(&first[1]), @r#""#);
+    testkit::insta::assert_snapshot!(testkit::redacted(&first[1]), @r#"
+    {
+      "createdAt": "[time]",
+      "description": "Everything, after a trial of 14 days",
+      "entitlements": {},
+      "id": "[plan id]",
+      "key": "pro",
+      "name": "Pro",
+      "prices": [
+        {
+          "amount": 29,
+          "currency": "EUR",
+          "recurrenceInterval": "month"
+        },
+        {
+          "amount": 29,
+          "currency": "USD",
+          "recurrenceInterval": "month"
+        }
+      ],
+      "quotas": [],
+      "trial": true,
+      "trialDays": 14
+    }
+    "#);
     assert_eq!(app.other_app().await.get(PLANS).await.expect(200).json(), json!([]));
     app.drain().await;
 }
@@ -54,7 +78,51 @@ async fn a_plan_is_answered_whole(app: TestApp) {
         "id": "plan_x", "createdAt": 3,
     });
     let made = key.post(PLANS, body).await.expect(200);
-    assert_body!(made, @r#""#);
+    assert_body!(made, @r#"
+    {
+      "createdAt": "[time]",
+      "description": "For teams",
+      "entitlements": {
+        "export": false,
+        "reports": true
+      },
+      "id": "[plan id]",
+      "key": "team",
+      "name": "Team",
+      "prices": [
+        {
+          "amount": 29.9,
+          "currency": "EUR",
+          "recurrenceInterval": "month"
+        },
+        {
+          "amount": 3000,
+          "currency": "JPY",
+          "recurrenceInterval": "year"
+        },
+        {
+          "amount": 0,
+          "currency": "KWD",
+          "recurrenceInterval": "day"
+        }
+      ],
+      "quotas": [
+        {
+          "entitlement": "reports",
+          "limit": 1000,
+          "metric": "api_calls",
+          "policy": "hard"
+        },
+        {
+          "limit": 5,
+          "metric": "storage",
+          "policy": "metered"
+        }
+      ],
+      "trial": true,
+      "trialDays": 30
+    }
+    "#);
     assert_eq!(key.get(&path(&made.json())).await.expect(200).json(), made.json());
     assert_eq!(key.get(&format!("/v1{PLANS}?limit=1")).await.expect(200).json(), json!([made.json()]));
     app.drain().await;
@@ -74,7 +142,7 @@ async fn every_wrong_field_is_named_and_nothing_is_made(app: TestApp) {
     };
     let month = json!({ "amount": 1, "currency": "EUR", "recurrenceInterval": "month" });
     for (body, fields) in [
-        (json!({}), &["key"][..]),
+        (json!({}), &["key", "name", "prices"][..]),
         (json!({ "key": "a", "name": "A" }), &["prices"]),
         (json!({ "key": "", "name": " ", "prices": [] }), &["key", "name"]),
         (price(json!(-1), "EUR", "month"), &["prices[0].amount"]),
@@ -158,14 +226,13 @@ async fn of_eight_at_once_one_gets_the_key(app: TestApp) {
 async fn a_plan_that_a_workspace_is_on_keeps_its_key_and_stays(app: TestApp) {
     let key = app.key();
     let plan = new(&key, "team").await;
-    let owner = json!({ "email": "ada@example.com", "firstName": "Ada", "lastName": "L" });
-    let workspace = json!({ "owner": owner, "plan": "team", "muteNotifications": true });
-    let tenant = key.post("/account/tenant", workspace).await.expect(200).text("/id");
+    let details = format!("/account/tenant/{}/paymentDetails", app.workspace("acme").await.id);
+    let monthly = json!({ "currency": "EUR", "recurrenceInterval": "month" });
+    key.post(&details, json!({ "planKey": "team", "priceOffer": monthly })).await.expect(200);
     key.delete(&path(&plan)).await.error(409, "PLAN_IN_USE");
     key.put(&path(&plan), json!({ "key": "crew" })).await.error(409, "PLAN_IN_USE");
     key.put(&path(&plan), json!({ "name": "Crew" })).await.expect(200);
-    let free = json!({ "planKey": "free", "priceOffer": null });
-    key.post(&format!("/account/tenant/{tenant}/paymentDetails"), free).await.expect(200);
+    key.post(&details, json!({ "planKey": "free" })).await.expect(200);
     let deleted = key.delete(&path(&plan)).await.expect(200);
     assert_eq!(deleted.body(), "");
     key.get(&path(&plan)).await.error(404, "NOT_FOUND");

@@ -23,7 +23,15 @@ async fn new(key: &Caller, percentage: Value) -> Value {
 async fn a_tax_is_made_changed_and_found(app: TestApp) {
     let key = app.key();
     let made = key.post(TAXES, json!({ "countryCode": "ch", "name": " MWST ", "percentage": 8.1 })).await.expect(200);
-    assert_body!(made, @r#""#);
+    assert_body!(made, @r#"
+    {
+      "countryCode": "CH",
+      "createdAt": "[time]",
+      "id": "[tax id]",
+      "name": "MWST",
+      "percentage": 8.1
+    }
+    "#);
     let made = made.json();
     let second = new(&key, json!(19)).await;
     assert_eq!(second["percentage"], json!(19));

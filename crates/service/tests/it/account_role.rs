@@ -102,7 +102,7 @@ async fn wrong_fields_are_named_and_nothing_is_made(app: TestApp) {
     let (known, unknown) = (privilege(&key, "USER_READ").await, "privilege_00000000000000000000000007");
     let foreign = privilege(&app.other_app().await, "USER_READ").await;
     for (body, fields) in [
-        (json!({}), &["name"][..]),
+        (json!({}), &["name", "key", "privileges"][..]),
         (json!({ "name": "A", "key": "A" }), &["privileges"]),
         (json!({ "name": " ", "key": "two words", "privileges": [] }), &["name", "key", "privileges"]),
         (json!({ "name": "A", "key": "A", "privileges": [known, "USER_READ"] }), &["privileges[1]"]),
@@ -209,14 +209,10 @@ async fn of_eight_at_once_one_gets_the_key(app: TestApp) {
 async fn a_role_that_a_member_holds_stays(app: TestApp) {
     let key = app.key();
     let support = new_role(&key, "SUPPORT").await;
-    let owner = json!({ "email": "ada@example.com", "firstName": "Ada", "lastName": "L" });
-    let workspace = json!({ "owner": owner, "muteNotifications": true });
-    let tenant = key.post("/account/tenant", workspace).await.expect(200).text("/id");
-    let member = json!({ "username": "bob@example.com", "role": "SUPPORT", "muteNotifications": true });
-    let inside = key.header("x-tenant-id", &tenant);
-    let member = inside.post("/account/tenant/user", member).await.expect(201).text("/id");
+    let workspace = app.workspace("acme").await;
+    let member = workspace.add("bob@acme.example", "SUPPORT").await;
     key.delete(&path(&support)).await.error(409, "ROLE_IN_USE");
-    inside.delete(&format!("/account/tenant/user/{member}")).await.expect(200);
+    workspace.key().delete(&workspace.path_of(&member)).await.expect(200);
     key.delete(&path(&support)).await.expect(200);
     app.drain().await;
 }

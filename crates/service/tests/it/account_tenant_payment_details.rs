@@ -9,6 +9,7 @@ on_both_engines!(
     a_plan_without_prices_needs_no_offer,
     only_what_is_in_the_catalog_can_be_chosen,
     another_apps_workspaces_are_not_found,
+    a_workspaces_own_token_may_look_but_not_choose,
 );
 
 async fn workspace(app: &TestApp, plan: Option<&str>) -> String {
@@ -23,7 +24,24 @@ fn monthly(plan: &str, currency: &str) -> Value {
 
 async fn a_workspace_without_a_plan_should_select_one(app: TestApp) {
     let details = app.key().get(&format!("{}/paymentDetails", workspace(&app, None).await)).await.expect(200);
-    assert_body!(details, @r#""#);
+    assert_body!(details, @r#"
+    {
+      "details": {
+        "plan": null,
+        "price": null,
+        "trial": false,
+        "trialDaysLeft": 0
+      },
+      "planKey": null,
+      "priceOffer": null,
+      "status": {
+        "paymentsEnabled": false,
+        "provider": null,
+        "shouldSelectPlan": true,
+        "shouldSetupPayments": false
+      }
+    }
+    "#);
     app.drain().await;
 }
 
@@ -35,7 +53,31 @@ async fn a_plan_is_assigned_with_one_of_its_prices(app: TestApp) {
     let mut shown = details.json();
     let plan = shown["details"]["plan"].take();
     assert_eq!(key.get(&format!("/account/payments/plan/{}", plan["id"].as_str().expect("an id"))).await.json(), plan);
-    testkit::insta::assert_snapshot!(testkit::redacted(&shown), @r#""#);
+    testkit::insta::assert_snapshot!(testkit::redacted(&shown), @r#"
+    {
+      "details": {
+        "plan": null,
+        "price": {
+          "amount": 29,
+          "currency": "USD",
+          "recurrenceInterval": "month"
+        },
+        "trial": false,
+        "trialDaysLeft": 0
+      },
+      "planKey": "pro",
+      "priceOffer": {
+        "currency": "USD",
+        "recurrenceInterval": "month"
+      },
+      "status": {
+        "paymentsEnabled": false,
+        "provider": null,
+        "shouldSelectPlan": false,
+        "shouldSetupPayments": false
+      }
+    }
+    "#);
     let other = key.post(&format!("{path}/planDetails"), monthly("pro", "EUR")).await.expect(200);
     assert_eq!(other.json(), key.get(&format!("{path}/paymentDetails")).await.json());
     assert_eq!(other.text("/details/price/currency"), "EUR");
@@ -79,5 +121,18 @@ async fn another_apps_workspaces_are_not_found(app: TestApp) {
     other.get(&format!("{path}/paymentDetails")).await.error(404, "NOT_FOUND");
     other.post(&format!("{path}/paymentDetails"), json!({ "planKey": "free" })).await.error(404, "NOT_FOUND");
     other.post(&format!("{path}/planDetails"), json!({ "planKey": "free" })).await.error(404, "NOT_FOUND");
+    app.drain().await;
+}
+
+async fn a_workspaces_own_token_may_look_but_not_choose(app: TestApp) {
+    let (own, other) = (app.workspace("acme").await, app.workspace("other").await);
+    let token = own.token(&["TENANT_READ", "TENANT_WRITE"]).await;
+    let details = |id| format!("/account/tenant/{id}/paymentDetails");
+    assert_eq!(token.get(&details(own.id)).await.expect(200).at("/planKey"), Value::Null);
+    token.get(&details(other.id)).await.error(403, "FORBIDDEN");
+    for path in ["paymentDetails", "planDetails"] {
+        let path = format!("/account/tenant/{}/{path}", own.id);
+        token.post(&path, json!({ "planKey": "free" })).await.error(403, "FORBIDDEN");
+    }
     app.drain().await;
 }

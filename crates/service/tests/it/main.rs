@@ -6,6 +6,7 @@ mod account_payments_plan;
 mod account_payments_tax;
 mod account_role;
 mod account_role_privilege;
+mod account_subscription_plans;
 mod account_tenant_payment_details;
 mod admin_apps;
 mod admin_keys;
