@@ -7,11 +7,17 @@ use web::{Empty, Json, Path, Routes, State, Valid};
 use super::{PaymentDetails, PlanChoice};
 use crate::Billing;
 
+const ASSIGNED: &str = "The plan counts at once and starts no trial, whether a payment provider is enabled or not. \
+                        `priceOffer` names one of the plan's prices; a plan without prices takes none. For keys and tokens \
+                        of the whole app only.";
+
 pub fn routes() -> Routes<Billing> {
     Routes::new("Payment details")
         .get("/account/tenant/{tenant_id}/paymentDetails", get, "Get the plan and payment state of a workspace")
         .post("/account/tenant/{tenant_id}/paymentDetails", set, "Put a workspace on a plan")
+        .description(ASSIGNED)
         .post("/account/tenant/{tenant_id}/planDetails", set_and_get, "Put a workspace on a plan and see the outcome")
+        .description(ASSIGNED)
 }
 
 async fn get(

@@ -17,6 +17,7 @@ on_both_engines!(
     a_role_that_a_member_holds_stays,
     a_deleted_role_leaves_its_privileges,
     another_apps_roles_are_not_found,
+    a_change_counts_at_once_for_those_who_are_signed_in,
     the_roles_of_a_deleted_app_are_purged,
 );
 
@@ -239,6 +240,20 @@ async fn another_apps_roles_are_not_found(app: TestApp) {
         key.get(&format!("/account/role/{id}")).await.error(404, "NOT_FOUND");
     }
     assert_eq!(role(&other, "ADMIN").await, admin);
+    app.drain().await;
+}
+
+async fn a_change_counts_at_once_for_those_who_are_signed_in(app: TestApp) {
+    let (key, owner) = (app.key(), app.workspace("acme").await.owner());
+    let token = json!({ "name": "t", "privileges": ["TENANT_WRITE"] });
+    owner.post("/account/api-token/me/app", token.clone()).await.expect(201);
+    let role = role(&key, "OWNER").await;
+    let only_read = json!({ "privileges": [privilege(&key, "TENANT_READ").await] });
+    key.put(&path(&role), only_read).await.expect(200);
+    owner.post("/account/api-token/me/app", token.clone()).await.expect(403);
+    let all: Vec<&Value> = role["privileges"].as_array().into_iter().flatten().map(|held| &held["id"]).collect();
+    key.put(&path(&role), json!({ "privileges": all })).await.expect(200);
+    owner.post("/account/api-token/me/app", token).await.expect(201);
     app.drain().await;
 }
 

@@ -11,7 +11,7 @@ fn ids() -> impl Fn() -> PriceId {
     move || PriceId::from_u128(next.replace(next.get() + 1))
 }
 
-fn read<T: serde::de::DeserializeOwned + Validate>(body: &Value) -> Result<T> {
+fn read<T: serde::de::DeserializeOwned + schemars::JsonSchema + Validate>(body: &Value) -> Result<T> {
     web::from_json(body.to_string().as_bytes())
 }
 
