@@ -41,8 +41,9 @@ impl Database {
 }
 
 async fn connect(server: &str) -> Result<Client> {
-    let (client, connection) =
-        tokio_postgres::connect(server, NoTls).await.map_err(|error| format!("cannot reach the PostgreSQL server: {error}"))?;
+    let (client, connection) = tokio_postgres::connect(server, NoTls)
+        .await
+        .map_err(|error| format!("cannot reach the PostgreSQL server: {error}"))?;
     tokio::spawn(connection);
     Ok(client)
 }

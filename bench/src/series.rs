@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn ratios_pair_the_rounds() {
         let series = |figures: [f64; 3]| {
-            let rounds = figures.map(|seconds| Round::new(1, Duration::from_secs(1), Duration::from_secs_f64(seconds), vec![]));
+            let rounds =
+                figures.map(|seconds| Round::new(1, Duration::from_secs(1), Duration::from_secs_f64(seconds), vec![]));
             Series { rounds: rounds.to_vec(), ..Series::new("x", 1) }
         };
         let ratio = series([2.0, 6.0, 8.0]).ratio(&series([1.0, 2.0, 2.0]), |round| round.cpu_micros);

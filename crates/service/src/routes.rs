@@ -7,10 +7,14 @@ use crate::{Core, VERSION, operations};
 
 /// Every route there can be. The router leaves out those that are switched off.
 fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
-    let tenancy = tenancy::apps::http::routes().merge(tenancy::keys::http::routes());
+    let tenancy = tenancy::apps::http::routes()
+        .merge(tenancy::keys::http::routes())
+        .merge(tenancy::credentials::http::routes())
+        .merge(tenancy::branding::http::routes());
     let routes = operations::diagnostics::routes()
         .merge(operations::health::routes(metrics_public))
         .merge(tenancy.within(|core: &Core| core.tenancy.clone()))
+        .merge(web::pages::routes())
         .merge(operations::signing_keys::routes())
         .merge(operations::backup::routes())
         .merge(operations::doctor::routes());

@@ -5,9 +5,12 @@
 
 pub mod api_tokens;
 pub mod apps;
+pub mod branding;
 pub mod callers;
+pub mod credentials;
 pub mod keys;
 pub mod links;
+pub mod mails;
 pub mod workspaces;
 
 use std::sync::Arc;
@@ -57,6 +60,7 @@ impl Tenancy {
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let (apps, keys, api_tokens) = (self.apps.clone(), self.keys.clone(), self.api_tokens.clone());
         runner.add(self.apps.refresher());
+        apps::register(outbox);
         outbox.follow("tenancy", move |news| {
             apps.hear(news);
             keys.hear(news);

@@ -158,8 +158,16 @@ impl Subject {
         let server = installation.start().await?;
         starts.push(server.first_answer.as_secs_f64());
         let starts = Spread::of(starts);
-        println!("{engine}: later starts to first answer {} s", report::with_ends(starts, |value| format!("{value:.3}")));
-        aims.push(Aim::new(format!("{engine}: second start to first answer, worst"), starts.max, Bound::Below(0.5), " s"));
+        println!(
+            "{engine}: later starts to first answer {} s",
+            report::with_ends(starts, |value| format!("{value:.3}"))
+        );
+        aims.push(Aim::new(
+            format!("{engine}: second start to first answer, worst"),
+            starts.max,
+            Bound::Below(0.5),
+            " s",
+        ));
 
         tokio::time::sleep(REST).await;
         let resident = process::resident_megabytes(server.process())?;
@@ -229,11 +237,7 @@ async fn routes(address: SocketAddr, operator: &str) -> Result<Vec<Route>> {
     }
     let each = |make: &dyn Fn(&String) -> Request, of: &[String]| of.iter().map(make).collect::<Vec<_>>();
     Ok(vec![
-        Route {
-            name: "GET /healthz (in memory)",
-            is_point_read: false,
-            requests: vec![Request::get("/healthz", "")],
-        },
+        Route { name: "GET /healthz (in memory)", is_point_read: false, requests: vec![Request::get("/healthz", "")] },
         Route {
             name: "GET /admin/apps/{id}",
             is_point_read: true,

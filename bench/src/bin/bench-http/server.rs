@@ -48,10 +48,13 @@ impl Installation {
             command.stdout(Stdio::null());
         }
         let started = Ticker.now();
-        let mut server = Server { child: command.spawn()?, address: ([0, 0, 0, 0], 0).into(), first_answer: Duration::ZERO };
+        let mut server =
+            Server { child: command.spawn()?, address: ([0, 0, 0, 0], 0).into(), first_answer: Duration::ZERO };
         server.address = loop {
             if let Some(status) = server.child.try_wait()? {
-                return Err(format!("the server ended at once: {status}; try `{} serve`", self.program.display()).into());
+                return Err(
+                    format!("the server ended at once: {status}; try `{} serve`", self.program.display()).into()
+                );
             }
             if let Some(address) = read_address(&address_file) {
                 break address;
