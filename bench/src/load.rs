@@ -36,13 +36,13 @@ pub struct Driven {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Phase {
-    WarmUp,
-    Measured,
+    Measured = 1,
     Over,
 }
 
 #[derive(Default)]
 struct Board {
+    /// 0 while warming up.
     phase: AtomicU8,
     /// Answers that came while measuring.
     counted: AtomicU64,

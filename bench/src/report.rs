@@ -20,14 +20,15 @@ impl Table {
     }
 
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.to_vec());
+        self.rows.push(cells.into());
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+        let width =
+            |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
         let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
         for (number, row) in self.rows.iter().enumerate() {
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {

@@ -59,7 +59,12 @@ impl Api {
     /// Saves the answer's body into a file, piece by piece: it may be larger than memory.
     pub async fn download(&self, path: &str, target: &Path) -> Result<(), String> {
         let mut answer = self.send("POST", path, None).await?;
-        let mut file = tokio::fs::File::create_new(target)
+        // For the owner's eyes only: a backup holds everybody's data.
+        let mut file = tokio::fs::File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(target)
             .await
             .map_err(|error| format!("Cannot write {}: {error}", target.display()))?;
         let written = answer.copy_to(&mut file).await;

@@ -1,7 +1,7 @@
 //! The real server as a child process: in a folder of its own, on a port of its own, stopped when it is dropped.
 
 use std::{
-    fs::{self, File},
+    fs,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -41,12 +41,7 @@ impl Installation {
             command.env_remove(name);
         }
         // The folder holds no tenantry.toml, so that nobody's settings slip in.
-        command.current_dir(self.folder.path()).stdin(Stdio::null()).stderr(Stdio::null());
-        if !self.greeting_file().exists() {
-            command.stdout(File::create(self.greeting_file())?);
-        } else {
-            command.stdout(Stdio::null());
-        }
+        command.current_dir(self.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let started = Ticker.now();
         let mut server =
             Server { child: command.spawn()?, address: ([0, 0, 0, 0], 0).into(), first_answer: Duration::ZERO };
@@ -74,10 +69,6 @@ impl Installation {
 
     fn data_folder(&self) -> PathBuf {
         self.folder.path().join("data")
-    }
-
-    fn greeting_file(&self) -> PathBuf {
-        self.folder.path().join("greeting")
     }
 }
 
