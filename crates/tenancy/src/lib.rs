@@ -60,7 +60,6 @@ impl Tenancy {
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let (apps, keys, api_tokens) = (self.apps.clone(), self.keys.clone(), self.api_tokens.clone());
         runner.add(self.apps.refresher());
-        apps::register(outbox);
         outbox.follow("tenancy", move |news| {
             apps.hear(news);
             keys.hear(news);
