@@ -2,6 +2,12 @@
 
 mod account_app;
 mod account_app_credentials;
+mod account_federation;
+mod account_payments_plan;
+mod account_payments_tax;
+mod account_role;
+mod account_role_privilege;
+mod account_tenant_payment_details;
 mod admin_apps;
 mod admin_apps_webhook;
 mod admin_brand_css;
@@ -31,6 +37,7 @@ mod messages;
 mod nodes;
 mod owners;
 mod people;
+mod role_invariants;
 mod signing_keys;
 mod tenant_users;
 mod tenants;
