@@ -10,6 +10,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
     let tenancy = tenancy::apps::http::routes()
         .merge(tenancy::keys::http::routes())
         .merge(tenancy::roles::http::routes())
+        .merge(tenancy::federation::http::routes())
         .merge(tenancy::workspaces::http::routes())
         .merge(tenancy::members::http::routes())
         .merge(tenancy::api_tokens::http::routes())
