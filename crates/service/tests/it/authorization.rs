@@ -103,6 +103,7 @@ const GUARDED: &[(&str, &str)] = &[
     ("GET /account/payments/tax/{tax_id}", ""),
     ("PUT /account/payments/tax/{tax_id}", "{}"),
     ("DELETE /account/payments/tax/{tax_id}", ""),
+    ("GET /account/subscription/plans", ""),
     ("GET /account/tenant", ""),
     ("POST /account/tenant", r#"{ "owner": { "email": "a@b.example", "firstName": "A", "lastName": "B" } }"#),
     ("GET /account/tenant/byId/{tenant_id}", ""),
