@@ -5,7 +5,9 @@
 
 pub mod api_tokens;
 pub mod apps;
+pub mod branding;
 pub mod callers;
+pub mod credentials;
 pub mod federation;
 pub mod keys;
 pub mod links;

@@ -1,7 +1,6 @@
 //! A workspace and the people in it.
 
-use kernel::{AppId, MemberId, TenantId, UserId};
-use serde::Serialize;
+use kernel::{MemberId, TenantId, UserId};
 use serde_json::{Value, json};
 use tenancy::callers::privileges::BUILT_IN;
 
@@ -41,29 +40,13 @@ impl TestApp {
         let core = service.core();
         let now = core.db.clock().now().as_seconds();
         let scope: Vec<&str> = BUILT_IN.iter().map(|privilege| privilege.key).collect();
-        let claims = Claims {
-            iss: &core.tenancy.issuer,
-            sub: user,
-            aid: self.app_id(),
-            tid: tenant,
-            scope: scope.join(" "),
-            iat: now,
-            exp: now + 3600,
-        };
+        let claims = json!({
+            "iss": *core.tenancy.issuer, "sub": user, "aid": self.app_id(), "tid": tenant, "scope": scope.join(" "),
+            "iat": now, "exp": now + 3600,
+        });
         let token = core.signing_keys.sign("at+jwt", &claims).expect("an access token can be signed");
         self.anon().with_access_token(self.app_id(), &token)
     }
-}
-
-#[derive(Serialize)]
-struct Claims<'a> {
-    iss: &'a str,
-    sub: UserId,
-    aid: AppId,
-    tid: TenantId,
-    scope: String,
-    iat: i64,
-    exp: i64,
 }
 
 impl Workspace {

@@ -1,6 +1,7 @@
 //! The service over HTTP, on both engines. Modules mirror the URLs; what concerns every URL has a module by its topic.
 
 mod account_app;
+mod account_app_credentials;
 mod account_federation;
 mod account_payments_plan;
 mod account_payments_tax;
@@ -9,6 +10,8 @@ mod account_role_privilege;
 mod account_subscription_plans;
 mod account_tenant_payment_details;
 mod admin_apps;
+mod admin_apps_webhook;
+mod admin_brand_css;
 mod admin_keys;
 mod api_tokens;
 mod api_tokens_checks;
@@ -17,6 +20,9 @@ mod api_tokens_promises;
 mod api_tokens_secrets;
 mod authorization;
 mod backup;
+mod cloud_views_brand;
+mod cloud_views_verify_sender;
+mod communication_email_template;
 mod conventions;
 mod cors;
 mod deletion;
@@ -27,6 +33,7 @@ mod facts;
 mod health;
 mod installation;
 mod log;
+mod mails;
 mod messages;
 mod nodes;
 mod owners;

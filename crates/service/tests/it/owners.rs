@@ -9,7 +9,11 @@ use proptest::{
 use serde_json::{Value, json};
 use testkit::{Caller, TestApp, Workspace, on_both_engines};
 
-on_both_engines!(no_sequence_of_changes_leaves_a_workspace_without_an_owner, nor_do_eight_callers_at_once);
+on_both_engines!(
+    no_sequence_of_changes_leaves_a_workspace_without_an_owner,
+    nor_do_eight_callers_at_once,
+    a_person_stays_while_any_workspace_has_them,
+);
 
 const ROLES: [&str; 3] = ["OWNER", "ADMIN", "MEMBER"];
 
@@ -102,5 +106,42 @@ async fn nor_do_eight_callers_at_once(app: TestApp) {
     for caller in callers.collect::<Vec<_>>() {
         caller.await.expect("the caller saw an owner all the time");
     }
+    app.drain().await;
+}
+
+/// Eight callers add and remove one person in several workspaces, and delete some of these: no membership ever stands
+/// without its person, and no person without a membership.
+async fn a_person_stays_while_any_workspace_has_them(app: TestApp) {
+    let mut workspaces = Vec::new();
+    for index in 0..4 {
+        workspaces.push(app.workspace(&format!("w{index}")).await);
+    }
+    let deleter = app.key_with(&["TENANT_DELETE"]).await;
+    let callers = (0..8).map(|caller| {
+        let (workspace, deleter) = (workspaces[caller % 4].clone(), deleter.clone());
+        tokio::spawn(async move {
+            for _ in 0..6 {
+                let body = json!({ "username": "bob@example.com", "muteNotifications": true });
+                let added = workspace.key().post("/account/tenant/user", body).await;
+                assert!(matches!(added.status(), 201 | 404 | 409), "{added:?}");
+                if added.status() == 201 {
+                    let removed = workspace.key().delete(&workspace.path_of(&added.json())).await;
+                    assert!(matches!(removed.status(), 200 | 404), "{removed:?}");
+                }
+            }
+            if caller == 7 {
+                deleter.delete(&format!("/account/tenant/{}", workspace.id)).await.expect(200);
+            }
+        })
+    });
+    for caller in callers.collect::<Vec<_>>() {
+        caller.await.expect("the caller was answered properly");
+    }
+    let count = async |query: &'static str| {
+        app.service().core().db.read(move |tx| tx.one::<(i64,)>(query, &[])).await.expect("a count").0
+    };
+    let lost = "SELECT count(*) FROM members WHERE NOT EXISTS (SELECT 1 FROM users WHERE users.id = members.user_id)";
+    let stray = "SELECT count(*) FROM users WHERE NOT EXISTS (SELECT 1 FROM members WHERE members.user_id = users.id)";
+    assert_eq!((count(lost).await, count(stray).await), (0, 0));
     app.drain().await;
 }

@@ -3,6 +3,7 @@
 use kernel::TenantId;
 use serde_json::{Value, json};
 use store::args;
+use tenancy::federation::ConnectionId;
 use testkit::{TestApp, assert_body, on_both_engines};
 
 on_both_engines!(
@@ -142,6 +143,8 @@ async fn a_plan_must_exist(app: TestApp) {
     assert_eq!(app.key().get("/account/tenant").await.expect(200).json(), json!([]));
     let none = app.key().post("/account/tenant", json!({ "owner": ada() })).await.expect(200);
     assert_eq!((none.at("/plan"), none.at("/paymentStatus/shouldSelectPlan")), (json!(null), json!(true)));
+    let pro = app.key().post("/account/tenant", json!({ "owner": ada(), "plan": "pro" })).await.expect(200);
+    assert_eq!((pro.at("/plan"), pro.at("/paymentStatus/shouldSelectPlan")), (json!("pro"), json!(false)));
     app.drain().await;
 }
 
@@ -190,16 +193,17 @@ async fn each_wrong_field_of_an_update_is_named(app: TestApp) {
 
 async fn a_federation_connection_must_be_the_apps_own(app: TestApp) {
     let path = format!("/account/tenant/{}", app.workspace("acme").await.id);
-    for (id, owner) in [("connection_own", app.app_id()), ("connection_other", app.other_app().await.app_id())] {
+    let (own, foreign) = (ConnectionId::from_u128(1), ConnectionId::from_u128(2));
+    for (id, owner) in [(own, app.app_id()), (foreign, app.other_app().await.app_id())] {
         let insert = "INSERT INTO federation_connections (id, app_id, type, name, login_url, certificate, \
                       request_method, signed_request, created_at) VALUES ($1, $2, 'saml', 'x', 'x', 'x', 'GET', FALSE, 0)";
         app.service().core().db.exec_one(insert, &args![id, owner]).await.expect("a row");
     }
-    for unknown in ["connection_other", "nonesuch"] {
+    for unknown in [foreign.to_string(), "nonesuch".into()] {
         app.key().put(&path, json!({ "federationConnection": unknown })).await.refuses(&["federationConnection"]);
     }
-    let set = app.key().put(&path, json!({ "federationConnection": "connection_own" })).await.expect(200);
-    assert_eq!(set.at("/federationConnection"), "connection_own");
+    let set = app.key().put(&path, json!({ "federationConnection": own })).await.expect(200);
+    assert_eq!(set.at("/federationConnection"), json!(own));
     let cleared = app.key().put(&path, json!({ "federationConnection": null })).await.expect(200);
     assert_eq!(cleared.at("/federationConnection"), Value::Null);
     app.drain().await;
