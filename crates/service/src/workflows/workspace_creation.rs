@@ -28,6 +28,7 @@ pub struct NewTenant {
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     pub name: Option<String>,
     /// The key of a plan of the app.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     pub plan: Option<String>,
     /// English without it.
     pub locale: Option<Locale>,

@@ -19,6 +19,7 @@ pub struct NewMember {
     #[schemars(length(min = 3, max = 254), regex(pattern = EMAIL_PATTERN))]
     pub username: String,
     /// A role's key; the app's default role without it.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     pub role: Option<String>,
     pub first_name: Option<String>,
     pub last_name: Option<String>,
