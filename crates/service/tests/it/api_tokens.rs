@@ -129,7 +129,7 @@ async fn a_workspace_lists_its_own_and_the_app_lists_all(app: TestApp) {
 
 async fn each_wrong_field_is_named(app: TestApp) {
     let key = app.key();
-    key.post(APP, json!({})).await.refuses(&["name"]);
+    key.post(APP, json!({})).await.refuses(&["name", "privileges"]);
     key.post(APP, json!({ "name": "x" })).await.refuses(&["privileges"]);
     key.post(APP, json!({ "name": " ", "privileges": [] })).await.refuses(&["name", "privileges"]);
     key.post(APP, json!({ "name": "x", "privileges": "APP_READ" })).await.refuses(&["privileges"]);

@@ -1,5 +1,7 @@
 //! `/admin/apps/{app_id}/secrets`, and the master key that seals them.
 
+use std::time::Duration;
+
 use kernel::Secret;
 use serde_json::{Value, json};
 use store::args;
@@ -17,6 +19,7 @@ on_both_engines!(
     secrets_are_bounded,
     a_new_master_key_seals_every_column_anew,
     a_large_purge_goes_in_steps,
+    links_that_expired_are_swept,
 );
 
 fn secrets_of(app: &TestApp) -> String {
@@ -144,4 +147,18 @@ async fn a_large_purge_goes_in_steps(app: TestApp) {
     app.drain().await;
     let left: Option<(i64,)> = db.get_one("SELECT count(*) FROM one_time_links", &[]).await.expect("read");
     assert_eq!(left, Some((0,)));
+}
+
+async fn links_that_expired_are_swept(app: TestApp) {
+    use tenancy::links::{Purpose, create};
+    let (db, id) = (app.service().core().db.clone(), app.app_id());
+    let made = db.write(move |tx| {
+        create(tx, id, Purpose::MagicLink, None, &Value::Null)?;
+        create(tx, id, Purpose::Invitation, None, &Value::Null)
+    });
+    made.await.expect("links can be made");
+    app.advance(Duration::from_secs(2 * 24 * 3600)).await;
+    app.drain().await;
+    let left: Option<(i64,)> = db.get_one("SELECT count(*) FROM one_time_links", &[]).await.expect("read");
+    assert_eq!(left, Some((1,)));
 }
