@@ -29,10 +29,9 @@ impl Job for Resealer {
         let keys = self.signing_keys.reseal(&self.db).await?;
         let messages = spine::reseal_messages(&self.db, &self.keyring).await?;
         let secrets = tenancy::sealed::reseal(&self.db, &self.keyring).await?;
-        let credentials = tenancy::credentials::reseal(&self.db, &self.keyring).await?;
         adopt_master_key(&self.db, &self.keyring).await?;
-        if keys + messages + secrets + credentials > 0 {
-            tracing::info!(keys, messages, secrets, credentials, "sealed anew under the present master key");
+        if keys + messages + secrets > 0 {
+            tracing::info!(keys, messages, secrets, "sealed anew under the present master key");
         }
         Ok(Worked::Nothing)
     }

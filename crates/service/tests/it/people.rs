@@ -96,15 +96,3 @@ pub(crate) async fn set_profile(app: &TestApp, changes: Value) {
     });
     changed.await.expect("the profile can be changed");
 }
-
-/// Takes a privilege from the first app, as if it were deleted.
-pub(crate) async fn delete_privilege(app: &TestApp, key: &'static str) {
-    let (core, id) = (app.service().core().clone(), app.app_id());
-    let tokens = core.tenancy.api_tokens.clone();
-    let deleted = core.db.write(move |tx| {
-        tx.exec("DELETE FROM privileges WHERE app_id = $1 AND key = $2", &args![id, key])?;
-        tokens.forget_all_on_commit(tx);
-        Ok(())
-    });
-    deleted.await.expect("a privilege can be deleted");
-}
