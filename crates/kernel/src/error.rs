@@ -74,6 +74,16 @@ codes! {
     StorageUnavailable "STORAGE_UNAVAILABLE" Unavailable "The database cannot be reached at the moment.";
     CommitUnknown "COMMIT_UNKNOWN" Unavailable "The connection was lost while committing; the change may or may not have been made.";
     TimedOut "TIMED_OUT" Unavailable "The operation took longer than it is allowed to.";
+    RoleKeyTaken "ROLE_KEY_TAKEN" Conflict "Another role of this app already has this key.";
+    RoleInUse "ROLE_IN_USE" Conflict "Members still hold this role; give them another one first.";
+    OwnerRoleProtected "OWNER_ROLE_PROTECTED" Conflict "The OWNER role keeps its key and cannot be deleted.";
+    DefaultRoleRequired "DEFAULT_ROLE_REQUIRED" Conflict "An app always has one default role; make another role the default instead.";
+    PrivilegeKeyTaken "PRIVILEGE_KEY_TAKEN" Conflict "Another privilege of this app already has this key.";
+    BuiltInPrivilege "BUILT_IN_PRIVILEGE" Conflict "Operations ask for the built-in privileges, which keep their key and cannot be deleted.";
+    LastPrivilege "LAST_PRIVILEGE" Conflict "A role would be left without any privilege.";
+    ConnectionInUse "CONNECTION_IN_USE" Conflict "Workspaces still sign in through this federation connection.";
+    PlanKeyTaken "PLAN_KEY_TAKEN" Conflict "Another plan of this app already has this key.";
+    PlanInUse "PLAN_IN_USE" Conflict "Workspaces are still on this plan.";
     Internal "INTERNAL" Internal "Something went wrong inside; the request id leads to the cause in the server's log.";
 }
 

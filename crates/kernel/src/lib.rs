@@ -4,6 +4,7 @@
 //! in; their ambient cousins are forbidden elsewhere by `clippy.toml`.
 
 mod clock;
+mod country;
 mod entropy;
 pub mod error;
 mod id;
@@ -12,6 +13,7 @@ mod secret;
 pub mod validate;
 
 pub use clock::{Clock, Tick, Ticker, Timestamp};
+pub use country::Country;
 pub use entropy::Entropy;
 pub use error::{Code, Error, Kind, Result};
 pub use id::{AppId, Id, IdKind, IdSource, InvalidId, KeyId, MemberId, TenantId, UserId};

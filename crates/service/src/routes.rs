@@ -7,7 +7,8 @@ use crate::{Core, VERSION, operations};
 
 /// Every route there can be. The router leaves out those that are switched off.
 fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
-    let tenancy = tenancy::apps::http::routes().merge(tenancy::keys::http::routes());
+    let tenancy =
+        tenancy::apps::http::routes().merge(tenancy::keys::http::routes()).merge(tenancy::roles::http::routes());
     let routes = operations::diagnostics::routes()
         .merge(operations::health::routes(metrics_public))
         .merge(tenancy.within(|core: &Core| core.tenancy.clone()))

@@ -8,6 +8,7 @@ pub mod apps;
 pub mod callers;
 pub mod keys;
 pub mod links;
+pub mod roles;
 pub mod workspaces;
 
 use std::sync::Arc;
@@ -67,6 +68,13 @@ impl Tenancy {
     /// Reads what is answered from memory.
     pub async fn load(&self) -> Result<()> {
         self.apps.reload().await
+    }
+}
+
+/// Callers are known by this part of a room's state: a room above implements it to ask for them too.
+impl AsRef<Tenancy> for Tenancy {
+    fn as_ref(&self) -> &Tenancy {
+        self
     }
 }
 

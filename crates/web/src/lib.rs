@@ -39,7 +39,7 @@ pub use handler::Handler;
 pub use limits::{LimitClass, Quota, RateLimits, Subject};
 pub use openapi::Info;
 pub use operation::{Access, Describe, Operation};
-pub use patch::Patch;
+pub use patch::{Given, Patch};
 pub use proxies::TrustedProxies;
 pub use routes::Routes;
 pub use scope::{ClientAddress, RequestId, Scope};

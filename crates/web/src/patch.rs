@@ -1,4 +1,5 @@
-//! A member of a partial update: missing keeps the value, `null` clears it, anything else replaces it.
+//! Members of a partial update: a missing one keeps the value, another replaces it, and `null` clears what may be
+//! absent.
 
 use std::borrow::Cow;
 
@@ -61,9 +62,61 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
     }
 }
 
+/// A member that may be left out, but not cleared: `null` is refused. Use with `#[serde(default)]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given<T>(pub Option<T>);
+
+impl<T> Given<T> {
+    /// The value to keep from now on, given the one so far.
+    pub fn or(self, current: T) -> T {
+        self.0.unwrap_or(current)
+    }
+
+    pub fn value(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
+}
+
+impl<T> Default for Given<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Given<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(|value| Self(Some(value)))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Given<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Patch;
+    use super::{Given, Patch};
+
+    #[test]
+    fn what_cannot_be_cleared_refuses_null() {
+        assert_eq!(Given::default().or(1), 1);
+        assert_eq!(serde_json::from_str::<Given<i32>>("2").unwrap().or(1), 2);
+        assert!(serde_json::from_str::<Given<i32>>("null").is_err());
+    }
 
     #[test]
     fn missing_keeps_null_clears_and_a_value_replaces() {

@@ -17,6 +17,7 @@ pub use rules::{NewApp, first_app};
 use crate::{
     Tenancy, api_tokens,
     keys::{self, NewKey},
+    roles,
 };
 
 /// Emitted whenever an app is made, changed or deleted.
@@ -30,7 +31,7 @@ pub struct Created {
     pub api_key: String,
 }
 
-/// Makes an app with its first API key and the secret of its API tokens.
+/// Makes an app with its roles, its first API key and the secret of its API tokens.
 pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Created> {
     let app = App { id: tx.new_id(), created_at: tx.now(), version: 1, profile: new.to_profile() };
     if !store::insert(tx, &app)? {
@@ -38,9 +39,17 @@ pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Create
         return Err(Error::new(Code::DomainTaken, format!("Another app already has the domain {domain}.")));
     }
     api_tokens::create_secret(tx, &tenancy.keyring, app.id)?;
+    roles::seed(tx, app.id)?;
     let key = keys::create(tx, app.id, &NewKey { name: "First key".into(), privileges: None })?;
     changed(tx, tenancy, &app)?;
     Ok(Created { app, api_key: key.key })
+}
+
+/// Serialises whatever changes what a whole app shares (its roles, its catalog), also with the deletion of the app, after
+/// which nothing may be added to it.
+pub fn hold(tx: &mut Tx<'_>, id: AppId) -> Result<()> {
+    tx.lock(&format!("app:{id}"))?;
+    get(tx, id).map(|_| ())
 }
 
 pub fn get(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
