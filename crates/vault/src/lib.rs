@@ -7,6 +7,7 @@ mod digest;
 mod jwks;
 pub mod jwt;
 mod master_key;
+pub mod passwords;
 mod rsa;
 mod seal;
 mod signing_keys;
