@@ -4,6 +4,7 @@ pub mod installation;
 mod migrations;
 mod operations;
 mod routes;
+pub mod workflows;
 
 use std::{
     path::{Path, PathBuf},
@@ -20,6 +21,7 @@ use store::{DatabaseUrl, Db};
 use tenancy::{OperatorKey, Tenancy};
 use vault::{Keyring, SigningKeys};
 use web::{App, Conventions, RateLimits};
+use workflows::{Departure, NoSubscriptions};
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -50,10 +52,18 @@ pub struct Core {
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
+    /// Billing's part in the deletion of a workspace.
+    pub departure: Arc<dyn Departure>,
     /// Where a backup is made before it is sent.
     pub(crate) backup_folder: Arc<Path>,
     pub(crate) mail_is_logged: bool,
     metrics: web::metrics::Handle,
+}
+
+impl AsRef<Tenancy> for Core {
+    fn as_ref(&self) -> &Tenancy {
+        &self.tenancy
+    }
 }
 
 impl AsRef<OperatorKey> for Core {
@@ -128,6 +138,7 @@ impl Service {
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
             test_clock,
+            departure: Arc::new(NoSubscriptions),
             backup_folder,
             mail_is_logged: matches!(mail, MailTransport::Log),
             metrics: web::metrics::install()?,

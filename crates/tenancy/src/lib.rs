@@ -8,7 +8,12 @@ pub mod apps;
 pub mod callers;
 pub mod keys;
 pub mod links;
+pub mod mails;
+pub mod members;
+pub mod people;
+pub mod purge;
 pub mod roles;
+pub mod sealed;
 pub mod workspaces;
 
 use std::sync::Arc;
@@ -21,6 +26,7 @@ use vault::{Keyring, SigningKeys, hash_token, same};
 pub use api_tokens::ApiTokens;
 pub use apps::{App, AppDirectory};
 pub use keys::Keys;
+use purge::Purge;
 
 /// What the routes and extractors of this room work with. Cheap to clone.
 #[derive(Clone)]
@@ -58,6 +64,9 @@ impl Tenancy {
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let (apps, keys, api_tokens) = (self.apps.clone(), self.keys.clone(), self.api_tokens.clone());
         runner.add(self.apps.refresher());
+        runner.add(links::Sweeper(self.db.clone()));
+        self.api_tokens.register(runner);
+        PURGES.iter().for_each(|purge| purge.register(outbox));
         outbox.follow("tenancy", move |news| {
             apps.hear(news);
             keys.hear(news);
@@ -70,6 +79,35 @@ impl Tenancy {
         self.apps.reload().await
     }
 }
+
+/// Keys are deleted together with their app, which they refer to.
+const PURGES: &[Purge] = &[
+    Purge {
+        name: "purge-app-access",
+        after: apps::DELETED,
+        statements: &[
+            "DELETE FROM api_tokens WHERE id IN (SELECT id FROM api_tokens WHERE app_id = $1 LIMIT 500)",
+            "DELETE FROM app_secrets WHERE id IN (SELECT id FROM app_secrets WHERE app_id = $1 LIMIT 500)",
+            "DELETE FROM one_time_links WHERE id IN (SELECT id FROM one_time_links WHERE app_id = $1 LIMIT 500)",
+        ],
+    },
+    Purge {
+        name: "purge-app-people",
+        after: apps::DELETED,
+        statements: &[
+            "DELETE FROM members WHERE id IN (SELECT id FROM members WHERE app_id = $1 LIMIT 500)",
+            "DELETE FROM tenants WHERE id IN (SELECT id FROM tenants WHERE app_id = $1 LIMIT 500)",
+            "DELETE FROM users WHERE id IN (SELECT id FROM users WHERE app_id = $1 LIMIT 500)",
+        ],
+    },
+    Purge {
+        name: "purge-tokens-of-retired-secrets",
+        after: api_tokens::RETIRED,
+        statements: &["DELETE FROM api_tokens WHERE id IN (SELECT api_tokens.id FROM api_tokens \
+                       JOIN app_secrets ON app_secrets.id = api_tokens.secret_id \
+                       WHERE api_tokens.app_id = $1 AND app_secrets.retired_at IS NOT NULL LIMIT 500)"],
+    },
+];
 
 /// Callers are known by this part of a room's state: a room above implements it to ask for them too.
 impl AsRef<Tenancy> for Tenancy {

@@ -12,6 +12,7 @@ use spine::{NewFact, emit};
 
 pub use directory::AppDirectory;
 pub use profile::{App, OnboardingFlow, Profile};
+pub(crate) use rules::is_web_url;
 pub use rules::{NewApp, first_app};
 
 use crate::{
@@ -38,6 +39,7 @@ pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Create
         let domain = &app.profile.domain;
         return Err(Error::new(Code::DomainTaken, format!("Another app already has the domain {domain}.")));
     }
+    roles::seed(tx, app.id)?;
     api_tokens::create_secret(tx, &tenancy.keyring, app.id)?;
     roles::seed(tx, app.id)?;
     let key = keys::create(tx, app.id, &NewKey { name: "First key".into(), privileges: None })?;

@@ -78,7 +78,7 @@ fn is_host_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(label)
 }
 
-fn is_web_url(text: &str) -> bool {
+pub(crate) fn is_web_url(text: &str) -> bool {
     text.len() <= MAX_URL
         && !text.contains('\0')
         && Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
