@@ -1,1 +1,55 @@
-//! Identity.
+//! Who somebody is and how they prove it: credentials, login flows, second factors, passkeys, and the tokens that are
+//! issued in the end.
+//!
+//! Guarantees: no token outlives the login it belongs to on this service's own routes; whatever may be used once is
+//! used once, whoever races for it; known and unknown accounts are answered alike and at the same price.
+
+mod browser;
+pub mod tokens;
+mod upkeep;
+
+use std::sync::Arc;
+
+use kernel::{AppId, Error, Result};
+use spine::{Outbox, Runner};
+use tenancy::{App, Tenancy};
+use vault::passwords::Passwords;
+use web::Routes;
+
+use browser::Request;
+
+/// What the routes of this room work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Identity {
+    pub tenancy: Tenancy,
+    pub passwords: Passwords,
+}
+
+impl Identity {
+    pub fn new(tenancy: Tenancy) -> Result<Self> {
+        let passwords = Passwords::start(tenancy.db.entropy().clone())?;
+        Ok(Self { tenancy, passwords })
+    }
+
+    /// Registers what cleans up behind deletions and expiries.
+    pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
+        upkeep::register(self, outbox, runner);
+    }
+
+    /// The app that a request names; 404 when there is none.
+    pub(crate) async fn app(&self, request: &Request, id: AppId) -> Result<Arc<App>> {
+        let app = self.tenancy.apps.find(id).await?.ok_or_else(|| Error::not_found("app"))?;
+        request.scope.set_app(app.id);
+        Ok(app)
+    }
+}
+
+impl AsRef<Tenancy> for Identity {
+    fn as_ref(&self) -> &Tenancy {
+        &self.tenancy
+    }
+}
+
+pub fn routes() -> Routes<Identity> {
+    tokens::http::routes().merge(tokens::discovery::routes())
+}

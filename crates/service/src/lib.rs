@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use identity::Identity;
 use installation::{FirstRun, GivenKeys, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
@@ -49,6 +50,7 @@ pub struct Core {
     pub db: Db,
     pub base_url: Arc<str>,
     pub tenancy: Tenancy,
+    pub identity: Identity,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
@@ -134,6 +136,7 @@ impl Service {
         let core = Core {
             db: db.clone(),
             base_url: options.base_url.into(),
+            identity: Identity::new(tenancy.clone())?,
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
@@ -146,6 +149,7 @@ impl Service {
 
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
+        core.identity.register(&mut outbox, &runner);
         operations::signing_keys::register(&core, &mut outbox, &runner);
         Mailer::new(db.clone(), keys.keyring.clone(), mail, &options.mail_from)?.add_to(&runner);
         Texter::new(db.clone(), keys.keyring.clone(), sms).add_to(&runner);

@@ -16,6 +16,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
     let routes = operations::diagnostics::routes()
         .merge(operations::health::routes(metrics_public))
         .merge(tenancy.within(|core: &Core| core.tenancy.clone()))
+        .merge(identity::routes().within(|core: &Core| core.identity.clone()))
         .merge(workflows::routes())
         .merge(operations::signing_keys::routes())
         .merge(operations::backup::routes())
