@@ -12,10 +12,13 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(tenancy::roles::http::routes())
         .merge(tenancy::workspaces::http::routes())
         .merge(tenancy::members::http::routes())
-        .merge(tenancy::api_tokens::http::routes());
+        .merge(tenancy::api_tokens::http::routes())
+        .merge(tenancy::credentials::http::routes())
+        .merge(tenancy::branding::http::routes());
     let routes = operations::diagnostics::routes()
         .merge(operations::health::routes(metrics_public))
         .merge(tenancy.within(|core: &Core| core.tenancy.clone()))
+        .merge(web::pages::routes())
         .merge(identity::routes().within(|core: &Core| core.identity.clone()))
         .merge(workflows::routes())
         .merge(operations::signing_keys::routes())

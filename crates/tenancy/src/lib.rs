@@ -5,7 +5,9 @@
 
 pub mod api_tokens;
 pub mod apps;
+pub mod branding;
 pub mod callers;
+pub mod credentials;
 pub mod keys;
 pub mod links;
 pub mod mails;
@@ -67,6 +69,7 @@ impl Tenancy {
         runner.add(links::Sweeper(self.db.clone()));
         self.api_tokens.register(runner);
         PURGES.iter().for_each(|purge| purge.register(outbox));
+        apps::register(outbox);
         outbox.follow("tenancy", move |news| {
             apps.hear(news);
             keys.hear(news);

@@ -83,6 +83,15 @@ impl<T> Default for Given<T> {
     }
 }
 
+impl<T> Given<T> {
+    /// Puts the new value, if one was given, in the place of the one so far.
+    pub fn apply(self, current: &mut T) {
+        if let Some(value) = self.0 {
+            *current = value;
+        }
+    }
+}
+
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Given<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         T::deserialize(deserializer).map(|value| Self(Some(value)))
@@ -123,5 +132,15 @@ mod tests {
         assert_eq!(Patch::Missing.apply(Some(1)), Some(1));
         assert_eq!(Patch::Null.apply(Some(1)), None);
         assert_eq!(Patch::Value(2).apply(Some(1)), Some(2));
+    }
+
+    #[test]
+    fn what_cannot_be_cleared_takes_a_value_or_nothing() {
+        let mut ttl = 60;
+        Given::default().apply(&mut ttl);
+        assert_eq!(ttl, 60);
+        Given(Some(90)).apply(&mut ttl);
+        assert_eq!(ttl, 90);
+        assert!(serde_json::from_str::<Given<u32>>("null").is_err());
     }
 }

@@ -1,22 +1,27 @@
 //! Apps: the products that this installation serves. Each has its own people, workspaces, keys and settings.
 
+mod change;
 mod directory;
 pub mod http;
 mod profile;
 mod rules;
+mod sender;
+mod sender_page;
 mod store;
+pub mod webhook;
 
 use ::store::Tx;
 use kernel::{AppId, Code, Error, Result};
-use spine::{NewFact, emit};
+use spine::{NewFact, Outbox, emit};
 
+pub use change::ProfileChange;
 pub use directory::AppDirectory;
 pub use profile::{App, OnboardingFlow, Profile};
 pub(crate) use rules::is_web_url;
 pub use rules::{NewApp, first_app};
 
 use crate::{
-    Tenancy, api_tokens,
+    Tenancy, api_tokens, branding, credentials,
     keys::{self, NewKey},
     roles,
 };
@@ -58,6 +63,37 @@ pub fn get(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
     store::find(tx, id)?.ok_or_else(|| Error::not_found("app"))
 }
 
+/// The app, which neither changes nor goes away before `tx` ends.
+pub(crate) fn locked(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
+    tx.lock(&format!("app:{id}"))?;
+    get(tx, id)
+}
+
+/// Changes the profile; a new sender's address gets a mail with the link that verifies it.
+pub fn update(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId, change: ProfileChange) -> Result<App> {
+    if let Some(tenant) = change.operator_tenant_id.value()
+        && !store::has_workspace(tx, id, *tenant)?
+    {
+        return Err(Error::invalid("operatorTenantId", "must be a workspace of this app"));
+    }
+    let mut app = locked(tx, id)?;
+    let sender = sender::asked_for(&app.profile, &change);
+    change.apply(&mut app.profile);
+    if let Some(sender) = sender {
+        app.profile.email_sender_verified = false;
+        sender::ask(tx, tenancy, &app, &sender)?;
+    }
+    save(tx, tenancy, &mut app)?;
+    Ok(app)
+}
+
+/// Stores a changed profile as the next version. The app has to be [`locked`].
+fn save(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &mut App) -> Result<()> {
+    app.version += 1;
+    store::update(tx, app)?;
+    changed(tx, tenancy, app)
+}
+
 /// Newest first.
 pub fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>> {
     store::list(tx, limit, offset)
@@ -65,8 +101,7 @@ pub fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>> {
 
 /// Ends all access at once; what belonged to the app is purged in the background by whoever owns it.
 pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId) -> Result<()> {
-    tx.lock(&format!("app:{id}"))?;
-    let app = get(tx, id)?;
+    let app = locked(tx, id)?;
     keys::delete_all(tx, id)?;
     store::delete(tx, id)?;
     let data = serde_json::json!({ "name": app.profile.name, "domain": app.profile.domain });
@@ -86,4 +121,15 @@ fn changed(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App) -> Result<()> {
     let (directory, app) = (tenancy.apps.clone(), app.clone());
     tx.on_commit(move || directory.put(app));
     Ok(())
+}
+
+/// Removes the settings of deleted apps, which are a few rows each.
+pub(crate) fn register(outbox: &mut Outbox) {
+    outbox.consume("app-settings-purge", |tx, fact| match fact.app {
+        Some(app) if fact.kind == DELETED => {
+            branding::purge(tx, app)?;
+            credentials::purge(tx, app)
+        }
+        _ => Ok(()),
+    });
 }

@@ -6,31 +6,13 @@ use std::fmt::{Display, Formatter, Result as Written, Write as _};
 use serde_json::Value;
 
 use super::schema::{Member, Schemas};
+use crate::Escaped;
 
 pub(super) fn render(document: &Value) -> String {
     let page = Page { document };
     let mut html = String::with_capacity(64 * 1024);
     page.write(&mut html).expect("a String takes any text");
     html
-}
-
-/// Text that may hold anything.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Written {
-        for character in self.0.chars() {
-            match character {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                other => f.write_char(other)?,
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Text in which backticks mark code.
