@@ -4,7 +4,11 @@
 //! Guarantees: no token outlives the login it belongs to on this service's own routes; whatever may be used once is
 //! used once, whoever races for it; known and unknown accounts are answered alike and at the same price.
 
+pub mod abuse;
 mod browser;
+pub mod login;
+pub mod mfa;
+pub mod sessions;
 pub mod tokens;
 mod upkeep;
 
@@ -16,6 +20,7 @@ use tenancy::{App, Tenancy};
 use vault::passwords::Passwords;
 use web::Routes;
 
+use abuse::Addresses;
 use browser::Request;
 
 /// What the routes of this room work with. Cheap to clone.
@@ -23,12 +28,15 @@ use browser::Request;
 pub struct Identity {
     pub tenancy: Tenancy,
     pub passwords: Passwords,
+    /// Failures per client address.
+    pub addresses: Addresses,
 }
 
 impl Identity {
     pub fn new(tenancy: Tenancy) -> Result<Self> {
         let passwords = Passwords::start(tenancy.db.entropy().clone())?;
-        Ok(Self { tenancy, passwords })
+        let addresses = Addresses::new(tenancy.db.clock().clone());
+        Ok(Self { tenancy, passwords, addresses })
     }
 
     /// Registers what cleans up behind deletions and expiries.
@@ -51,5 +59,9 @@ impl AsRef<Tenancy> for Identity {
 }
 
 pub fn routes() -> Routes<Identity> {
-    tokens::http::routes().merge(tokens::discovery::routes())
+    tokens::http::routes()
+        .merge(tokens::discovery::routes())
+        .merge(sessions::http::routes())
+        .merge(login::http::routes())
+        .merge(mfa::http::routes())
 }

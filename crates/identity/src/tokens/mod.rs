@@ -21,6 +21,7 @@ use tenancy::{
 };
 
 pub use claims::{About, IdToken, WorkspaceEntry, WorkspaceSummary};
+pub(crate) use oauth::unstored;
 pub use families::{FamilyId, Login, RefreshId};
 pub use scope::{Asked, DEFAULT_SCOPE, Granted, OIDC_SCOPES};
 pub use standing::{Standing, find as find_standing, of_user as standings_of};

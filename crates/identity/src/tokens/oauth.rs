@@ -195,6 +195,6 @@ fn refusal(error: Error, request_id: String) -> Result<Answer> {
 }
 
 /// For the other answers that carry tokens.
-pub(super) fn unstored<T>(answer: T) -> WithHeaders<Json<T>> {
+pub(crate) fn unstored<T>(answer: T) -> WithHeaders<Json<T>> {
     WithHeaders::new(Json(answer)).with(header::CACHE_CONTROL, "no-store").with(header::PRAGMA, "no-cache")
 }

@@ -116,7 +116,7 @@ pub fn create_workspace(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, new: &New
     Ok(tenant)
 }
 
-fn billing_view(tx: &mut Tx<'_>, app: &App, plan: Option<&str>) -> Result<BillingView> {
+pub(super) fn billing_view(tx: &mut Tx<'_>, app: &App, plan: Option<&str>) -> Result<BillingView> {
     if let Some(key) = plan {
         let known: Option<(i64,)> =
             tx.opt("SELECT CAST(1 AS BIGINT) FROM plans WHERE app_id = $1 AND key = $2", &args![app.id, key])?;
