@@ -122,7 +122,7 @@ pub(crate) fn apply_next(
 }
 
 /// Unrecorded, like all statements here: test databases are copies of a template, which only the first run migrates.
-fn applied(tx: &mut Tx<'_>) -> Result<Vec<Applied>> {
+pub(crate) fn applied(tx: &mut Tx<'_>) -> Result<Vec<Applied>> {
     let mut applied = Vec::new();
     tx.each_unrecorded(LIST, &[], &mut |row| {
         applied.push(Applied::from_row(row)?);

@@ -8,6 +8,7 @@ mod params;
 mod path;
 mod problem;
 mod reader;
+mod survey;
 
 pub use body::{RawBody, Valid, Validate, from_json};
 pub use form::Form;
