@@ -3,6 +3,12 @@
 mod account_app;
 mod admin_apps;
 mod admin_keys;
+mod auth_attacks;
+mod auth_discovery;
+mod auth_login;
+mod auth_mfa;
+mod auth_races;
+mod auth_token;
 mod authorization;
 mod backup;
 mod conventions;
