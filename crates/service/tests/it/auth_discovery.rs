@@ -31,6 +31,7 @@ async fn the_discovery_document_leads_to_everything(app: TestApp) {
     }
     let elsewhere = app.anon().get("/.well-known/openid-configuration").await.expect(307);
     assert_eq!(elsewhere.header("location"), Some("http://tenantry.test/auth/.well-known/openid-configuration"));
+    app.drain().await;
 }
 
 async fn the_key_set_is_cached_and_open_to_all(app: TestApp) {
@@ -48,6 +49,7 @@ async fn the_key_set_is_cached_and_open_to_all(app: TestApp) {
         assert_eq!(answer.header("etag"), Some(etag.as_str()));
     }
     app.anon().header("if-none-match", "\"other\"").get(path).await.expect(200);
+    app.drain().await;
 }
 
 async fn every_token_has_its_key(app: TestApp) {
