@@ -8,6 +8,7 @@ pub mod abuse;
 mod browser;
 pub mod login;
 pub mod mfa;
+pub mod passkeys;
 pub mod sessions;
 pub mod tokens;
 mod upkeep;
@@ -64,4 +65,5 @@ pub fn routes() -> Routes<Identity> {
         .merge(sessions::http::routes())
         .merge(login::http::routes())
         .merge(mfa::http::routes())
+        .merge(passkeys::http::routes())
 }

@@ -237,6 +237,6 @@ pub(super) async fn sign_up(identity: &Identity, app: &App, request: SignUpReque
 }
 
 /// What a page's own address is to passkeys.
-pub(super) fn host_of(origin: &str) -> String {
+pub(crate) fn host_of(origin: &str) -> String {
     Url::parse(origin).ok().and_then(|url| url.host_str().map(email_key)).unwrap_or_default()
 }

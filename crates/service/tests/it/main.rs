@@ -7,6 +7,7 @@ mod auth_attacks;
 mod auth_discovery;
 mod auth_login;
 mod auth_mfa;
+mod auth_passkeys;
 mod auth_races;
 mod auth_token;
 mod authorization;
