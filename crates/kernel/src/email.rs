@@ -47,8 +47,29 @@ mod tests {
         let long_local = format!("{}@example.com", "a".repeat(65));
         let long = format!("a@{}", ["a"; 200].join("."));
         for bad in [
-            "", "@", "a@", "@b", "a b@c", "a@b c", "a@b@c", ".a@b", "a.@b", "a..b@c", "a@-b", "a@b-", "a@b..c", "a@b.",
-            "\"a b\"@c", "a@[127.0.0.1]", "Ada <a@b>", "a@b\r\nBcc: c@d", "a,b@c", "ä@b", "a@ä", &long_local, &long,
+            "",
+            "@",
+            "a@",
+            "@b",
+            "a b@c",
+            "a@b c",
+            "a@b@c",
+            ".a@b",
+            "a.@b",
+            "a..b@c",
+            "a@-b",
+            "a@b-",
+            "a@b..c",
+            "a@b.",
+            "\"a b\"@c",
+            "a@[127.0.0.1]",
+            "Ada <a@b>",
+            "a@b\r\nBcc: c@d",
+            "a,b@c",
+            "ä@b",
+            "a@ä",
+            &long_local,
+            &long,
         ] {
             assert!(!is_email(bad), "{bad}");
         }

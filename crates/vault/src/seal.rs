@@ -72,8 +72,7 @@ impl RingKey {
     fn new(master: &MasterKey) -> Self {
         let unbound =
             UnboundKey::new(&AES_256_GCM, &master.subkey(Purpose::Seal)).expect("AES-256 takes a key of 32 bytes");
-        let tokens =
-            HmacKey::new(&master.subkey(Purpose::ShortLivedTokens)).expect("HS256 takes a secret of 32 bytes");
+        let tokens = HmacKey::new(&master.subkey(Purpose::ShortLivedTokens)).expect("HS256 takes a secret of 32 bytes");
         Self { id: master.id(), check_value: master.check_value(), aead: LessSafeKey::new(unbound), tokens }
     }
 }

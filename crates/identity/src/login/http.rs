@@ -117,8 +117,7 @@ async fn credentials_config(
     let app = identity.app(&request, body.app_id).await?;
     let origin = request.require_origin(&identity.tenancy.apps, &app)?;
     let client = request.scope.client();
-    let config =
-        flows::credentials_config(&identity, &app, client, &body.username, &flows::host_of(&origin)).await?;
+    let config = flows::credentials_config(&identity, &app, client, &body.username, &flows::host_of(&origin)).await?;
     Ok(Json(config))
 }
 

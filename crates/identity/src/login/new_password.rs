@@ -61,7 +61,10 @@ impl NewPassword {
             let request: SignUpRequest = serde_json::from_value(link.payload).map_err(Error::internal)?;
             // Two sign-ups of one address: the first that is followed counts, and the other must not change its password.
             if credentials::find(tx, app.id, &request.email)?.is_some_and(|account| account.has_password()) {
-                return Err(Error::new(Code::InvalidCredential, "This link is not valid any more: the account exists."));
+                return Err(Error::new(
+                    Code::InvalidCredential,
+                    "This link is not valid any more: the account exists.",
+                ));
             }
             return Ok(Outcome::SignUp(request));
         }

@@ -319,7 +319,9 @@ mod tests {
     fn numbers_take_their_one_form_and_junk_is_refused() {
         assert_eq!(e164("+49 170 1234567").as_deref(), Some("+491701234567"));
         assert_eq!(e164(" +1 (202) 555-0143").as_deref(), Some("+12025550143"));
-        for junk in ["", "+", "0170 1234567", "+4", "+0000000000000", "call me", "+49170123456789012345", "+49 170 12ab"] {
+        for junk in
+            ["", "+", "0170 1234567", "+4", "+0000000000000", "call me", "+49170123456789012345", "+49 170 12ab"]
+        {
             assert_eq!(e164(junk), None, "{junk}");
         }
     }

@@ -175,7 +175,12 @@ fn set_up_with(tx: &mut Tx<'_>, session: &Claims, phone: Option<&str>, sealed: O
 }
 
 /// Finishes setting a factor up with its first code; the backup code is in the answer and nowhere else.
-fn finish_setup(tx: &mut Tx<'_>, identity: &Identity, session: &Claims, code: &str) -> Result<Attempt<(Begun, String)>> {
+fn finish_setup(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    session: &Claims,
+    code: &str,
+) -> Result<Attempt<(Begun, String)>> {
     let under_way = attempt(tx, session)?;
     if session.mfa == MfaState::Required {
         return wrong(tx, session, &under_way);
@@ -238,8 +243,8 @@ fn commit(tx: &mut Tx<'_>, identity: &Identity, session: &Claims, code: &str) ->
 /// Takes the factor away from somebody who has the backup code, to set up another one.
 fn reset(tx: &mut Tx<'_>, session: &Claims, backup_code: &str) -> Result<Attempt<Begun>> {
     let under_way = attempt(tx, session)?;
-    let used = session.mfa == MfaState::Required
-        && factors::use_backup_code(tx, session, &hash_token(backup_code.trim()))?;
+    let used =
+        session.mfa == MfaState::Required && factors::use_backup_code(tx, session, &hash_token(backup_code.trim()))?;
     if !used {
         return wrong(tx, session, &under_way);
     }

@@ -31,13 +31,7 @@ pub(super) struct Challenge {
 }
 
 impl Challenge {
-    pub(super) fn new(
-        identity: &Identity,
-        kind: Kind,
-        aid: AppId,
-        rp: &str,
-        state: &impl Serialize,
-    ) -> Result<Self> {
+    pub(super) fn new(identity: &Identity, kind: Kind, aid: AppId, rp: &str, state: &impl Serialize) -> Result<Self> {
         let db = &identity.tenancy.db;
         let (jti, exp) = (db.entropy().base62(22), db.clock().now().plus(LIFETIME).as_seconds());
         let state = serde_json::to_value(state).map_err(Error::internal)?;

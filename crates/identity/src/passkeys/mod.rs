@@ -21,8 +21,8 @@ use tenancy::{
 use url::Url;
 use uuid::Uuid;
 use webauthn_rs::prelude::{
-    DiscoverableAuthentication, Passkey, PasskeyRegistration, PublicKeyCredential, RegisterPublicKeyCredential, Webauthn,
-    WebauthnBuilder,
+    DiscoverableAuthentication, Passkey, PasskeyRegistration, PublicKeyCredential, RegisterPublicKeyCredential,
+    Webauthn, WebauthnBuilder,
 };
 
 use crate::{
@@ -118,7 +118,8 @@ async fn verify_registration(identity: &Identity, app: &App, token: &str, ceremo
     let party = RelyingParty::new(app, &ceremony.origin)?;
     let challenge = Challenge::verify(identity, Kind::Registration, app.id, &party.id, &ceremony.challenge_token)?;
     let state: PasskeyRegistration = challenge.state()?;
-    let credential: RegisterPublicKeyCredential = serde_json::from_value(ceremony.credential).map_err(|_| rejected())?;
+    let credential: RegisterPublicKeyCredential =
+        serde_json::from_value(ceremony.credential).map_err(|_| rejected())?;
     let passkey = party.webauthn.finish_passkey_registration(&credential, &state).map_err(|_| rejected())?;
     let (app_id, token, rp_id) = (app.id, token.to_owned(), party.id);
     identity
@@ -183,7 +184,10 @@ fn unknown() -> Error {
 }
 
 fn invalid_setup() -> Error {
-    Error::new(Code::InvalidCredential, "This set-up link is not valid any more: it was used, replaced, or has expired.")
+    Error::new(
+        Code::InvalidCredential,
+        "This set-up link is not valid any more: it was used, replaced, or has expired.",
+    )
 }
 
 /// For the store: a passkey is kept as the library writes it.

@@ -145,7 +145,10 @@ fn verifies(challenge: Option<&str>, verifier: Option<&str>) -> bool {
 
 /// The one answer to whatever is wrong with a code.
 pub fn refused() -> Error {
-    Error::new(Code::InvalidCredential, "The code is not valid: it was used, has expired, or was made for another request.")
+    Error::new(
+        Code::InvalidCredential,
+        "The code is not valid: it was used, has expired, or was made for another request.",
+    )
 }
 
 #[cfg(test)]

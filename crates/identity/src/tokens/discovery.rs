@@ -107,9 +107,9 @@ async fn jwks(request: Request, State(identity): State<Identity>) -> Result<Keys
 /// RFC 9110 §13.1.2: a list of validators, weak ones count here, or a star.
 fn is_known(headers: &HeaderMap, etag: &str) -> bool {
     let sent = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    sent.flat_map(|value| value.split(',')).map(str::trim).any(|known| {
-        known == "*" || known.strip_prefix("W/").unwrap_or(known) == etag
-    })
+    sent.flat_map(|value| value.split(','))
+        .map(str::trim)
+        .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == etag)
 }
 
 /// Where some clients look first.

@@ -106,16 +106,7 @@ pub fn add_token(
     tx.exec(
         "INSERT INTO refresh_tokens (id, app_id, family_id, member_id, oidc_scope, privileges, expires_at, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-        &args![
-            id,
-            app.id,
-            family,
-            member,
-            granted.oidc_text(),
-            granted.privileges_text(),
-            expires_at,
-            tx.now()
-        ],
+        &args![id, app.id, family, member, granted.oidc_text(), granted.privileges_text(), expires_at, tx.now()],
     )?;
     Ok((id, expires_at))
 }

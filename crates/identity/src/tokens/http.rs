@@ -23,7 +23,10 @@ pub fn routes() -> Routes<Identity> {
         .post("/auth/token/workspace-list", workspace_list, "List the user's workspaces")
         .answers(401, "The access token is not valid")
         .post("/auth/token/workspace-switch", workspace_switch, "Switch to another workspace of the user")
-        .answers(401, "The access token is not valid, or the target belongs to another user or asks for a second factor")
+        .answers(
+            401,
+            "The access token is not valid, or the target belongs to another user or asks for a second factor",
+        )
         .post("/auth/auth/revoke", revoke, "Sign out")
         .get("/auth/userinfo", userinfo, "What the granted scopes tell about the user")
         .post("/auth/userinfo", userinfo, "What the granted scopes tell about the user")

@@ -21,8 +21,8 @@ use tenancy::{
 };
 
 pub use claims::{About, IdToken, WorkspaceEntry, WorkspaceSummary};
-pub(crate) use oauth::unstored;
 pub use families::{FamilyId, Login, RefreshId};
+pub(crate) use oauth::unstored;
 pub use scope::{Asked, DEFAULT_SCOPE, Granted, OIDC_SCOPES};
 pub use standing::{Standing, find as find_standing, of_user as standings_of};
 
@@ -259,4 +259,3 @@ pub async fn about(tenancy: &Tenancy, user: SignedIn) -> Result<About> {
     let standing = tenancy.db.read(move |tx| standing::find(tx, app, member)).await?;
     Ok(About::new(&standing.ok_or_else(families::ended)?, &granted))
 }
-

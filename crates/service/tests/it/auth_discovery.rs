@@ -5,7 +5,11 @@ use testkit::{TestApp, on_both_engines};
 
 use crate::auth_token::part;
 
-on_both_engines!(the_discovery_document_leads_to_everything, the_key_set_is_cached_and_open_to_all, every_token_has_its_key);
+on_both_engines!(
+    the_discovery_document_leads_to_everything,
+    the_key_set_is_cached_and_open_to_all,
+    every_token_has_its_key
+);
 
 async fn the_discovery_document_leads_to_everything(app: TestApp) {
     let anywhere = app.anon().header("origin", "https://stranger.example");

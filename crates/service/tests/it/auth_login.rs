@@ -112,7 +112,10 @@ async fn a_session_is_good_for_its_own_app_and_person(app: TestApp) {
     let body = json!({ "session": session, "tenantUserId": ada.member, "appId": other.app_id(), "mode": "sdk" });
     app.anon().post("/auth/token/direct", body).await.error(401, "INVALID_CREDENTIAL");
     let body = json!({ "session": session, "appId": app.app_id(), "mode": "sdk" });
-    app.anon().header("origin", "https://stranger.example").post("/auth/token/direct", body.clone()).await
+    app.anon()
+        .header("origin", "https://stranger.example")
+        .post("/auth/token/direct", body.clone())
+        .await
         .error(403, "ORIGIN_NOT_ALLOWED");
     app.anon().post("/auth/token/direct", body.clone()).await.expect(200);
     let second = app.member("ada@example.com", bob.tenant, "MEMBER").await;
@@ -151,9 +154,8 @@ async fn an_imported_password_works_once_and_is_then_our_own(app: TestApp) {
         value: "c88e9c67041a74e0357befdff93f87dde0904214".into(),
         pepper: Some(Pepper { value: "salt".into(), position: PepperPosition::End }),
     };
-    let stored = service.core().db.write(move |tx| {
-        identity::login::credentials::import(tx, &keyring, app_id, user, &imported)
-    });
+    let stored =
+        service.core().db.write(move |tx| identity::login::credentials::import(tx, &keyring, app_id, user, &imported));
     assert!(stored.await.expect("imports"));
     let mut credentials = who(&app, "bob@example.com");
     credentials["password"] = "passwords".into();
@@ -230,7 +232,8 @@ async fn a_magic_link_signs_in_once(app: TestApp) {
 async fn a_magic_link_leads_where_the_app_allows(app: TestApp) {
     app.owner("ada@example.com").await;
     let mut body = who(&app, "ada@example.com");
-    for foreign in ["https://stranger.example/x", "http://localhost:3000.stranger.example/", "javascript:alert(1)", "x"] {
+    for foreign in ["https://stranger.example/x", "http://localhost:3000.stranger.example/", "javascript:alert(1)", "x"]
+    {
         body["successUrl"] = foreign.into();
         post(&app, "magic-link", body.clone()).await.refuses(&["successUrl"]);
     }
@@ -269,7 +272,10 @@ async fn signing_up_makes_a_workspace_once_the_address_is_proven(app: TestApp) {
     app.anon().put("/auth/auth/password", set.clone()).await.expect(200);
     app.anon().put("/auth/auth/password", set).await.error(401, "INVALID_CREDENTIAL");
     let tenants = app.key().get("/account/tenant").await.expect(200);
-    assert_eq!((tenants.at("/0/name"), tenants.at("/0/signupBy/email")), (json!("Grace Hopper"), json!("New@example.com")));
+    assert_eq!(
+        (tenants.at("/0/name"), tenants.at("/0/signupBy/email")),
+        (json!("Grace Hopper"), json!("New@example.com"))
+    );
     let mut credentials = who(&app, "new@example.com");
     credentials["password"] = "violet harbour lamp".into();
     let session = post(&app, "authenticate", credentials).await.expect(200).text("/session");
@@ -303,8 +309,14 @@ async fn signing_up_twice_tells_nobody(app: TestApp) {
 async fn a_forgotten_password_is_replaced_and_other_sessions_end(app: TestApp) {
     let ada = app.owner("ada@example.com").await;
     let tokens = ada.sign_in().await;
-    assert_eq!(post(&app, "password", who(&app, "ada@example.com")).await.expect(200).json(), json!({ "success": true }));
-    assert_eq!(post(&app, "password", who(&app, "nobody@example.com")).await.expect(200).json(), json!({ "success": true }));
+    assert_eq!(
+        post(&app, "password", who(&app, "ada@example.com")).await.expect(200).json(),
+        json!({ "success": true })
+    );
+    assert_eq!(
+        post(&app, "password", who(&app, "nobody@example.com")).await.expect(200).json(),
+        json!({ "success": true })
+    );
     app.drain().await;
     let token = app.mailed_token("ada@example.com");
     let set = json!({ "token": token, "password": "copper window seventeen" });

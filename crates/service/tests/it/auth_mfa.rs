@@ -64,9 +64,12 @@ async fn a_phone_is_set_up_and_then_asked_for(app: TestApp) {
     assert_eq!(answer.at("/mfaState"), "SETUP");
     let session = answer.text("/session");
     ada.exchange(&session).await.error(401, "MFA_REQUIRED");
-    post(&app, "startMfaUserSetup", json!({ "session": session, "phoneNumber": "0170" })).await.refuses(&["phoneNumber"]);
+    post(&app, "startMfaUserSetup", json!({ "session": session, "phoneNumber": "0170" }))
+        .await
+        .refuses(&["phoneNumber"]);
     post(&app, "startMfaUserSetup", json!({ "session": session })).await.refuses(&["phoneNumber"]);
-    let started = post(&app, "startMfaUserSetup", json!({ "authToken": session, "phoneNumber": PHONE })).await.expect(200);
+    let started =
+        post(&app, "startMfaUserSetup", json!({ "authToken": session, "phoneNumber": PHONE })).await.expect(200);
     assert_eq!(started.json(), json!({ "success": true, "expiresIn": 300_000 }));
     let code = sms(&app).await;
     let done = post(&app, "finishMfaUserSetup", json!({ "session": session, "mfaCode": code })).await.expect(200);

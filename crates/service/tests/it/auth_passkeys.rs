@@ -224,7 +224,8 @@ async fn another_page_gets_nowhere(app: TestApp) {
     let mut other = body.clone();
     other["mode"] = "web".into();
     app.page().post(path, other).await.refuses(&["mode"]);
-    let stranger = app.anon().header("origin", "https://stranger.example").header("x-app-id", &app.app_id().to_string());
+    let stranger =
+        app.anon().header("origin", "https://stranger.example").header("x-app-id", &app.app_id().to_string());
     stranger.get("/auth/auth/passkeys/authentication-options").await.error(403, "ORIGIN_NOT_ALLOWED");
     app.page().get("/auth/auth/passkeys/authentication-options").await.error(400, "MISSING_HEADER");
     // Allowed by the app, but not the page that the passkey answered to.

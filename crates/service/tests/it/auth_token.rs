@@ -126,7 +126,8 @@ async fn the_tokens_say_who_where_and_what(app: TestApp) {
 async fn scopes_select_claims_and_cut_privileges(app: TestApp) {
     let ada = app.owner("ada@example.com").await;
     let session = ada.log_in().await.expect(200).text("/session");
-    let body = json!({ "session": session, "appId": app.app_id(), "mode": "sdk", "scope": "openid email TENANT_READ FLY" });
+    let body =
+        json!({ "session": session, "appId": app.app_id(), "mode": "sdk", "scope": "openid email TENANT_READ FLY" });
     app.page().post("/auth/token/direct", body.clone()).await.error(400, "INVALID_SCOPE");
     let mut body = body;
     body["scope"] = "openid email TENANT_READ APP_DELETE".into();
@@ -148,7 +149,9 @@ async fn scopes_select_claims_and_cut_privileges(app: TestApp) {
 async fn an_unknown_scope_is_refused(app: TestApp) {
     let ada = app.owner("ada@example.com").await;
     let tokens = ada.sign_in().await;
-    refresh_by_access_token(&app, &tokens.access, json!({ "scope": "offline_access" })).await.error(400, "INVALID_SCOPE");
+    refresh_by_access_token(&app, &tokens.access, json!({ "scope": "offline_access" }))
+        .await
+        .error(400, "INVALID_SCOPE");
     let body = json!({
         "client_id": app.app_id(), "grant_type": "refresh_token", "refresh_token": tokens.refresh, "scope": "fly",
     });

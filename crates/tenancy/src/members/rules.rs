@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn phone_numbers_are_e164() {
-        for (number, good) in [("+4930123456", true), ("+0301234567", false), ("+123456", false), ("4930123456", false)] {
+        for (number, good) in [("+4930123456", true), ("+0301234567", false), ("+123456", false), ("4930123456", false)]
+        {
             assert_eq!(is_phone_number(number), good, "{number}");
         }
     }

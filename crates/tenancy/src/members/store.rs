@@ -50,11 +50,7 @@ impl FromRow for Member {
 
 impl FromRow for Association {
     fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            tenant_id: row.get("tenant_id")?,
-            tenant_name: row.get("tenant_name")?,
-            role: row.get("role_key")?,
-        })
+        Ok(Self { tenant_id: row.get("tenant_id")?, tenant_name: row.get("tenant_name")?, role: row.get("role_key")? })
     }
 }
 

@@ -141,10 +141,8 @@ pub(super) fn set_billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId, view: 
 }
 
 pub(super) fn connection_exists(tx: &mut Tx<'_>, app: AppId, id: &str) -> Result<bool> {
-    let found: Option<(i64,)> = tx.opt(
-        "SELECT CAST(1 AS BIGINT) FROM federation_connections WHERE app_id = $1 AND id = $2",
-        &args![app, id],
-    )?;
+    let found: Option<(i64,)> =
+        tx.opt("SELECT CAST(1 AS BIGINT) FROM federation_connections WHERE app_id = $1 AND id = $2", &args![app, id])?;
     Ok(found.is_some())
 }
 

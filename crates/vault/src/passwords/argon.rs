@@ -57,9 +57,14 @@ mod tests {
     #[test]
     fn other_parameters_are_outdated() {
         // Made with the reference implementation, through Python's argon2-cffi.
-        for other in ["$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", "", "$2b$x"] {
+        for other in
+            ["$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", "", "$2b$x"]
+        {
             assert!(is_outdated(other), "{other}");
         }
-        assert!(verify("password", "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"));
+        assert!(verify(
+            "password",
+            "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
+        ));
     }
 }

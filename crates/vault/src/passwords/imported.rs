@@ -220,7 +220,10 @@ mod tests {
             (Algorithm::Sha256, "zz884898DA28047151D0E56F8DC6292773603D0D6AABBDD62A11EF721D1542D8"),
             (Algorithm::Bcrypt, "$2b$31$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
             (Algorithm::Bcrypt, "password"),
-            (Algorithm::Argon2i, "$argon2i$v=19$m=4000000,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8"),
+            (
+                Algorithm::Argon2i,
+                "$argon2i$v=19$m=4000000,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8",
+            ),
             (Algorithm::Argon2i, "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ"),
             (Algorithm::Argon2i, "$2b$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
         ] {
