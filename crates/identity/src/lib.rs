@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use kernel::{AppId, Error, Result};
 use spine::{Outbox, Runner};
-use tenancy::{App, Tenancy};
+use tenancy::{App, Tenancy, sealed::SealedColumn, sealed_column};
 use vault::passwords::Passwords;
 use web::Routes;
 
@@ -46,12 +46,19 @@ impl Identity {
     }
 
     /// The app that a request names; 404 when there is none.
-    pub(crate) async fn app(&self, request: &Request, id: AppId) -> Result<Arc<App>> {
-        let app = self.tenancy.apps.find(id).await?.ok_or_else(|| Error::not_found("app"))?;
+    pub(crate) fn app(&self, request: &Request, id: AppId) -> Result<Arc<App>> {
+        // From memory only: anybody may ask, and must not cost a query each time.
+        let app = self.tenancy.apps.get(id).ok_or_else(|| Error::not_found("app"))?;
         request.scope.set_app(app.id);
         Ok(app)
     }
 }
+
+/// What this room keeps sealed, for sealing it anew. A login under way is over before anybody could.
+pub const SEALED_COLUMNS: &[SealedColumn] = &[
+    sealed_column!("user_credentials", "user_id", "sealed_import"),
+    sealed_column!("mfa_factors", "user_id", "sealed_secret"),
+];
 
 impl AsRef<Tenancy> for Identity {
     fn as_ref(&self) -> &Tenancy {

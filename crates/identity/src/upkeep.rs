@@ -4,20 +4,24 @@ use std::time::Duration;
 
 use kernel::Result;
 use spine::{Job, Outbox, Runner, Worked};
-use store::{Db, args};
+use store::{Db, Tx, args};
 use tenancy::{apps, members, purge::Purge, workspaces};
 
 use crate::Identity;
 
 pub(crate) fn register(identity: &Identity, outbox: &mut Outbox, runner: &Runner) {
     PURGES.iter().for_each(|purge| purge.register(outbox));
+    outbox.consume("purge-identity-of-gone-people", |tx, fact| match fact.data["userId"].as_str() {
+        Some(user) if fact.kind == members::DELETED => forget(tx, user),
+        _ => Ok(()),
+    });
     runner.add(Sweeper(identity.tenancy.db.clone()));
 }
 
 const PURGES: &[Purge] = &[
     Purge {
         name: "purge-app-identity",
-        after: apps::DELETED,
+        after: &[apps::DELETED],
         statements: &[
             "DELETE FROM refresh_tokens WHERE id IN (SELECT id FROM refresh_tokens WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM refresh_families WHERE id IN (SELECT id FROM refresh_families WHERE app_id = $1 LIMIT 500)",
@@ -32,9 +36,20 @@ const PURGES: &[Purge] = &[
              (SELECT user_id FROM user_credentials WHERE app_id = $1 LIMIT 500)",
         ],
     },
-    Purge { name: "purge-identity-of-gone-members", after: members::DELETED, statements: OF_GONE_PEOPLE },
-    Purge { name: "purge-identity-of-gone-workspaces", after: workspaces::DELETED, statements: OF_GONE_PEOPLE },
+    Purge { name: "purge-identity-of-gone-workspaces", after: &[workspaces::DELETED], statements: OF_GONE_PEOPLE },
 ];
+
+/// What is kept of a person who is gone. One who is still a member elsewhere keeps it.
+fn forget(tx: &mut Tx<'_>, user: &str) -> Result<()> {
+    for statement in [
+        "DELETE FROM user_credentials WHERE user_id = $1 AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = $1)",
+        "DELETE FROM mfa_factors WHERE user_id = $1 AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = $1)",
+        "DELETE FROM passkeys WHERE user_id = $1 AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = $1)",
+    ] {
+        tx.exec(statement, &args![user])?;
+    }
+    Ok(())
+}
 
 /// People go with their last workspace. `$2`, the workspace, has told enough by being gone.
 const OF_GONE_PEOPLE: &[&str] = &[

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use billing::Billing;
 use identity::Identity;
 use installation::{FirstRun, GivenKeys, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
@@ -50,6 +51,7 @@ pub struct Core {
     pub db: Db,
     pub base_url: Arc<str>,
     pub tenancy: Tenancy,
+    pub billing: Billing,
     pub identity: Identity,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
@@ -136,6 +138,7 @@ impl Service {
         let core = Core {
             db: db.clone(),
             base_url: options.base_url.into(),
+            billing: Billing::new(tenancy.clone()),
             identity: Identity::new(tenancy.clone())?,
             tenancy,
             keyring: keys.keyring.clone(),
@@ -149,6 +152,7 @@ impl Service {
 
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
+        core.billing.register(&mut outbox);
         core.identity.register(&mut outbox, &runner);
         operations::signing_keys::register(&core, &mut outbox, &runner);
         Mailer::new(db.clone(), keys.keyring.clone(), mail, &options.mail_from)?.add_to(&runner);

@@ -8,6 +8,7 @@ pub mod apps;
 pub mod branding;
 pub mod callers;
 pub mod credentials;
+pub mod federation;
 pub mod keys;
 pub mod links;
 pub mod mails;
@@ -69,7 +70,6 @@ impl Tenancy {
         runner.add(links::Sweeper(self.db.clone()));
         self.api_tokens.register(runner);
         PURGES.iter().for_each(|purge| purge.register(outbox));
-        apps::register(outbox);
         outbox.follow("tenancy", move |news| {
             apps.hear(news);
             keys.hear(news);
@@ -87,7 +87,7 @@ impl Tenancy {
 const PURGES: &[Purge] = &[
     Purge {
         name: "purge-app-access",
-        after: apps::DELETED,
+        after: &[apps::DELETED, purge::CONTINUED],
         statements: &[
             "DELETE FROM api_tokens WHERE id IN (SELECT id FROM api_tokens WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM app_secrets WHERE id IN (SELECT id FROM app_secrets WHERE app_id = $1 LIMIT 500)",
@@ -96,7 +96,7 @@ const PURGES: &[Purge] = &[
     },
     Purge {
         name: "purge-app-people",
-        after: apps::DELETED,
+        after: &[apps::DELETED, purge::CONTINUED],
         statements: &[
             "DELETE FROM members WHERE id IN (SELECT id FROM members WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM tenants WHERE id IN (SELECT id FROM tenants WHERE app_id = $1 LIMIT 500)",
@@ -104,8 +104,24 @@ const PURGES: &[Purge] = &[
         ],
     },
     Purge {
+        name: "purge-app-roles",
+        after: &[apps::DELETED, purge::CONTINUED],
+        statements: &[
+            "DELETE FROM role_privileges WHERE (role_id, privilege_id) IN \
+             (SELECT role_id, privilege_id FROM role_privileges WHERE app_id = $1 LIMIT 500)",
+            "DELETE FROM roles WHERE id IN (SELECT id FROM roles WHERE app_id = $1 LIMIT 500)",
+            "DELETE FROM privileges WHERE id IN (SELECT id FROM privileges WHERE app_id = $1 LIMIT 500)",
+        ],
+    },
+    Purge {
+        name: "purge-app-federation",
+        after: &[apps::DELETED, purge::CONTINUED],
+        statements: &["DELETE FROM federation_connections WHERE id IN \
+                       (SELECT id FROM federation_connections WHERE app_id = $1 LIMIT 500)"],
+    },
+    Purge {
         name: "purge-tokens-of-retired-secrets",
-        after: api_tokens::RETIRED,
+        after: &[api_tokens::RETIRED, purge::CONTINUED],
         statements: &["DELETE FROM api_tokens WHERE id IN (SELECT api_tokens.id FROM api_tokens \
                        JOIN app_secrets ON app_secrets.id = api_tokens.secret_id \
                        WHERE api_tokens.app_id = $1 AND app_secrets.retired_at IS NOT NULL LIMIT 500)"],

@@ -13,27 +13,27 @@ use spine::{Fact, NewFact, Outbox, emit};
 pub const BATCH: u64 = 500;
 
 /// Says that a purge has more to do.
-const CONTINUED: &str = "purge.continued";
+pub const CONTINUED: &str = "purge.continued";
 
 /// Deletions that follow facts of one kind.
 pub struct Purge {
     /// The consumer's name.
     pub name: &'static str,
-    /// The kind of fact that it follows.
-    pub after: &'static str,
+    /// The kinds of facts that it follows, and [`CONTINUED`].
+    pub after: &'static [&'static str],
     pub statements: &'static [&'static str],
 }
 
 impl Purge {
     pub fn register(&'static self, outbox: &mut Outbox) {
-        outbox.consume(self.name, |tx, fact| match fact.app {
+        outbox.consume_only(self.name, self.after, |tx, fact| match fact.app {
             Some(app) if self.is_meant_by(fact) => self.step(tx, app, fact.tenant),
             _ => Ok(()),
         });
     }
 
     fn is_meant_by(&self, fact: &Fact) -> bool {
-        fact.kind == self.after || (fact.kind == CONTINUED && fact.data["purge"] == self.name)
+        fact.kind != CONTINUED || fact.data["purge"] == self.name
     }
 
     fn step(&self, tx: &mut Tx<'_>, app: AppId, tenant: Option<TenantId>) -> Result<()> {

@@ -23,6 +23,7 @@ mod people;
 mod receiver;
 mod site;
 mod snapshot;
+mod workspace;
 
 pub use answer::Answer;
 pub use app::TestApp;
@@ -35,6 +36,7 @@ pub use receiver::{Received, Receiver};
 pub use site::{MASTER_KEY, OPERATOR_KEY, Site};
 pub use snapshot::redacted;
 pub use store::EngineName;
+pub use workspace::Workspace;
 
 #[doc(hidden)]
 pub use insta;

@@ -1,5 +1,6 @@
 //! People who sign in to the first app: made by its key, with a password that they chose through the mailed link.
 
+use identity::tokens::families;
 use kernel::{MemberId, TenantId, UserId};
 use serde_json::{Value, json};
 
@@ -74,6 +75,16 @@ impl TestApp {
         Person { app: self.clone(), email, password, user, tenant, member }
     }
 
+    /// Begins a login of somebody, whoever they are: the `sid` of access tokens that a test signs by itself.
+    pub fn begin_login(&self, user: UserId) -> String {
+        let service = self.service();
+        let core = service.core();
+        let app = core.tenancy.apps.get(self.app_id()).expect("the first app is known");
+        let started = core.db.write(move |tx| families::start(tx, &app, user, false, tx.now()));
+        let login = tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(started));
+        login.expect("a login can be begun").id.to_string()
+    }
+
     /// The token of the last link that was mailed to somebody.
     #[track_caller]
     pub fn mailed_token(&self, email: &str) -> String {
@@ -118,12 +129,5 @@ impl Person {
     /// The person with a fresh access token.
     pub async fn signed_in(&self) -> Caller {
         self.app.anon().with_access_token(self.app.app_id(), &self.sign_in().await.access)
-    }
-}
-
-impl Caller {
-    #[must_use]
-    pub fn with_access_token(&self, app: kernel::AppId, token: &str) -> Self {
-        self.header("authorization", &format!("Bearer {token}")).header("x-app-id", &app.to_string())
     }
 }

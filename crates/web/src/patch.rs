@@ -33,6 +33,15 @@ impl<T> Patch<T> {
         }
     }
 
+    /// The same change of what is made from the value.
+    pub fn map<U>(&self, make: impl FnOnce(&T) -> U) -> Patch<U> {
+        match self {
+            Self::Missing => Patch::Missing,
+            Self::Null => Patch::Null,
+            Self::Value(value) => Patch::Value(make(value)),
+        }
+    }
+
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Missing)
     }

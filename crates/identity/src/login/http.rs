@@ -101,7 +101,7 @@ async fn sign_up(
     State(identity): State<Identity>,
     Valid(body): Valid<SignUp>,
 ) -> Result<Json<SignUpAnswer>> {
-    let app = identity.app(&request, body.app_id).await?;
+    let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     let name = |name: Option<String>| name.unwrap_or_default().trim().to_owned();
     let (first_name, last_name) = (name(body.first_name), name(body.last_name));
@@ -114,7 +114,7 @@ async fn credentials_config(
     State(identity): State<Identity>,
     Valid(body): Valid<Who>,
 ) -> Result<Json<CredentialsConfig>> {
-    let app = identity.app(&request, body.app_id).await?;
+    let app = identity.app(&request, body.app_id)?;
     let origin = request.require_origin(&identity.tenancy.apps, &app)?;
     let client = request.scope.client();
     let config = flows::credentials_config(&identity, &app, client, &body.username, &flows::host_of(&origin)).await?;
@@ -144,7 +144,7 @@ async fn authenticate(
     State(identity): State<Identity>,
     Valid(body): Valid<Authenticate>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
-    let app = identity.app(&request, body.who.app_id).await?;
+    let app = identity.app(&request, body.who.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     let password = Secret::new(body.password);
     let session = flows::password(&identity, &app, request.scope.client(), &body.who.username, password).await?;
@@ -183,7 +183,7 @@ async fn magic_link(
     State(identity): State<Identity>,
     Valid(body): Valid<MagicLink>,
 ) -> Result<Json<Sent>> {
-    let app = identity.app(&request, body.who.app_id).await?;
+    let app = identity.app(&request, body.who.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     let success_url = body.success_url.as_deref().map(Url::parse).transpose();
     let success_url = success_url.map_err(|_| Error::invalid("successUrl", "must be a URL"))?;
@@ -218,7 +218,7 @@ async fn follow_magic_link(
 }
 
 async fn forgotten(request: Request, State(identity): State<Identity>, Valid(body): Valid<Who>) -> Result<Success> {
-    let app = identity.app(&request, body.app_id).await?;
+    let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     flows::forgotten(&identity, &app, &body.username).await?;
     Ok(Success)

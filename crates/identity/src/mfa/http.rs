@@ -77,10 +77,10 @@ impl InSession {
     }
 
     /// The session and its app, which a page of the app asks for.
-    async fn open(&self, request: &Request, identity: &Identity) -> Result<(Claims, std::sync::Arc<App>)> {
+    fn open(&self, request: &Request, identity: &Identity) -> Result<(Claims, std::sync::Arc<App>)> {
         identity.addresses.check(request.scope.client())?;
         let session = sessions::verify(&identity.tenancy, self.token().unwrap_or_default())?;
-        let app = identity.app(request, session.aid).await?;
+        let app = identity.app(request, session.aid)?;
         request.require_origin(&identity.tenancy.apps, &app)?;
         Ok((session, app))
     }
@@ -165,7 +165,7 @@ async fn start_setup(
     State(identity): State<Identity>,
     Valid(body): Valid<StartSetup>,
 ) -> Result<WithHeaders<Json<SetupStarted>>> {
-    let (session, app) = body.session.open(&request, &identity).await?;
+    let (session, app) = body.session.open(&request, &identity)?;
     let setup = match (body.method, body.phone_number.as_deref().and_then(e164)) {
         (Some(MethodName::Totp), _) => Setup::Totp,
         (_, Some(phone)) => Setup::Sms { phone },
@@ -215,7 +215,7 @@ async fn finish_setup(
     State(identity): State<Identity>,
     Valid(body): Valid<WithCode>,
 ) -> Result<WithHeaders<Json<SetupFinished>>> {
-    let (session, _) = body.session.open(&request, &identity).await?;
+    let (session, _) = body.session.open(&request, &identity)?;
     let (identity_, code) = (identity.clone(), body.mfa_code);
     let finished = identity.tenancy.db.write(move |tx| super::finish_setup(tx, &identity_, &session, &code)).await?;
     let (begun, backup_code) = counted(&identity, &request, finished.settled())?;
@@ -237,7 +237,7 @@ async fn challenge(
     State(identity): State<Identity>,
     Valid(body): Valid<InSession>,
 ) -> Result<Json<Challenge>> {
-    let (session, app) = body.open(&request, &identity).await?;
+    let (session, app) = body.open(&request, &identity)?;
     let identity_ = identity.clone();
     let factor = identity.tenancy.db.write(move |tx| {
         sessions::check_live(tx, &session)?;
@@ -260,7 +260,7 @@ async fn commit(
     State(identity): State<Identity>,
     Valid(body): Valid<WithCode>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
-    let (session, _) = body.session.open(&request, &identity).await?;
+    let (session, _) = body.session.open(&request, &identity)?;
     let (identity_, code) = (identity.clone(), body.mfa_code);
     let committed = identity.tenancy.db.write(move |tx| super::commit(tx, &identity_, &session, &code)).await?;
     let begun = counted(&identity, &request, committed.settled())?;
@@ -290,7 +290,7 @@ async fn reset(
     State(identity): State<Identity>,
     Valid(body): Valid<Reset>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
-    let (session, _) = body.session.open(&request, &identity).await?;
+    let (session, _) = body.session.open(&request, &identity)?;
     let code = body.backup_code;
     let reset = identity.tenancy.db.write(move |tx| super::reset(tx, &session, &code)).await?;
     let begun = counted(&identity, &request, reset.settled())?;

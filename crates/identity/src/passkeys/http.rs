@@ -74,7 +74,7 @@ async fn request_setup_link(
     State(identity): State<Identity>,
     Valid(body): Valid<SetupLink>,
 ) -> Result<Success> {
-    let app = identity.app(&request, body.app_id).await?;
+    let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     check_enabled(&app)?;
     let tenancy = identity.tenancy.clone();
@@ -111,10 +111,10 @@ struct OptionsAnswer {
 }
 
 /// The app of `x-app-id`, and the page that asks: a request without `Origin` is taken for the app's first page.
-async fn app_and_page(request: &Request, identity: &Identity) -> Result<(std::sync::Arc<App>, String)> {
+fn app_and_page(request: &Request, identity: &Identity) -> Result<(std::sync::Arc<App>, String)> {
     let named = required_header(&request.headers, "x-app-id")?;
     let app = named.parse().map_err(|_| Error::not_found("app"))?;
-    let app = identity.app(request, app).await?;
+    let app = identity.app(request, app)?;
     check_enabled(&app)?;
     request.check_origin(&identity.tenancy.apps, &app)?;
     let page = match request.require_origin(&identity.tenancy.apps, &app) {
@@ -129,7 +129,7 @@ async fn registration_options(
     State(identity): State<Identity>,
     Params(query): Params<SetupToken>,
 ) -> Result<WithHeaders<Json<OptionsAnswer>>> {
-    let (app, page) = app_and_page(&request, &identity).await?;
+    let (app, page) = app_and_page(&request, &identity)?;
     let options = super::registration_options(&identity, &app, &page, &query.passkey_setup_token).await?;
     Ok(unstored(OptionsAnswer { options: options.into_json() }))
 }
@@ -184,7 +184,7 @@ async fn verify_registration(
     Params(query): Params<SetupToken>,
     Valid(body): Valid<Credential>,
 ) -> Result<Json<Verified>> {
-    let app = identity.app(&request, body.app_id).await?;
+    let app = identity.app(&request, body.app_id)?;
     check_enabled(&app)?;
     let ceremony = body.into_ceremony(&identity)?;
     super::verify_registration(&identity, &app, &query.passkey_setup_token, ceremony).await?;
@@ -195,7 +195,7 @@ async fn authentication_options(
     request: Request,
     State(identity): State<Identity>,
 ) -> Result<WithHeaders<Json<OptionsAnswer>>> {
-    let (app, page) = app_and_page(&request, &identity).await?;
+    let (app, page) = app_and_page(&request, &identity)?;
     Ok(unstored(OptionsAnswer { options: super::authentication_options(&identity, &app, &page)?.into_json() }))
 }
 
@@ -221,7 +221,7 @@ async fn verify_authentication(
     State(identity): State<Identity>,
     Valid(body): Valid<Assertion>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
-    let app = identity.app(&request, body.credential.app_id).await?;
+    let app = identity.app(&request, body.credential.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     check_enabled(&app)?;
     let client = request.scope.client();

@@ -46,7 +46,7 @@ async fn direct(
     State(identity): State<Identity>,
     Valid(body): Valid<Direct>,
 ) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
-    let app = identity.app(&request, body.app_id).await?;
+    let app = identity.app(&request, body.app_id)?;
     request.check_origin(&identity.tenancy.apps, &app)?;
     let session = super::verify(&identity.tenancy, &body.session)?;
     if session.aid != app.id {

@@ -73,7 +73,7 @@ async fn grant(
     Path((kind, app)): Path<(GrantType, AppId)>,
     Valid(body): Valid<Grant>,
 ) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
-    let app: Arc<App> = identity.app(&request, app).await?;
+    let app: Arc<App> = identity.app(&request, app)?;
     let needed = |value: Option<String>, field: &str| value.ok_or_else(|| Error::invalid(field, "is required"));
     let granted = match kind {
         GrantType::Code => {

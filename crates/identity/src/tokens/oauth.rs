@@ -155,7 +155,7 @@ pub(super) async fn answer(tenancy: &Tenancy, scope: &Scope, asked: Asked) -> Re
 async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenRequest) -> Result<TokenSet> {
     let unknown = || Error::new(Code::UnknownClient, "There is no app with this client_id.");
     let app: AppId = request.client_id.parse().map_err(|_| unknown())?;
-    let app = tenancy.apps.find(app).await?.ok_or_else(unknown)?;
+    let app = tenancy.apps.get(app).ok_or_else(unknown)?;
     scope.set_app(app.id);
     let granted = match request.grant_type.as_str() {
         "authorization_code" => {

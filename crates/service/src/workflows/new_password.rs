@@ -14,7 +14,6 @@ use tenancy::{
 };
 use web::{ClientAddress, Routes, State, Success, Valid, Validate};
 
-use super::workspace_creation::billing_view;
 use crate::Core;
 
 pub(super) fn routes() -> Routes<Core> {
@@ -80,7 +79,7 @@ fn complete_sign_up(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, request: &Sig
         metadata: Metadata::new(),
         jit_provisioning: true,
         signup_by: SignupBy { email: email.clone(), first_name: first_name.clone(), last_name: last_name.clone() },
-        billing: billing_view(tx, app, None)?,
+        billing: billing::view_for_new_workspace(tx, app, "plan", None)?,
     };
     let tenant = workspaces::create(tx, app.id, &new)?;
     let role = roles::assign(tx, app.id, Some(roles::OWNER))?;

@@ -1,9 +1,9 @@
 //! `POST /account/tenant`: a workspace with its plan and its first owner, in one transaction.
 
-use kernel::{EMAIL_PATTERN, Error, Locale, Problems, Result, is_email};
+use kernel::{EMAIL_PATTERN, Locale, Problems, Result, is_email};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Tx, args};
+use store::Tx;
 use tenancy::{
     App, Tenancy, apps,
     callers::{AppCaller, TenantWrite},
@@ -28,6 +28,7 @@ pub struct NewTenant {
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     pub name: Option<String>,
     /// The key of a plan of the app.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     pub plan: Option<String>,
     /// English without it.
     pub locale: Option<Locale>,
@@ -103,7 +104,7 @@ async fn create(
 /// Makes the workspace, its plan's view and its OWNER, who is invited by mail unless that is muted.
 pub fn create_workspace(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, new: &NewTenant) -> Result<Tenant> {
     apps::hold(tx, app.id)?;
-    let billing = billing_view(tx, app, new.plan.as_deref())?;
+    let billing = billing::view_for_new_workspace(tx, app, "plan", new.plan.as_deref())?;
     let tenant = workspaces::create(tx, app.id, &new.to_workspace(billing))?;
     let owner = Joining {
         email: &new.owner.email,
@@ -114,21 +115,4 @@ pub fn create_workspace(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, new: &New
     };
     members::add(tx, tenancy, app, &tenant, &owner)?;
     Ok(tenant)
-}
-
-pub(super) fn billing_view(tx: &mut Tx<'_>, app: &App, plan: Option<&str>) -> Result<BillingView> {
-    if let Some(key) = plan {
-        let known: Option<(i64,)> =
-            tx.opt("SELECT CAST(1 AS BIGINT) FROM plans WHERE app_id = $1 AND key = $2", &args![app.id, key])?;
-        known.ok_or_else(|| Error::invalid("plan", "must be the key of a plan of this app"))?;
-    }
-    Ok(BillingView {
-        plan_key: plan.map(str::to_owned),
-        price: None,
-        trial_ends_at: None,
-        should_select_plan: plan.is_none(),
-        should_setup_payments: false,
-        payments_enabled: false,
-        provider: None,
-    })
 }

@@ -48,10 +48,14 @@ pub struct PreviewedTenant {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
+    #[schemars(range(min = 0))]
     pub users: i64,
     /// Those who belong to no other workspace and go with it.
+    #[schemars(range(min = 0))]
     pub users_only_here: i64,
+    #[schemars(range(min = 0))]
     pub api_tokens: i64,
+    #[schemars(range(min = 0))]
     pub usage_events: i64,
 }
 

@@ -47,6 +47,7 @@ async fn a_new_app_is_answered_whole_with_its_key(app: TestApp) {
         "domain": "shop.example",
         "emailSenderEmail": null,
         "emailSenderName": null,
+        "emailSenderVerified": false,
         "id": "[app id]",
         "logo": null,
         "magicLinkEnabled": true,

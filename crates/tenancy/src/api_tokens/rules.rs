@@ -12,7 +12,7 @@ pub struct NewApiToken {
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     pub name: String,
     /// Keys of privileges that the app defines. Destructive ones are granted by naming them.
-    #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
+    #[schemars(length(min = 1, max = 1000), inner(length(min = 1)), extend("examples" = [["APP_READ"]]))]
     pub privileges: Vec<String>,
     /// Left out or `null`: the token does not expire.
     #[serde(default)]

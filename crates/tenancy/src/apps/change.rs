@@ -23,35 +23,50 @@ const LONGEST_SENDER_NAME: usize = 200;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProfileChange {
+    /// What people read: on pages, in mails.
     #[schemars(length(min = 1), regex(pattern = "\\S"))]
     pub name: Given<String>,
+    /// An http or https URL.
     #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
     pub api_url: Patch<String>,
+    /// Where the app's pages are; their origin may call from a browser.
     #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
     pub ui_url: Patch<String>,
+    /// Receives webhook events.
     #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
     pub webhook_url: Patch<String>,
+    /// Whether events are sent.
     pub webhook_enabled: Given<bool>,
     /// Event types to send; empty means all.
     #[schemars(with = "Patch<Vec<webhook::EventType>>", length(max = 1000))]
     pub webhook_events: Patch<Vec<String>>,
+    /// The URL of a picture for hosted pages and mails.
     #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
     pub logo: Patch<String>,
+    /// An http or https URL.
     #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
     pub website_url: Patch<String>,
+    /// An http or https URL.
     #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
     pub privacy_policy_url: Patch<String>,
+    /// An http or https URL.
     #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
     pub terms_of_service_url: Patch<String>,
+    /// Mail leaves under this name; the app's own without one.
     #[schemars(length(max = 200), regex(pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*\\S[^\\x00-\\x1f\\x7f-\\x9f]*$"))]
     pub email_sender_name: Patch<String>,
     /// Mail leaves from it once it is verified: setting it mails a link there.
     #[schemars(regex(pattern = mails::ADDRESS))]
     pub email_sender_email: Patch<String>,
+    /// Whether payments are collected.
     pub payprovider_enabled: Given<bool>,
+    /// Whether people are led to the plans after sign-up and when a trial ends.
     pub payments_auto_redirect: Given<bool>,
+    /// Whether people may sign in by passkey.
     pub passkeys_enabled: Given<bool>,
+    /// Whether people may sign in by a mailed link.
     pub magic_link_enabled: Given<bool>,
+    /// Whether everybody needs a second factor.
     pub mfa_enabled: Given<bool>,
     pub social_one_sso_enabled: Given<bool>,
     pub directory_ad_sso_enabled: Given<bool>,
@@ -59,10 +74,14 @@ pub struct ProfileChange {
     pub social_three_sso_enabled: Given<bool>,
     pub social_four_sso_enabled: Given<bool>,
     pub onboarding_flow: Given<OnboardingFlow>,
+    /// Whether people see the hosted pages instead of the app's own.
     pub cloud_views: Given<bool>,
+    /// Whether people may sign up for new workspaces by themselves.
     pub tenant_self_signup: Given<bool>,
+    /// Where a login may lead back to.
     #[schemars(length(max = 1000), inner(regex(pattern = REDIRECT_URI)))]
     pub redirect_uris: Patch<Vec<String>>,
+    /// Where a login leads back to when it does not say.
     #[schemars(length(max = 2048), regex(pattern = REDIRECT_URI))]
     pub default_callback_uri: Patch<String>,
     /// Origins that may call from a browser, beside those of the URLs above.
@@ -81,6 +100,7 @@ pub struct ProfileChange {
     pub allowed_token_privileges: Patch<Vec<String>>,
     /// Members of this workspace act for the whole app.
     pub operator_tenant_id: Patch<TenantId>,
+    /// Whether a login without PKCE is refused.
     pub require_pkce: Given<bool>,
 }
 

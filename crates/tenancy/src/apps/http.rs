@@ -1,5 +1,7 @@
 //! `/admin/apps` for the operator and `/account/app` for the app itself.
 
+use std::sync::Arc;
+
 use kernel::{AppId, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,9 +59,8 @@ async fn create(
     Ok(CreatedAnswer(CreatedApp { app: created.app, api_key: created.api_key }))
 }
 
-async fn get(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Json<App>> {
-    let app = tenancy.db.read(move |tx| super::get(tx, id)).await?;
-    Ok(Json(app))
+async fn get(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Json<Arc<App>>> {
+    Ok(Json(tenancy.apps.current(id).await?))
 }
 
 async fn delete(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Success> {
@@ -68,10 +69,8 @@ async fn delete(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppI
     Ok(Success)
 }
 
-async fn own_profile(caller: AppCaller<AppRead>, State(tenancy): State<Tenancy>) -> Result<Json<App>> {
-    let id = caller.app_id();
-    let app = tenancy.db.read(move |tx| super::get(tx, id)).await?;
-    Ok(Json(app))
+async fn own_profile(caller: AppCaller<AppRead>, State(tenancy): State<Tenancy>) -> Result<Json<Arc<App>>> {
+    Ok(Json(tenancy.apps.current(caller.app_id()).await?))
 }
 
 async fn change_own_profile(

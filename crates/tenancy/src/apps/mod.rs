@@ -12,7 +12,7 @@ pub mod webhook;
 
 use ::store::Tx;
 use kernel::{AppId, Code, Error, Result};
-use spine::{NewFact, Outbox, emit};
+use spine::{NewFact, emit};
 
 pub use change::ProfileChange;
 pub use directory::AppDirectory;
@@ -103,6 +103,9 @@ pub fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>> {
 pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId) -> Result<()> {
     let app = locked(tx, id)?;
     keys::delete_all(tx, id)?;
+    // A handful of rows, some of them secrets: these do not wait.
+    branding::purge(tx, id)?;
+    credentials::purge(tx, id)?;
     store::delete(tx, id)?;
     let data = serde_json::json!({ "name": app.profile.name, "domain": app.profile.domain });
     emit(tx, &NewFact::new(DELETED, data).app(id))?;
@@ -121,15 +124,4 @@ fn changed(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App) -> Result<()> {
     let (directory, app) = (tenancy.apps.clone(), app.clone());
     tx.on_commit(move || directory.put(app));
     Ok(())
-}
-
-/// Removes the settings of deleted apps, which are a few rows each.
-pub(crate) fn register(outbox: &mut Outbox) {
-    outbox.consume("app-settings-purge", |tx, fact| match fact.app {
-        Some(app) if fact.kind == DELETED => {
-            branding::purge(tx, app)?;
-            credentials::purge(tx, app)
-        }
-        _ => Ok(()),
-    });
 }

@@ -17,6 +17,8 @@ impl FromRow for App {
     }
 }
 
+pub(super) const VERSION: &str = "SELECT version FROM apps WHERE id = $1";
+
 /// False when the domain is taken.
 pub(super) fn insert(tx: &mut Tx<'_>, app: &App) -> Result<bool> {
     let profile = serde_json::to_string(&app.profile).map_err(Error::internal)?;

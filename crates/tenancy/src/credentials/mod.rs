@@ -3,12 +3,12 @@
 pub mod http;
 mod store;
 
-use ::store::{Db, Tx};
+use ::store::Tx;
 use kernel::{AppId, Error, Problems, Result, Secret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spine::{NewFact, emit};
-use vault::{Keyring, Place};
+use vault::Place;
 use web::{Patch, Validate};
 
 use crate::{Tenancy, apps};
@@ -159,17 +159,4 @@ pub fn find(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, name: Credential) ->
 /// Removes what belonged to an app that is gone.
 pub(crate) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
     store::purge(tx, app)
-}
-
-/// Seals anew what a previous master key had sealed, a bounded batch per transaction; how many.
-pub async fn reseal(db: &Db, keyring: &Keyring) -> Result<usize> {
-    let mut total = 0;
-    loop {
-        let keyring = keyring.clone();
-        let resealed = db.write(move |tx| store::reseal_some(tx, &keyring)).await?;
-        total += resealed;
-        if resealed == 0 {
-            return Ok(total);
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 use ::store::{Tx, args};
 use kernel::{AppId, Result};
-use vault::{Keyring, Place};
 
 use super::Credential;
 
@@ -33,23 +32,4 @@ pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, name: Credential) -> Result<()
 /// At most a handful of rows.
 pub(super) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
     tx.exec("DELETE FROM app_credentials WHERE app_id = $1", &args![app]).map(|_| ())
-}
-
-pub(super) fn reseal_some(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<usize> {
-    let rows: Vec<(AppId, String, String)> = tx.all(
-        "SELECT app_id, name, sealed FROM app_credentials WHERE substr(sealed, 1, length($1)) <> $1 \
-         ORDER BY app_id, name LIMIT 100",
-        &args![keyring.current_prefix()],
-    )?;
-    for (app, name, old) in &rows {
-        let place = Place { table: "app_credentials", column: "sealed", row: name, app: Some(*app) };
-        if let Some(new) = keyring.reseal(&place, old)? {
-            // Not if it was replaced meanwhile.
-            tx.exec(
-                "UPDATE app_credentials SET sealed = $4 WHERE app_id = $1 AND name = $2 AND sealed = $3",
-                &args![app, name, old, new],
-            )?;
-        }
-    }
-    Ok(rows.len())
 }

@@ -1,8 +1,8 @@
 //! What an e-mail address looks like to us: an unquoted local part and a host name, as everybody writes them.
 
-/// [`is_address`] as a pattern for the documentation.
+/// [`is_address`] as a pattern for the documentation; everything that fits it is an address.
 pub const ADDRESS: &str = "^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,30}(\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,10}){0,3}\
-                           @([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\\.)*[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$";
+                           @([A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?\\.){0,4}[A-Za-z]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$";
 
 const MAX_LOCAL: usize = 64;
 const MAX_ADDRESS: usize = 254;

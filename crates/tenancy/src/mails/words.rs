@@ -169,3 +169,20 @@ impl AppMail {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_listed_for_translators() {
+        let page = include_str!("../../../../docs/branding.md");
+        for mail in AppMail::samples() {
+            let Words { subject, title, paragraphs, action, note, .. } = mail.words();
+            let texts = [subject, title, note, COPY_LINK].into_iter().chain(paragraphs.iter().copied()).chain(action);
+            for text in texts {
+                assert!(page.contains(&format!("\n- {text}\n")), "docs/branding.md lacks: {text}");
+            }
+        }
+    }
+}

@@ -19,6 +19,7 @@ pub struct NewMember {
     #[schemars(length(min = 3, max = 254), regex(pattern = EMAIL_PATTERN))]
     pub username: String,
     /// A role's key; the app's default role without it.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     pub role: Option<String>,
     pub first_name: Option<String>,
     pub last_name: Option<String>,
@@ -123,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    fn wrong_fields<T: serde::de::DeserializeOwned + Validate>(body: &Value) -> Vec<String> {
+    fn wrong_fields<T: serde::de::DeserializeOwned + JsonSchema + Validate>(body: &Value) -> Vec<String> {
         match from_json::<T>(body.to_string().as_bytes()) {
             Ok(_) => Vec::new(),
             Err(error) => error.details().iter().map(|problem| problem.field.clone()).collect(),

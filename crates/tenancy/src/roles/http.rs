@@ -114,7 +114,13 @@ async fn update_privilege(
     Valid(change): Valid<PrivilegeChange>,
 ) -> Result<Json<PrivilegeRecord>> {
     let app = caller.app_id();
-    Ok(Json(tenancy.db.write(move |tx| super::update_privilege(tx, app, id, &change)).await?))
+    let Tenancy { db, api_tokens, .. } = tenancy;
+    let changed = db.write(move |tx| {
+        // Tokens name privileges by key: one with another key is no longer theirs.
+        api_tokens.forget_all_on_commit(tx);
+        super::update_privilege(tx, app, id, &change)
+    });
+    Ok(Json(changed.await?))
 }
 
 async fn delete_privilege(
@@ -123,6 +129,11 @@ async fn delete_privilege(
     Path(id): Path<PrivilegeId>,
 ) -> Result<Success> {
     let app = caller.app_id();
-    tenancy.db.write(move |tx| super::delete_privilege(tx, app, id)).await?;
+    let Tenancy { db, api_tokens, .. } = tenancy;
+    let deleted = db.write(move |tx| {
+        api_tokens.forget_all_on_commit(tx);
+        super::delete_privilege(tx, app, id)
+    });
+    deleted.await?;
     Ok(Success)
 }

@@ -262,11 +262,6 @@ pub fn delete_privilege(tx: &mut Tx<'_>, app: AppId, id: PrivilegeId) -> Result<
     privilege_changed(tx, app, &record, "deleted")
 }
 
-/// Removes what an app that is gone had.
-pub(crate) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    store::purge(tx, app)
-}
-
 /// Each id once; ids that the app does not define are named by their place in the request.
 fn known_privileges(tx: &mut Tx<'_>, app: AppId, ids: &[PrivilegeId]) -> Result<Vec<PrivilegeRecord>> {
     let known = store::find_privileges(tx, app, ids)?;

@@ -217,9 +217,3 @@ pub(super) fn delete_privilege(tx: &mut Tx<'_>, app: AppId, privilege: Privilege
     tx.exec("DELETE FROM role_privileges WHERE app_id = $1 AND privilege_id = $2", &args![app, privilege])?;
     tx.exec("DELETE FROM privileges WHERE app_id = $1 AND id = $2", &args![app, privilege]).map(|_| ())
 }
-
-pub(super) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    tx.exec("DELETE FROM role_privileges WHERE app_id = $1", &args![app])?;
-    tx.exec("DELETE FROM roles WHERE app_id = $1", &args![app])?;
-    tx.exec("DELETE FROM privileges WHERE app_id = $1", &args![app]).map(|_| ())
-}

@@ -14,7 +14,7 @@ use spine::{NewFact, emit};
 
 pub use rules::{TenantChanges, check_logo, check_metadata};
 
-use crate::{Tenancy, api_tokens, links};
+use crate::{Tenancy, api_tokens, federation, links};
 
 pub const CREATED: &str = "tenant.created";
 pub const UPDATED: &str = "tenant.updated";
@@ -142,10 +142,8 @@ pub fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, limit: i64, offset: i6
 pub fn update(tx: &mut Tx<'_>, app: AppId, id: TenantId, changes: &TenantChanges) -> Result<Tenant> {
     lock(tx, id)?;
     let before = get(tx, app, id)?;
-    if let Some(connection) = changes.federation_connection.value()
-        && !store::connection_exists(tx, app, connection)?
-    {
-        return Err(Error::invalid("federationConnection", "must be the id of a federation connection of this app"));
+    if let Some(connection) = changes.federation_connection.value() {
+        federation::assign(tx, app, connection)?;
     }
     let after = changes.apply(&before);
     if after == before {
@@ -154,6 +152,10 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: TenantId, changes: &TenantChanges
     store::update(tx, app, &after)?;
     emit(tx, &fact(UPDATED, app, &after))?;
     Ok(after)
+}
+
+pub fn billing_view(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<BillingView> {
+    store::billing_view(tx, app, tenant)?.ok_or_else(|| Error::not_found("workspace"))
 }
 
 /// Takes over what billing says. No fact: billing tells its own.

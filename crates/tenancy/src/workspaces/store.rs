@@ -140,10 +140,28 @@ pub(super) fn set_billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId, view: 
     Ok(changed == 1)
 }
 
-pub(super) fn connection_exists(tx: &mut Tx<'_>, app: AppId, id: &str) -> Result<bool> {
-    let found: Option<(i64,)> =
-        tx.opt("SELECT CAST(1 AS BIGINT) FROM federation_connections WHERE app_id = $1 AND id = $2", &args![app, id])?;
-    Ok(found.is_some())
+impl FromRow for BillingView {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        let currency: Option<String> = row.get("price_currency")?;
+        let currency = currency.map(|code| code.parse().map_err(Error::internal)).transpose()?;
+        Ok(Self {
+            plan_key: row.get("plan_key")?,
+            price: currency.zip(row.get("price_interval")?),
+            trial_ends_at: row.get("trial_ends_at")?,
+            should_select_plan: row.get("should_select_plan")?,
+            should_setup_payments: row.get("should_setup_payments")?,
+            payments_enabled: row.get("payments_enabled")?,
+            provider: row.get("payment_provider")?,
+        })
+    }
+}
+
+pub(super) fn billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Option<BillingView>> {
+    tx.opt(
+        "SELECT plan_key, price_currency, price_interval, trial_ends_at, should_select_plan, should_setup_payments, \
+         payments_enabled, payment_provider FROM tenants WHERE app_id = $1 AND id = $2",
+        &args![app, id],
+    )
 }
 
 pub(super) fn holdings(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Holdings> {

@@ -6,6 +6,7 @@ pub mod config;
 pub mod doctor;
 pub mod generate;
 pub mod keys;
+pub mod secrets;
 pub mod serve;
 pub mod signing_keys;
 

@@ -35,6 +35,9 @@ fn text(value: &Value) -> Escaped<'_> {
     Escaped(value.as_str().unwrap_or_default())
 }
 
+/// As people look for them: reading first, deleting last.
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
 struct Page<'a> {
     document: &'a Value,
 }
@@ -53,8 +56,9 @@ impl<'a> Page<'a> {
     fn operations(&self) -> impl Iterator<Item = Operation<'a>> {
         let paths = self.document["paths"].as_object().into_iter().flatten();
         paths.flat_map(|(path, methods)| {
-            let methods = methods.as_object().into_iter().flatten();
-            methods.map(move |(method, value)| Operation { method, path, value })
+            let mut methods: Vec<(&String, &Value)> = methods.as_object().into_iter().flatten().collect();
+            methods.sort_by_key(|(method, _)| METHODS.iter().position(|known| known == method));
+            methods.into_iter().map(move |(method, value)| Operation { method, path, value })
         })
     }
 

@@ -35,7 +35,7 @@ struct NewWorkspaceToken {
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     name: String,
     /// Keys of privileges that the app defines. Destructive ones are granted by naming them.
-    #[schemars(length(min = 1, max = 1000), inner(length(min = 1)))]
+    #[schemars(length(min = 1, max = 1000), inner(length(min = 1)), extend("examples" = [["TENANT_READ"]]))]
     privileges: Vec<String>,
     /// Left out or `null`: the token does not expire.
     #[serde(default)]
