@@ -11,9 +11,8 @@ use crate::Identity;
 
 pub(crate) fn register(identity: &Identity, outbox: &mut Outbox, runner: &Runner) {
     PURGES.iter().for_each(|purge| purge.register(outbox));
-    outbox.consume("purge-identity-of-gone-people", |tx, fact| match fact.data["userId"].as_str() {
-        Some(user) if fact.kind == members::DELETED => forget(tx, user),
-        _ => Ok(()),
+    outbox.consume_only("purge-identity-of-gone-people", &[members::DELETED], |tx, fact| {
+        fact.data["userId"].as_str().map_or(Ok(()), |user| forget(tx, user))
     });
     runner.add(Sweeper(identity.tenancy.db.clone()));
 }

@@ -24,6 +24,7 @@ on_both_engines!(
     a_forgotten_password_is_replaced_and_other_sessions_end,
     weak_passwords_are_refused_and_leave_the_link_alone,
     mails_to_one_recipient_are_limited,
+    what_happens_is_told_as_facts,
 );
 
 fn who(app: &TestApp, username: &str) -> Value {
@@ -364,5 +365,26 @@ async fn mails_to_one_recipient_are_limited(app: TestApp) {
     }
     app.advance(Duration::from_secs(901)).await;
     post(&app, "password", who(&app, "ada@example.com")).await.expect(200);
+    app.drain().await;
+}
+
+async fn what_happens_is_told_as_facts(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let mut wrong = ada.credentials();
+    wrong["password"] = "wrong".into();
+    post(&app, "authenticate", wrong).await.error(401, "INVALID_CREDENTIAL");
+    let tokens = ada.sign_in().await;
+    refresh(&app, &tokens.refresh).await.expect(200);
+    app.advance(Duration::from_secs(31)).await;
+    refresh(&app, &tokens.refresh).await.expect(400);
+    let kinds = app.service().core().db.read(|tx| {
+        tx.all::<(String, String)>("SELECT kind, payload FROM outbox ORDER BY created_at, id", &[])
+    });
+    let kinds = kinds.await.expect("reads");
+    for kind in ["password.changed", "login.failed", "login.succeeded", "refresh.reused"] {
+        let told: Vec<&String> = kinds.iter().filter(|(told, _)| told == kind).map(|(_, payload)| payload).collect();
+        assert_eq!(told.len(), 1, "{kind}");
+        assert!(!told[0].contains("violet") && !told[0].contains("eyJ"), "{kind} tells a secret");
+    }
     app.drain().await;
 }
