@@ -90,6 +90,15 @@ codes! {
     PrivilegeNotAllowed "PRIVILEGE_NOT_ALLOWED" Forbidden "API tokens of this app may not hold a privilege that was asked for: it is outside `allowedTokenPrivileges`.";
     SecretStillSigns "SECRET_STILL_SIGNS" Conflict "The secret signs new API tokens and cannot be retired before a rotation.";
     TooManySecrets "TOO_MANY_SECRETS" Conflict "The app has too many secrets that are not retired.";
+    InvalidScope "INVALID_SCOPE" Invalid "A requested scope is neither an OIDC scope nor a privilege of the app.";
+    UnsupportedGrantType "UNSUPPORTED_GRANT_TYPE" Invalid "The token endpoint does not know this kind of grant.";
+    UnknownClient "UNKNOWN_CLIENT" Unauthenticated "The `client_id` names no app.";
+    MfaRequired "MFA_REQUIRED" Unauthenticated "A second factor is needed before this can go on.";
+    WrongCode "WRONG_CODE" Unauthenticated "The code is wrong, was used, or has expired.";
+    OriginNotAllowed "ORIGIN_NOT_ALLOWED" Forbidden "The request's `Origin` is missing or not one that the app allows.";
+    LoginMethodOff "LOGIN_METHOD_OFF" Forbidden "The app has switched this way of signing in off.";
+    SignupDisabled "SIGNUP_DISABLED" Forbidden "People cannot sign up for workspaces of this app by themselves.";
+    PasskeyRejected "PASSKEY_REJECTED" Invalid "The passkey's answer does not fit the challenge, the page or the credential.";
     Internal "INTERNAL" Internal "Something went wrong inside; the request id leads to the cause in the server's log.";
 }
 

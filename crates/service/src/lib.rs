@@ -13,6 +13,7 @@ use std::{
 };
 
 use billing::Billing;
+use identity::Identity;
 use installation::{FirstRun, GivenKeys, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
@@ -51,6 +52,7 @@ pub struct Core {
     pub base_url: Arc<str>,
     pub tenancy: Tenancy,
     pub billing: Billing,
+    pub identity: Identity,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
@@ -137,6 +139,7 @@ impl Service {
             db: db.clone(),
             base_url: options.base_url.into(),
             billing: Billing::new(tenancy.clone()),
+            identity: Identity::new(tenancy.clone())?,
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
@@ -150,6 +153,7 @@ impl Service {
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
         core.billing.register(&mut outbox);
+        core.identity.register(&mut outbox, &runner);
         operations::signing_keys::register(&core, &mut outbox, &runner);
         Mailer::new(db.clone(), keys.keyring.clone(), mail, &options.mail_from)?.add_to(&runner);
         Texter::new(db.clone(), keys.keyring.clone(), sms).add_to(&runner);

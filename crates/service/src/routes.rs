@@ -22,6 +22,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(billing::routes().within(|core: &Core| core.billing.clone()))
         .merge(workflows::routes())
         .merge(web::pages::routes())
+        .merge(identity::routes().within(|core: &Core| core.identity.clone()))
         .merge(operations::signing_keys::routes())
         .merge(operations::backup::routes())
         .merge(operations::doctor::routes());

@@ -1,6 +1,6 @@
 //! Every column of this room that holds sealed secrets, for sealing them anew after a change of the master key.
 //!
-//! A room that seals into a new column adds a row to [`COLUMNS`]; a test seals, changes the key and opens each of them.
+//! Rooms above have a list of their own. Whoever seals into a new column adds a row to it; a test seals, changes the key and opens each of them.
 
 use ::store::{Db, Tx, args};
 use kernel::{AppId, Result};
@@ -10,13 +10,17 @@ use vault::{Keyring, Place};
 pub struct SealedColumn {
     pub table: &'static str,
     pub column: &'static str,
-    find: &'static str,
-    replace: &'static str,
+    #[doc(hidden)]
+    pub find: &'static str,
+    #[doc(hidden)]
+    pub replace: &'static str,
 }
 
-macro_rules! sealed {
+/// Table, the column that names a row within its app, and the sealed column.
+#[macro_export]
+macro_rules! sealed_column {
     ($table:literal, $row:literal, $column:literal) => {
-        SealedColumn {
+        $crate::sealed::SealedColumn {
             table: $table,
             column: $column,
             find: concat!(
@@ -51,15 +55,15 @@ macro_rules! sealed {
 
 /// Table, the column that names a row within its app, and the sealed column.
 pub const COLUMNS: &[SealedColumn] = &[
-    sealed!("app_secrets", "id", "sealed"),
-    sealed!("app_credentials", "name", "sealed"),
-    sealed!("federation_connections", "id", "sealed_private_key"),
+    sealed_column!("app_secrets", "id", "sealed"),
+    sealed_column!("app_credentials", "name", "sealed"),
+    sealed_column!("federation_connections", "id", "sealed_private_key"),
 ];
 
 /// Seals anew what a previous master key had sealed, a bounded batch per transaction; how many values.
-pub async fn reseal(db: &Db, keyring: &Keyring) -> Result<usize> {
+pub async fn reseal(db: &Db, keyring: &Keyring, columns: &'static [SealedColumn]) -> Result<usize> {
     let mut total = 0;
-    for column in COLUMNS {
+    for column in columns {
         loop {
             let keyring = keyring.clone();
             let resealed = db.write(move |tx| column.reseal_some(tx, &keyring)).await?;

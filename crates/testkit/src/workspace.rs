@@ -42,7 +42,7 @@ impl TestApp {
         let scope: Vec<&str> = BUILT_IN.iter().map(|privilege| privilege.key).collect();
         let claims = json!({
             "iss": *core.tenancy.issuer, "sub": user, "aid": self.app_id(), "tid": tenant, "scope": scope.join(" "),
-            "iat": now, "exp": now + 3600,
+            "iat": now, "exp": now + 3600, "sid": self.begin_login(user),
         });
         let token = core.signing_keys.sign("at+jwt", &claims).expect("an access token can be signed");
         self.anon().with_access_token(self.app_id(), &token)

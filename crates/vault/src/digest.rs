@@ -14,6 +14,13 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(digest::digest(&digest::SHA256, bytes).as_ref())
 }
 
+/// SHA-256.
+pub fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {
+    let mut made = [0; 32];
+    made.copy_from_slice(digest::digest(&digest::SHA256, bytes).as_ref());
+    made
+}
+
 /// Whether both are equal, in a time that depends on their lengths only.
 pub fn same(a: &[u8], b: &[u8]) -> bool {
     constant_time::verify_slices_are_equal(a, b).is_ok()

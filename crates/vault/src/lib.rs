@@ -7,12 +7,13 @@ mod digest;
 mod jwks;
 pub mod jwt;
 mod master_key;
+pub mod passwords;
 mod pem;
 mod rsa;
 mod seal;
 mod signing_keys;
 
-pub use digest::{hash_token, hmac_sha256, hmac_sha256_hex, same, sha256_hex, verify_hmac_sha256_hex};
+pub use digest::{hash_token, hmac_sha256, hmac_sha256_hex, same, sha256_bytes, sha256_hex, verify_hmac_sha256_hex};
 pub use jwks::{Jwk, JwkSet, Jwks};
 pub use jwt::InvalidToken;
 pub use master_key::{InvalidMasterKey, MasterKey};

@@ -24,6 +24,7 @@ pub(crate) enum Purpose {
     Seal,
     KeyId,
     CheckValue,
+    ShortLivedTokens,
 }
 
 impl Purpose {
@@ -33,6 +34,7 @@ impl Purpose {
             Self::Seal => b"tenantry/v1/seal",
             Self::KeyId => b"tenantry/v1/key-id",
             Self::CheckValue => b"tenantry/v1/check-value",
+            Self::ShortLivedTokens => b"tenantry/v1/short-lived-tokens",
         }
     }
 }

@@ -8,9 +8,11 @@ use std::{fmt, sync::Arc};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use kernel::{AppId, Entropy, Error, Result, Secret};
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     digest::same,
+    jwt::{self, HmacKey, InvalidToken},
     master_key::{MasterKey, Purpose},
 };
 
@@ -62,13 +64,16 @@ struct RingKey {
     id: String,
     check_value: String,
     aead: LessSafeKey,
+    /// Signs what only this service itself reads, and not for long.
+    tokens: HmacKey,
 }
 
 impl RingKey {
     fn new(master: &MasterKey) -> Self {
         let unbound =
             UnboundKey::new(&AES_256_GCM, &master.subkey(Purpose::Seal)).expect("AES-256 takes a key of 32 bytes");
-        Self { id: master.id(), check_value: master.check_value(), aead: LessSafeKey::new(unbound) }
+        let tokens = HmacKey::new(&master.subkey(Purpose::ShortLivedTokens)).expect("HS256 takes a secret of 32 bytes");
+        Self { id: master.id(), check_value: master.check_value(), aead: LessSafeKey::new(unbound), tokens }
     }
 }
 
@@ -140,6 +145,22 @@ impl Keyring {
     /// Whether the current or the previous key is the one that `stored` was made from.
     pub fn matches_check_value(&self, stored: &str) -> bool {
         self.keys().any(|key| same(key.check_value.as_bytes(), stored.as_bytes()))
+    }
+
+    /// Signs a token that only this service reads (HS256), such as a login session's. Every node can verify it.
+    pub fn sign_token<C: Serialize>(&self, typ: &str, claims: &C) -> Result<String> {
+        jwt::sign_hs256(&self.0.current.tokens, &self.0.current.id, typ, claims)
+    }
+
+    /// The claims of a token signed under the current or the previous key. Expiry is the caller's to judge.
+    pub fn verify_token<C: DeserializeOwned>(&self, token: &str, typ: &str) -> Result<C, InvalidToken> {
+        jwt::verify_hs256(token, typ, |kid| self.key(kid).map(|key| &key.tokens))
+    }
+
+    /// What the database keeps of a value too short for a plain digest, such as a six-digit code: useless to whoever
+    /// reads it there without the master key. `context` keeps equal values of different rows apart.
+    pub fn fingerprint(&self, context: &str, value: &str) -> String {
+        self.0.current.tokens.tag_hex(format!("{}:{context}:{value}", context.len()).as_bytes())
     }
 
     fn keys(&self) -> impl Iterator<Item = &RingKey> {

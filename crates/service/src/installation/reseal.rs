@@ -28,7 +28,10 @@ impl Job for Resealer {
     async fn run(&self) -> Result<Worked> {
         let keys = self.signing_keys.reseal(&self.db).await?;
         let messages = spine::reseal_messages(&self.db, &self.keyring).await?;
-        let secrets = tenancy::sealed::reseal(&self.db, &self.keyring).await?;
+        let mut secrets = 0;
+        for columns in [tenancy::sealed::COLUMNS, identity::SEALED_COLUMNS] {
+            secrets += tenancy::sealed::reseal(&self.db, &self.keyring, columns).await?;
+        }
         adopt_master_key(&self.db, &self.keyring).await?;
         if keys + messages + secrets > 0 {
             tracing::info!(keys, messages, secrets, "sealed anew under the present master key");

@@ -1,6 +1,7 @@
 //! What spans several rooms, with its routes: making a workspace, deleting one, and saying beforehand what would go.
 
 mod departure;
+mod new_password;
 mod workspace_creation;
 mod workspace_deletion;
 
@@ -13,5 +14,5 @@ pub use workspace_deletion::{DeletionPreview, delete_workspace, preview_deletion
 use crate::Core;
 
 pub fn routes() -> Routes<Core> {
-    workspace_creation::routes().merge(workspace_deletion::routes())
+    workspace_creation::routes().merge(workspace_deletion::routes()).merge(new_password::routes())
 }

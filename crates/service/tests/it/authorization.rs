@@ -34,6 +34,37 @@ const PUBLIC: &[&str] = &[
     "GET /cloud-views/brand/{app_id}/style.css",
     "GET /cloud-views/verify-sender",
     "POST /cloud-views/verify-sender",
+    "GET /auth/.well-known/openid-configuration",
+    "GET /auth/.well-known/jwks.json",
+    "GET /.well-known/openid-configuration",
+    "POST /auth/auth/revoke",
+];
+
+/// Public, but of use only to somebody who has a password, a link, a code or a token to show; with a body whose content
+/// is refused.
+const BY_CONTENT: &[(&str, &str)] = &[
+    ("POST /auth/token", "{}"),
+    ("POST /auth/token/{grant_type}/{app_id}", "{}"),
+    ("POST /auth/token/direct", "{}"),
+    ("POST /auth/token/workspace-list", r#"{ "accessToken": "x" }"#),
+    ("POST /auth/token/workspace-switch", r#"{ "accessToken": "x", "targetTenantUserId": "x" }"#),
+    ("POST /auth/auth/signup", "{}"),
+    ("POST /auth/auth/credentialsConfig", "{}"),
+    ("POST /auth/auth/authenticate", "{}"),
+    ("POST /auth/auth/magic-link", "{}"),
+    ("POST /auth/auth/magic-link/authenticate", r#"{ "token": "x" }"#),
+    ("POST /auth/auth/password", "{}"),
+    ("PUT /auth/auth/password", r#"{ "token": "x", "password": "violet harbour lamp" }"#),
+    ("POST /auth/auth/startMfaUserSetup", "{}"),
+    ("POST /auth/auth/finishMfaUserSetup", "{}"),
+    ("POST /auth/auth/challengeMfa", "{}"),
+    ("POST /auth/auth/commitMfaCode", "{}"),
+    ("POST /auth/auth/resetUserMfaSetup", "{}"),
+    ("POST /auth/auth/passkeys/request-setup-link", "{}"),
+    ("GET /auth/auth/passkeys/registration-options", ""),
+    ("POST /auth/auth/passkeys/verify-registration", "{}"),
+    ("GET /auth/auth/passkeys/authentication-options", ""),
+    ("POST /auth/auth/passkeys/verify-authentication", "{}"),
 ];
 
 /// Public, but nothing without a mailed link.
@@ -122,6 +153,10 @@ const GUARDED: &[(&str, &str)] = &[
     ("POST /account/tenant/user/{user_id}/password", ""),
     ("GET /account/tenant/user/{user_id}/passwordLink", ""),
     ("DELETE /account/tenant/user/{user_id}/sessions", ""),
+    ("DELETE /account/tenant/user/{user_id}/mfa", ""),
+    ("POST /auth/refresh-token", "{}"),
+    ("GET /auth/userinfo", ""),
+    ("POST /auth/userinfo", ""),
     ("GET /admin/signing-keys", ""),
     ("POST /admin/signing-keys/rotate", "{}"),
     ("POST /admin/backup", ""),
@@ -142,7 +177,8 @@ pub(crate) fn path(app: &TestApp, route: &str) -> String {
         .replace("{key_id}", &KeyId::from_u128(7).to_string())
         .replace("{token_id}", &ApiTokenId::from_u128(7).to_string())
         .replace("{secret_id}", &SecretId::from_u128(7).to_string())
-        .replace("{templateName}", "SIGNUP");
+        .replace("{templateName}", "SIGNUP")
+        .replace("{grant_type}", "code");
     let filled = OF_NOTHING.iter().fold(filled, |path, kind| {
         let prefix = match *kind {
             "user_id" => "member",
@@ -287,10 +323,10 @@ async fn other_app_with(app: &TestApp, privilege: &str) -> Caller {
 async fn nobody_gets_further_than_they_may(app: TestApp) {
     let table = service::route_table();
     let name = |route: &RouteEntry| format!("{} {}", route.method, route.path);
-    let known: BTreeSet<String> =
-        PUBLIC.iter().copied().chain(GUARDED.iter().map(|(name, _)| *name)).map(str::to_owned).collect();
+    let with_bodies = BY_CONTENT.iter().chain(GUARDED).map(|(name, _)| *name);
+    let known: BTreeSet<String> = PUBLIC.iter().copied().chain(with_bodies).map(str::to_owned).collect();
     assert_eq!(table.iter().map(name).collect::<BTreeSet<_>>(), known, "the rows here and the routes differ");
-    assert_eq!(known.len(), PUBLIC.len() + GUARDED.len(), "a route stands here twice");
+    assert_eq!(known.len(), PUBLIC.len() + BY_CONTENT.len() + GUARDED.len(), "a route stands here twice");
 
     let strangers = Strangers::of(&app).await;
     for route in &table {
@@ -308,7 +344,12 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
     let owner = member(&app, tenant, "OWNER").await;
     // Nothing above changed anything, and the right callers get through; deletions come last.
     let rows = GUARDED.iter().map(|(name, body)| (*name, *body));
-    let introspected = r#"{ "token": "x" }"#;
+    let introspected = r#"{ "token": "x", "refreshToken": "x" }"#;
+    for (name, body) in BY_CONTENT {
+        let route = table.iter().find(|route| format!("{} {}", route.method, route.path) == *name).expect("in the table");
+        let answer = ask(&app.anon(), &app, route, body).await;
+        assert!(matches!(answer.status(), 400 | 401), "{name}: {answer:?}");
+    }
     let public = PUBLIC.iter().map(|name| (*name, if name.starts_with("POST") { introspected } else { "" }));
     for (name, body) in public.chain(rows) {
         let route =

@@ -77,7 +77,7 @@ impl Person {
         let now = core.db.clock().now();
         let claims = json!({
             "iss": format!("{}/auth", core.base_url), "sub": self.user, "aid": self.app, "tid": self.tenant,
-            "scope": scope, "iat": now.as_seconds(), "exp": now.plus(Duration::from_secs(3600)).as_seconds(),
+            "scope": scope, "sid": app.begin_login(self.user), "iat": now.as_seconds(), "exp": now.plus(Duration::from_secs(3600)).as_seconds(),
         });
         core.signing_keys.sign("at+jwt", &claims).expect("a token can be signed")
     }

@@ -74,7 +74,7 @@ impl AppDirectory {
 
     /// Like [`AppDirectory::get`], but asks the database about an app that another node may have made just now. For
     /// callers who have proven to hold something of the app; others could make every request cost a query.
-    pub(crate) async fn find(&self, id: AppId) -> Result<Option<Arc<App>>> {
+    pub async fn find(&self, id: AppId) -> Result<Option<Arc<App>>> {
         if let Some(app) = self.get(id) {
             return Ok(Some(app));
         }

@@ -27,4 +27,4 @@ pub use privileges::{
     AnyKey, AppDelete, AppRead, AppWrite, Privilege, TenantDelete, TenantRead, TenantWrite, UserRead, UserWrite,
 };
 pub use tenant::TenantCaller;
-pub use user::{AccessClaims, BearerCaller, SignedIn, UserCaller};
+pub use user::{ACCESS_TOKEN, AccessClaims, BearerCaller, RefreshingCaller, SignedIn, UserCaller, authenticate_token};

@@ -1,6 +1,8 @@
 //! Signed-in users: an access token, whose membership is read on every call, so that a disabled or removed member is
 //! refused at once here, whatever the token says.
 
+use std::time::Duration;
+
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use kernel::{AppId, Code, Error, MemberId, Result, TenantId, Timestamp, UserId};
@@ -24,11 +26,16 @@ pub struct AccessClaims {
     /// Privileges, separated by spaces.
     #[serde(default)]
     pub scope: String,
+    /// True when `scope` holds only what was asked for, and not all that the role grants.
+    #[serde(default)]
+    pub scope_narrowed: bool,
+    /// The granted OIDC scopes, separated by spaces.
+    #[serde(default)]
+    pub oidc_scope: String,
     pub iat: i64,
     pub exp: i64,
-    /// The login session that the token belongs to.
-    #[serde(default)]
-    pub sid: Option<String>,
+    /// The login that the token belongs to: once that is revoked, so is the token.
+    pub sid: String,
 }
 
 /// A signed-in user as of now.
@@ -80,7 +87,7 @@ struct Membership {
     enabled: bool,
     role: String,
     privileges: Option<String>,
-    sessions_ended_at: Option<Timestamp>,
+    session_goes_on: bool,
 }
 
 impl FromRow for Membership {
@@ -90,24 +97,37 @@ impl FromRow for Membership {
             enabled: row.get("enabled")?,
             role: row.get("role_key")?,
             privileges: row.get("privileges")?,
-            sessions_ended_at: row.get("sessions_ended_at")?,
+            session_goes_on: row.get("session_goes_on")?,
         })
     }
 }
 
-const MEMBERSHIP: &str = "SELECT members.id, members.enabled, roles.key AS role_key, users.sessions_ended_at, \
+/// A login that began before the person's sessions were ended is over, whenever its tokens were issued.
+const MEMBERSHIP: &str = "SELECT members.id, members.enabled, roles.key AS role_key, \
+                          (refresh_families.revoked_at IS NULL AND (users.sessions_ended_at IS NULL \
+                          OR refresh_families.created_at > users.sessions_ended_at)) AS session_goes_on, \
                           (SELECT string_agg(privileges.key, ' ') FROM role_privileges \
                           JOIN privileges ON privileges.id = role_privileges.privilege_id \
                           WHERE role_privileges.role_id = members.role_id) AS privileges \
                           FROM members JOIN users ON users.id = members.user_id JOIN roles ON roles.id = members.role_id \
+                          JOIN refresh_families ON refresh_families.id = $4 \
+                          AND refresh_families.app_id = members.app_id AND refresh_families.user_id = members.user_id \
                           WHERE members.app_id = $1 AND members.tenant_id = $2 AND members.user_id = $3";
 
-/// Checks an access token: signature, issuer, expiry, and the membership as it is now.
-pub(super) async fn authenticate(parts: &Parts, tenancy: &Tenancy) -> Result<SignedIn> {
+async fn authenticate_bearer(parts: &Parts, tenancy: &Tenancy, grace: Duration) -> Result<SignedIn> {
     let Some(token) = bearer(parts) else {
         return Err(Error::new(Code::Unauthenticated, "Send an access token as Authorization: Bearer <token>."));
     };
-    let scope = Scope::of(&parts.extensions);
+    authenticate_token(tenancy, &Scope::of(&parts.extensions), token, grace).await
+}
+
+pub(super) async fn authenticate(parts: &Parts, tenancy: &Tenancy) -> Result<SignedIn> {
+    authenticate_bearer(parts, tenancy, Duration::ZERO).await
+}
+
+/// Checks an access token: signature, issuer, expiry, and login and membership as they are now. One that expired less
+/// than `grace` ago still counts.
+pub async fn authenticate_token(tenancy: &Tenancy, scope: &Scope, token: &str, grace: Duration) -> Result<SignedIn> {
     let claims: AccessClaims = match tenancy.signing_keys.verify(token, ACCESS_TOKEN) {
         Ok(claims) => claims,
         Err(_) => {
@@ -118,13 +138,12 @@ pub(super) async fn authenticate(parts: &Parts, tenancy: &Tenancy) -> Result<Sig
     if claims.iss != *tenancy.issuer {
         return Err(refused("The access token was issued by another service."));
     }
-    if claims.exp <= tenancy.db.clock().now().as_seconds() {
+    if Timestamp::from_seconds(claims.exp).plus(grace) <= tenancy.db.clock().now() {
         return Err(refused("The access token has expired."));
     }
-    let known: Option<Membership> = tenancy.db.get_one(MEMBERSHIP, &args![claims.aid, claims.tid, claims.sub]).await?;
-    let member = known.filter(|member| {
-        member.enabled && member.sessions_ended_at.is_none_or(|ended| claims.iat >= ended.as_seconds())
-    });
+    let args = args![claims.aid, claims.tid, claims.sub, claims.sid];
+    let known: Option<Membership> = tenancy.db.get_one(MEMBERSHIP, &args).await?;
+    let member = known.filter(|member| member.enabled && member.session_goes_on);
     let Some(member) = member else { return Err(refused("This session has ended. Sign in again.")) };
     if tenancy.apps.find(claims.aid).await?.is_none() {
         return Err(refused("The access token's app no longer exists."));
@@ -148,6 +167,26 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for BearerCaller {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         Ok(Self(authenticate(parts, state.as_ref()).await?))
+    }
+}
+
+/// How long after its expiry an access token can still be refreshed.
+const REFRESH_GRACE: Duration = Duration::from_secs(5 * 60);
+
+/// A signed-in user whose access token may have expired a moment ago: for refreshing with it.
+pub struct RefreshingCaller(pub SignedIn);
+
+impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for RefreshingCaller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        Ok(Self(authenticate_bearer(parts, state.as_ref(), REFRESH_GRACE).await?))
+    }
+}
+
+impl Describe for RefreshingCaller {
+    fn describe(operation: &mut Operation) {
+        operation.access(Access::Bearer);
     }
 }
 

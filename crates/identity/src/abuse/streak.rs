@@ -1,0 +1,87 @@
+//! How failures add up. Pure.
+
+use std::time::Duration;
+
+use kernel::Timestamp;
+
+const WINDOW: Duration = Duration::from_secs(60);
+const FIRST_DELAY: Duration = Duration::from_secs(15);
+const LONGEST_DELAY: Duration = Duration::from_secs(15 * 60);
+
+/// How many failures within a minute cost nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    pub(super) free: i64,
+}
+
+/// The failures of late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Streak {
+    pub(super) failures: i64,
+    pub(super) window_started_at: Timestamp,
+    pub(super) blocked_until: Option<Timestamp>,
+}
+
+impl Streak {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self { failures: 0, window_started_at: now, blocked_until: None }
+    }
+
+    /// How long until the next attempt may be made.
+    pub(super) fn wait(&self, now: Timestamp) -> Option<Duration> {
+        self.blocked_until.map(|until| until.since(now)).filter(|wait| !wait.is_zero())
+    }
+
+    /// The streak is over by then, if nothing fails meanwhile.
+    pub(super) fn forgotten_at(&self) -> Timestamp {
+        match self.blocked_until {
+            Some(until) => until.plus(LONGEST_DELAY),
+            None => self.window_started_at.plus(WINDOW),
+        }
+    }
+
+    pub(super) fn failed(self, rule: Rule, now: Timestamp) -> Self {
+        let current = if now >= self.forgotten_at() { Self::new(now) } else { self };
+        let failures = current.failures.saturating_add(1);
+        let blocked_until = (failures >= rule.free).then(|| now.plus(delay(failures - rule.free)));
+        Self { failures, blocked_until, ..current }
+    }
+}
+
+/// 15 s, 30 s, 1 min, … 15 min.
+fn delay(doublings: i64) -> Duration {
+    let doublings = u32::try_from(doublings).unwrap_or(u32::MAX).min(16);
+    FIRST_DELAY.saturating_mul(1 << doublings).min(LONGEST_DELAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Rule = Rule { free: 3 };
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(1_000_000 + seconds)
+    }
+
+    fn failing(times: &[i64]) -> Streak {
+        times.iter().fold(Streak::new(at(times[0])), |streak, time| streak.failed(RULE, at(*time)))
+    }
+
+    #[test]
+    fn a_few_cost_nothing_and_then_the_wait_doubles_up_to_a_quarter_of_an_hour() {
+        assert_eq!(failing(&[0, 1]).wait(at(1)), None);
+        assert_eq!(failing(&[0, 1, 2]).wait(at(2)), Some(Duration::from_secs(15)));
+        assert_eq!(failing(&[0, 1, 2, 20]).wait(at(20)), Some(Duration::from_secs(30)));
+        assert_eq!(failing(&[0; 40]).wait(at(0)), Some(LONGEST_DELAY));
+        assert_eq!(failing(&[0, 1, 2]).wait(at(17)), None);
+    }
+
+    #[test]
+    fn slow_failures_never_add_up_and_a_long_pause_forgets() {
+        assert_eq!(failing(&[0, 40, 80, 120, 160]).wait(at(160)), None);
+        let waited = failing(&[0, 1, 2]).forgotten_at();
+        assert_eq!(waited, at(17 + 900));
+        assert_eq!(failing(&[0, 1, 2]).failed(RULE, waited).failures, 1);
+    }
+}

@@ -1,0 +1,55 @@
+//! What the flows need to know of a request besides its body, and the rules for calls from an app's own pages.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::extract::FromRequestParts;
+use http::{HeaderMap, header, request::Parts};
+use kernel::{Code, Error, Result};
+use tenancy::{App, apps::AppDirectory};
+use web::{Describe, Operation, Origins as _, Scope};
+
+/// The request's headers and companion.
+pub(crate) struct Request {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) headers: HeaderMap,
+}
+
+impl<S: Sync> FromRequestParts<S> for Request {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self { scope: Scope::of(&parts.extensions), headers: parts.headers.clone() })
+    }
+}
+
+impl Describe for Request {
+    fn describe(_: &mut Operation) {}
+}
+
+impl Request {
+    fn origin(&self) -> Option<&str> {
+        self.headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok())
+    }
+
+    /// 403 unless a page of the app sent this. Its origin is the answer.
+    pub(crate) fn require_origin(&self, apps: &AppDirectory, app: &App) -> Result<String> {
+        match self.origin() {
+            Some(origin) if apps.app_allows(app.id, origin) => Ok(origin.to_owned()),
+            _ => Err(foreign_origin()),
+        }
+    }
+
+    /// The same, but a request that names no origin (from a backend) passes.
+    pub(crate) fn check_origin(&self, apps: &AppDirectory, app: &App) -> Result<()> {
+        if self.headers.contains_key(header::ORIGIN) { self.require_origin(apps, app).map(|_| ()) } else { Ok(()) }
+    }
+}
+
+pub(crate) fn foreign_origin() -> Error {
+    Error::new(Code::OriginNotAllowed, "This call must come from a page of the app: its Origin is not an allowed one.")
+}
+
+/// The only `mode` there is: answers are JSON, with neither cookies nor redirects.
+pub(crate) fn check_mode(problems: &mut kernel::Problems, mode: &str) {
+    problems.check("mode", mode == "sdk", "must be sdk");
+}

@@ -1,0 +1,76 @@
+//! Who somebody is and how they prove it: credentials, login flows, second factors, passkeys, and the tokens that are
+//! issued in the end.
+//!
+//! Guarantees: no token outlives the login it belongs to on this service's own routes; whatever may be used once is
+//! used once, whoever races for it; known and unknown accounts are answered alike and at the same price.
+
+pub mod abuse;
+mod browser;
+pub mod login;
+pub mod mfa;
+pub mod passkeys;
+pub mod sessions;
+pub mod tokens;
+mod upkeep;
+
+use std::sync::Arc;
+
+use kernel::{AppId, Error, Result};
+use spine::{Outbox, Runner};
+use tenancy::{App, Tenancy, sealed::SealedColumn, sealed_column};
+use vault::passwords::Passwords;
+use web::Routes;
+
+use abuse::Addresses;
+use browser::Request;
+
+/// What the routes of this room work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Identity {
+    pub tenancy: Tenancy,
+    pub passwords: Passwords,
+    /// Failures per client address.
+    pub addresses: Addresses,
+}
+
+impl Identity {
+    pub fn new(tenancy: Tenancy) -> Result<Self> {
+        let passwords = Passwords::start(tenancy.db.entropy().clone())?;
+        let addresses = Addresses::new(tenancy.db.clock().clone());
+        Ok(Self { tenancy, passwords, addresses })
+    }
+
+    /// Registers what cleans up behind deletions and expiries.
+    pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
+        upkeep::register(self, outbox, runner);
+    }
+
+    /// The app that a request names; 404 when there is none.
+    pub(crate) fn app(&self, request: &Request, id: AppId) -> Result<Arc<App>> {
+        // From memory only: anybody may ask, and must not cost a query each time.
+        let app = self.tenancy.apps.get(id).ok_or_else(|| Error::not_found("app"))?;
+        request.scope.set_app(app.id);
+        Ok(app)
+    }
+}
+
+/// What this room keeps sealed, for sealing it anew. A login under way is over before anybody could.
+pub const SEALED_COLUMNS: &[SealedColumn] = &[
+    sealed_column!("user_credentials", "user_id", "sealed_import"),
+    sealed_column!("mfa_factors", "user_id", "sealed_secret"),
+];
+
+impl AsRef<Tenancy> for Identity {
+    fn as_ref(&self) -> &Tenancy {
+        &self.tenancy
+    }
+}
+
+pub fn routes() -> Routes<Identity> {
+    tokens::http::routes()
+        .merge(tokens::discovery::routes())
+        .merge(sessions::http::routes())
+        .merge(login::http::routes())
+        .merge(mfa::http::routes())
+        .merge(passkeys::http::routes())
+}

@@ -1,0 +1,103 @@
+//! The stored half of a password.
+
+use kernel::{AppId, Result, UserId, email_key};
+use serde_json::json;
+use spine::{NewFact, emit};
+use store::{FromRow, Row, Tx, args};
+use vault::{
+    Keyring, Place,
+    passwords::{Imported, Stored},
+};
+
+/// Emitted when a person's password was set or changed.
+pub const PASSWORD_CHANGED: &str = "password.changed";
+
+/// A person as a login finds them.
+#[derive(Clone, Debug)]
+pub struct Account {
+    pub user: UserId,
+    pub email: String,
+    digest: Option<String>,
+    sealed_import: Option<String>,
+}
+
+impl FromRow for Account {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            user: row.get("id")?,
+            email: row.get("email")?,
+            digest: row.get("digest")?,
+            sealed_import: row.get("sealed_import")?,
+        })
+    }
+}
+
+impl Account {
+    pub fn has_password(&self) -> bool {
+        self.digest.is_some() || self.sealed_import.is_some()
+    }
+
+    /// What a password is checked against.
+    pub fn stored(&self, keyring: &Keyring, app: AppId) -> Result<Stored> {
+        if let Some(digest) = &self.digest {
+            return Ok(Stored::Own(digest.clone()));
+        }
+        let Some(sealed) = &self.sealed_import else { return Ok(Stored::Nothing) };
+        let json = keyring.open(&import_place(app, &self.user.to_string()), sealed)?;
+        Ok(Stored::Imported(Imported::from_json(json.expose())?))
+    }
+}
+
+fn import_place(app: AppId, user: &str) -> Place<'_> {
+    Place { table: "user_credentials", column: "sealed_import", row: user, app: Some(app) }
+}
+
+pub fn find(tx: &mut Tx<'_>, app: AppId, username: &str) -> Result<Option<Account>> {
+    tx.opt(
+        "SELECT users.id, users.email, user_credentials.digest, user_credentials.sealed_import FROM users \
+         LEFT JOIN user_credentials ON user_credentials.user_id = users.id \
+         WHERE users.app_id = $1 AND users.email_key = $2",
+        &args![app, email_key(username.trim())],
+    )
+}
+
+/// Stores the digest of a password that the person chose.
+pub fn set(tx: &mut Tx<'_>, app: AppId, user: UserId, digest: &str) -> Result<()> {
+    tx.exec(
+        "INSERT INTO user_credentials (user_id, app_id, digest, updated_at) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (user_id) DO UPDATE SET digest = excluded.digest, sealed_import = NULL, \
+         updated_at = excluded.updated_at",
+        &args![user, app, digest, tx.now()],
+    )?;
+    emit(tx, &NewFact::new(PASSWORD_CHANGED, json!({ "userId": user })).app(app)).map(|_| ())
+}
+
+/// Stores a digest that another system made, unless the person has a password here; true when it was stored.
+pub fn import(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, user: UserId, imported: &Imported) -> Result<bool> {
+    let sealed = keyring.seal(&import_place(app, &user.to_string()), &imported.to_json()?);
+    let stored = tx.exec(
+        "INSERT INTO user_credentials (user_id, app_id, sealed_import, updated_at) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (user_id) DO NOTHING",
+        &args![user, app, sealed, tx.now()],
+    )?;
+    Ok(stored == 1)
+}
+
+/// Puts a digest of today's making in the place of the one that was just verified, unless that was changed meanwhile.
+pub(super) fn renew(tx: &mut Tx<'_>, app: AppId, account: &Account, digest: &str) -> Result<()> {
+    tx.exec(
+        "UPDATE user_credentials SET digest = $3, sealed_import = NULL, updated_at = $6 WHERE app_id = $1 \
+         AND user_id = $2 AND digest IS NOT DISTINCT FROM $4 AND sealed_import IS NOT DISTINCT FROM $5",
+        &args![app, account.user, digest, account.digest, account.sealed_import, tx.now()],
+    )
+    .map(|_| ())
+}
+
+/// The address is proven: a value mailed to it came back.
+pub(crate) fn verify_email(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    tx.exec(
+        "UPDATE users SET email_verified_at = $3 WHERE app_id = $1 AND id = $2 AND email_verified_at IS NULL",
+        &args![app, user, tx.now()],
+    )
+    .map(|_| ())
+}

@@ -1,0 +1,242 @@
+//! The steps behind the JSON login flows. Known and unknown accounts take the same path as long as possible: one check
+//! of a password, one transaction, one answer.
+
+use std::{net::IpAddr, time::Duration};
+
+use kernel::{AppId, Code, Error, Result, Secret, email_key};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use store::{FromRow, Row, Tx, args};
+use tenancy::{
+    App,
+    links::{self, Purpose},
+    mails::{self, AppMail},
+};
+use url::Url;
+use vault::passwords::Verdict;
+
+use super::{
+    SignUpRequest,
+    credentials::{self, Account},
+};
+use crate::{
+    Identity,
+    abuse::{self, Subject},
+    sessions::{self, Begun, Method, SessionAnswer},
+};
+
+/// Checks a password and begins a session.
+pub(super) async fn password(
+    identity: &Identity,
+    app: &App,
+    client: IpAddr,
+    username: &str,
+    password: Secret<String>,
+) -> Result<SessionAnswer> {
+    identity.addresses.check(client)?;
+    let db = &identity.tenancy.db;
+    let (app_id, subject, name) = (app.id, Subject::account(app.id, username), username.to_owned());
+    let guarded = subject.clone();
+    let account = db.read(move |tx| {
+        abuse::check(tx, &guarded)?;
+        credentials::find(tx, app_id, &name)
+    });
+    let account = account.await?;
+    let stored = match &account {
+        Some(account) => account.stored(&identity.tenancy.keyring, app.id)?,
+        None => vault::passwords::Stored::Nothing,
+    };
+    let verdict = identity.passwords.verify(password, stored).await?;
+    let (owned, identity_) = (app.clone(), identity.clone());
+    let begun = db.write(move |tx| match (&verdict, &account) {
+        (Verdict::Right { renewed }, Some(account)) => {
+            abuse::succeed(tx, &subject)?;
+            if let Some(digest) = renewed {
+                credentials::renew(tx, owned.id, account, digest)?;
+            }
+            sessions::begin(tx, &identity_, &owned, account.user, Method::Password, false).map(Some)
+        }
+        _ => {
+            abuse::fail(tx, &subject)?;
+            sessions::announce_failure(tx, owned.id, account.as_ref().map(|account| account.user), "password")?;
+            Ok(None)
+        }
+    });
+    settle(identity, client, begun.await?)
+}
+
+/// A failure counts against the address too.
+fn settle(identity: &Identity, client: IpAddr, begun: Option<Begun>) -> Result<SessionAnswer> {
+    match begun {
+        Some(begun) => begun.sign(&identity.tenancy),
+        None => {
+            identity.addresses.fail(client);
+            Err(sessions::wrong_credentials())
+        }
+    }
+}
+
+/// A way to sign in through a workspace's own identity provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct Connection {
+    id: String,
+    r#type: String,
+    name: String,
+}
+
+impl FromRow for Connection {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self { id: row.get("id")?, r#type: row.get("type")?, name: row.get("name")? })
+    }
+}
+
+/// How somebody can sign in.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CredentialsConfig {
+    has_password: bool,
+    /// Whether there is a passkey for the page that asks.
+    has_passkeys: bool,
+    federation_connections: Vec<Connection>,
+}
+
+pub(super) async fn credentials_config(
+    identity: &Identity,
+    app: &App,
+    client: IpAddr,
+    username: &str,
+    rp_id: &str,
+) -> Result<CredentialsConfig> {
+    identity.addresses.check(client)?;
+    let (app, name, rp_id) = (app.id, username.to_owned(), rp_id.to_owned());
+    let config = identity.tenancy.db.read(move |tx| {
+        let Some(account) = credentials::find(tx, app, &name)? else { return Ok(None) };
+        let (passkeys,): (i64,) = tx.one(
+            "SELECT count(*) FROM passkeys WHERE app_id = $1 AND user_id = $2 AND rp_id = $3",
+            &args![app, account.user, rp_id],
+        )?;
+        Ok(Some(CredentialsConfig {
+            has_password: account.has_password(),
+            has_passkeys: passkeys > 0,
+            federation_connections: connections(tx, app, &account)?,
+        }))
+    });
+    config.await?.ok_or_else(|| {
+        identity.addresses.fail(client);
+        Error::new(Code::InvalidCredential, "There is no such user.")
+    })
+}
+
+fn connections(tx: &mut Tx<'_>, app: AppId, account: &Account) -> Result<Vec<Connection>> {
+    tx.all(
+        "SELECT DISTINCT federation_connections.id, federation_connections.type, federation_connections.name \
+         FROM members JOIN tenants ON tenants.id = members.tenant_id \
+         JOIN federation_connections ON federation_connections.id = tenants.federation_connection_id \
+         WHERE members.app_id = $1 AND members.user_id = $2 AND members.enabled ORDER BY federation_connections.id",
+        &args![app, account.user],
+    )
+}
+
+/// Mails a link that signs in; how long it works.
+pub(super) async fn magic_link(
+    identity: &Identity,
+    app: &App,
+    username: &str,
+    success_url: Option<Url>,
+) -> Result<Duration> {
+    if !app.profile.magic_link_enabled {
+        return Err(Error::new(Code::LoginMethodOff, "This app has switched magic links off."));
+    }
+    let tenancy = identity.tenancy.clone();
+    mail_to(identity, app, username, move |tx, app, account| {
+        links::revoke(tx, app.id, Purpose::MagicLink, account.user)?;
+        let token = links::create(tx, app.id, Purpose::MagicLink, Some(account.user), &json!({}))?;
+        let link = match &success_url {
+            Some(url) => {
+                let mut url = url.clone();
+                url.query_pairs_mut().append_pair("service_magic_link_token", &token);
+                url.to_string()
+            }
+            None => format!("{}/auth/login/magic-link?token={token}", tenancy.base_url),
+        };
+        Ok(AppMail::MagicLink { link })
+    })
+    .await?;
+    Ok(Purpose::MagicLink.lifetime())
+}
+
+/// Begins a session with a mailed link.
+pub(super) async fn follow_magic_link(identity: &Identity, client: IpAddr, token: &str) -> Result<SessionAnswer> {
+    identity.addresses.check(client)?;
+    let (token, identity_) = (token.to_owned(), identity.clone());
+    let peeked = token.clone();
+    let link = identity.tenancy.db.read(move |tx| links::peek(tx, Purpose::MagicLink, &peeked)).await;
+    let link = link.inspect_err(|_| identity.addresses.fail(client))?;
+    let app = identity.tenancy.apps.find(link.app).await?.ok_or_else(|| Error::not_found("app"))?;
+    if !app.profile.magic_link_enabled {
+        return Err(Error::new(Code::LoginMethodOff, "This app has switched magic links off."));
+    }
+    let begun = identity.tenancy.db.write(move |tx| {
+        let link = links::consume(tx, Purpose::MagicLink, &token)?;
+        let user = link.user.ok_or_else(|| Error::internal("a magic link without a person"))?;
+        credentials::verify_email(tx, app.id, user)?;
+        sessions::begin(tx, &identity_, &app, user, Method::Link, false)
+    });
+    begun.await?.sign(&identity.tenancy)
+}
+
+/// Mails a link that sets a new password.
+pub(super) async fn forgotten(identity: &Identity, app: &App, username: &str) -> Result<()> {
+    let tenancy = identity.tenancy.clone();
+    mail_to(identity, app, username, move |tx, app, account| {
+        links::revoke(tx, app.id, Purpose::PasswordReset, account.user)?;
+        let token = links::create(tx, app.id, Purpose::PasswordReset, Some(account.user), &json!({}))?;
+        Ok(AppMail::ResetPassword { link: format!("{}/auth/login/set-password?token={token}", tenancy.base_url) })
+    })
+    .await
+}
+
+/// Mails to whoever has an account, if somebody does. The limit counts either way.
+pub(crate) async fn mail_to<F>(identity: &Identity, app: &App, username: &str, compose: F) -> Result<()>
+where
+    F: Fn(&mut Tx<'_>, &App, &Account) -> Result<AppMail> + Send + 'static,
+{
+    let (tenancy, app, username) = (identity.tenancy.clone(), app.clone(), username.to_owned());
+    let mailed = identity.tenancy.db.write(move |tx| {
+        abuse::count_message(tx, app.id, &username)?;
+        if let Some(account) = credentials::find(tx, app.id, &username)? {
+            let mail = compose(tx, &app, &account)?;
+            mails::queue(tx, &tenancy, &app, &account.email, &mail)?;
+        }
+        Ok(())
+    });
+    mailed.await
+}
+
+/// Mails a link that completes the sign-up; somebody who has an account is told so instead.
+pub(super) async fn sign_up(identity: &Identity, app: &App, request: SignUpRequest) -> Result<()> {
+    if !app.profile.tenant_self_signup {
+        return Err(Error::new(Code::SignupDisabled, "Ask for an invitation: this app has no self-service sign-up."));
+    }
+    let (tenancy, app) = (identity.tenancy.clone(), app.clone());
+    let mailed = identity.tenancy.db.write(move |tx| {
+        abuse::count_message(tx, app.id, &request.email)?;
+        let known = credentials::find(tx, app.id, &request.email)?;
+        let mail = match known.filter(Account::has_password) {
+            Some(_) => AppMail::SignUpExisting { link: format!("{}/auth/url/login/{}", tenancy.base_url, app.id) },
+            None => {
+                let payload = serde_json::to_value(&request).map_err(Error::internal)?;
+                let token = links::create(tx, app.id, Purpose::SignUp, None, &payload)?;
+                AppMail::SignUp { link: format!("{}/auth/login/set-password?token={token}", tenancy.base_url) }
+            }
+        };
+        mails::queue(tx, &tenancy, &app, &request.email, &mail)
+    });
+    mailed.await
+}
+
+/// What a page's own address is to passkeys.
+pub(crate) fn host_of(origin: &str) -> String {
+    Url::parse(origin).ok().and_then(|url| url.host_str().map(email_key)).unwrap_or_default()
+}

@@ -1,0 +1,225 @@
+//! `/auth/auth/…`: the JSON login flows for pages of the app's own.
+
+use kernel::{AppId, EMAIL_PATTERN, Error, Problems, Result, Secret, is_email};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use url::Url;
+use web::{Json, Origins as _, Routes, State, Success, Valid, Validate, WithHeaders};
+
+use super::{
+    SignUpRequest,
+    flows::{self, CredentialsConfig},
+};
+use crate::{
+    Identity,
+    browser::{Request, check_mode},
+    sessions::SessionAnswer,
+    tokens::unstored,
+};
+
+pub fn routes() -> Routes<Identity> {
+    Routes::new("JSON login")
+        .post("/auth/auth/signup", sign_up, "Sign up for a new workspace")
+        .answers(403, "Self-service sign-up is off, or the Origin is not one of the app's")
+        .answers(429, LIMITED)
+        .post("/auth/auth/credentialsConfig", credentials_config, "How a user can sign in")
+        .answers(401, "There is no such user")
+        .answers(403, FOREIGN)
+        .answers(429, LIMITED)
+        .post("/auth/auth/authenticate", authenticate, "Sign in with a password")
+        .answers(401, "The user name or the password is wrong")
+        .answers(403, FOREIGN)
+        .answers(429, LIMITED)
+        .post("/auth/auth/magic-link", magic_link, "Mail a link that signs in")
+        .answers(403, "Magic links are switched off, or the Origin is not one of the app's")
+        .answers(429, LIMITED)
+        .post("/auth/auth/magic-link/authenticate", follow_magic_link, "Sign in with a mailed link")
+        .answers(401, "The link is not valid or has expired")
+        .answers(403, "Magic links are switched off")
+        .answers(429, LIMITED)
+        .post("/auth/auth/password", forgotten, "Mail a link that sets a new password")
+        .answers(403, FOREIGN)
+        .answers(429, LIMITED)
+}
+
+const FOREIGN: &str = "The request's Origin is missing or not one of the app's";
+pub(crate) const LIMITED: &str = "Too many attempts; see Retry-After";
+
+/// Names who wants to sign in, and to what.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Who {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    username: String,
+    app_id: AppId,
+    /// Always `sdk`.
+    #[schemars(regex(pattern = "^sdk$"))]
+    mode: String,
+}
+
+impl Validate for Who {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("username", &self.username);
+        check_mode(problems, &self.mode);
+    }
+}
+
+/// The body of `POST /auth/auth/signup`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SignUp {
+    #[schemars(length(min = 3, max = 254), regex(pattern = EMAIL_PATTERN))]
+    email: String,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    app_id: AppId,
+    /// Always `sdk`.
+    #[schemars(regex(pattern = "^sdk$"))]
+    mode: String,
+}
+
+impl Validate for SignUp {
+    fn validate(&self, problems: &mut Problems) {
+        problems.check("email", is_email(&self.email), "must be an e-mail address");
+        for (field, name) in [("firstName", &self.first_name), ("lastName", &self.last_name)] {
+            problems.optional_text(field, name.as_deref().unwrap_or_default());
+        }
+        check_mode(problems, &self.mode);
+    }
+}
+
+/// The answer is the same for every address.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+struct SignUpAnswer {
+    success: bool,
+    /// For a person.
+    message: &'static str,
+}
+
+async fn sign_up(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<SignUp>,
+) -> Result<Json<SignUpAnswer>> {
+    let app = identity.app(&request, body.app_id)?;
+    request.require_origin(&identity.tenancy.apps, &app)?;
+    let name = |name: Option<String>| name.unwrap_or_default().trim().to_owned();
+    let (first_name, last_name) = (name(body.first_name), name(body.last_name));
+    flows::sign_up(&identity, &app, SignUpRequest { email: body.email, first_name, last_name }).await?;
+    Ok(Json(SignUpAnswer { success: true, message: "Look into your mailbox to go on." }))
+}
+
+async fn credentials_config(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<Who>,
+) -> Result<Json<CredentialsConfig>> {
+    let app = identity.app(&request, body.app_id)?;
+    let origin = request.require_origin(&identity.tenancy.apps, &app)?;
+    let client = request.scope.client();
+    let config = flows::credentials_config(&identity, &app, client, &body.username, &flows::host_of(&origin)).await?;
+    Ok(Json(config))
+}
+
+/// The body of `POST /auth/auth/authenticate`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Authenticate {
+    #[serde(flatten)]
+    who: Who,
+    #[schemars(with = "String", length(min = 1, max = 4096))]
+    password: String,
+}
+
+impl Validate for Authenticate {
+    fn validate(&self, problems: &mut Problems) {
+        self.who.validate(problems);
+        problems.check("password", !self.password.is_empty(), "must not be empty");
+        problems.text_up_to("password", &self.password, 4096);
+    }
+}
+
+async fn authenticate(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<Authenticate>,
+) -> Result<WithHeaders<Json<SessionAnswer>>> {
+    let app = identity.app(&request, body.who.app_id)?;
+    request.require_origin(&identity.tenancy.apps, &app)?;
+    let password = Secret::new(body.password);
+    let session = flows::password(&identity, &app, request.scope.client(), &body.who.username, password).await?;
+    Ok(unstored(session))
+}
+
+/// The body of `POST /auth/auth/magic-link`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct MagicLink {
+    #[serde(flatten)]
+    who: Who,
+    /// Where the link leads, with the token in `service_magic_link_token`; the hosted login without it.
+    success_url: Option<String>,
+}
+
+impl Validate for MagicLink {
+    fn validate(&self, problems: &mut Problems) {
+        self.who.validate(problems);
+        if let Some(url) = &self.success_url {
+            problems.check("successUrl", Url::parse(url).is_ok(), "must be a URL");
+        }
+    }
+}
+
+/// How long what was sent works.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Sent {
+    /// Milliseconds.
+    pub(crate) expires_in: u64,
+}
+
+async fn magic_link(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<MagicLink>,
+) -> Result<Json<Sent>> {
+    let app = identity.app(&request, body.who.app_id)?;
+    request.require_origin(&identity.tenancy.apps, &app)?;
+    let success_url = body.success_url.as_deref().map(Url::parse).transpose();
+    let success_url = success_url.map_err(|_| Error::invalid("successUrl", "must be a URL"))?;
+    if let Some(url) = &success_url
+        && !identity.tenancy.apps.app_allows(app.id, &url.origin().ascii_serialization())
+    {
+        return Err(Error::invalid("successUrl", "must have one of the app's allowed origins"));
+    }
+    let lifetime = flows::magic_link(&identity, &app, &body.who.username, success_url).await?;
+    Ok(Json(Sent { expires_in: u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX) }))
+}
+
+/// The body of `POST /auth/auth/magic-link/authenticate`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Token {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    token: String,
+}
+
+impl Validate for Token {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("token", &self.token);
+    }
+}
+
+async fn follow_magic_link(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<Token>,
+) -> Result<WithHeaders<Json<SessionAnswer>>> {
+    Ok(unstored(flows::follow_magic_link(&identity, request.scope.client(), &body.token).await?))
+}
+
+async fn forgotten(request: Request, State(identity): State<Identity>, Valid(body): Valid<Who>) -> Result<Success> {
+    let app = identity.app(&request, body.app_id)?;
+    request.require_origin(&identity.tenancy.apps, &app)?;
+    flows::forgotten(&identity, &app, &body.username).await?;
+    Ok(Success)
+}

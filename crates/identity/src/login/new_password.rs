@@ -1,0 +1,102 @@
+//! A password that somebody sets with a mailed link: of an invitation, of a reset, or of a sign-up.
+
+use kernel::{AppId, Code, Error, Problems, Result, Secret, UserId};
+use serde::{Deserialize, Serialize};
+use store::Tx;
+use tenancy::{
+    App,
+    links::{self, Purpose, ValidLink},
+    people,
+};
+use vault::passwords::check_quality;
+
+use super::credentials;
+use crate::Identity;
+
+const PURPOSES: [Purpose; 3] = [Purpose::PasswordReset, Purpose::Invitation, Purpose::SignUp];
+
+/// What a sign-up's link remembers until it is followed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SignUpRequest {
+    pub email: String,
+    pub first_name: String,
+    pub last_name: String,
+}
+
+/// A chosen password that passed, digested, with the link that allows to set it.
+#[derive(Clone)]
+pub struct NewPassword {
+    purpose: Purpose,
+    token: String,
+    digest: String,
+    pub app: AppId,
+}
+
+/// What setting it led to.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The person's password is set, and their other sessions are ended.
+    Set(UserId),
+    /// A sign-up: the caller makes the workspace, then [`NewPassword::set_for`] the person.
+    SignUp(SignUpRequest),
+}
+
+impl NewPassword {
+    /// Looks at the link, checks the password and digests it. Uses nothing up.
+    pub async fn prepare(identity: &Identity, token: &str, password: Secret<String>) -> Result<Self> {
+        let shown = token.to_owned();
+        let (purpose, link, email) = identity.tenancy.db.read(move |tx| peek(tx, &shown)).await?;
+        let mut problems = Problems::new();
+        check_quality(&mut problems, "password", password.expose(), &[&email]);
+        problems.finish()?;
+        let digest = identity.passwords.digest(password).await?;
+        Ok(Self { purpose, token: token.to_owned(), digest, app: link.app })
+    }
+
+    /// Uses the link up; of several callers at once exactly one succeeds.
+    pub fn apply(&self, tx: &mut Tx<'_>, app: &App) -> Result<Outcome> {
+        let link = links::consume(tx, self.purpose, &self.token)?;
+        if self.purpose == Purpose::SignUp {
+            let request: SignUpRequest = serde_json::from_value(link.payload).map_err(Error::internal)?;
+            // Two sign-ups of one address: the first that is followed counts, and the other must not change its password.
+            if credentials::find(tx, app.id, &request.email)?.is_some_and(|account| account.has_password()) {
+                return Err(Error::new(
+                    Code::InvalidCredential,
+                    "This link is not valid any more: the account exists.",
+                ));
+            }
+            return Ok(Outcome::SignUp(request));
+        }
+        let user = link.user.ok_or_else(|| Error::internal("a password link without a person"))?;
+        self.set_for(tx, user)?;
+        Ok(Outcome::Set(user))
+    }
+
+    /// Sets the password, ends the person's sessions, and voids the other links that could set one.
+    pub fn set_for(&self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
+        credentials::set(tx, self.app, user, &self.digest)?;
+        credentials::verify_email(tx, self.app, user)?;
+        links::revoke(tx, self.app, Purpose::PasswordReset, user)?;
+        links::revoke(tx, self.app, Purpose::Invitation, user)?;
+        people::end_sessions(tx, self.app, user)
+    }
+}
+
+/// The link and the address that it was mailed to.
+fn peek(tx: &mut Tx<'_>, token: &str) -> Result<(Purpose, ValidLink, String)> {
+    for purpose in PURPOSES {
+        match links::peek(tx, purpose, token) {
+            Ok(link) => {
+                let email = match link.user {
+                    Some(user) => people::find(tx, link.app, user)?.map(|user| user.email),
+                    None => link.payload["email"].as_str().map(str::to_owned),
+                };
+                return Ok((purpose, link, email.unwrap_or_default()));
+            }
+            Err(error) if error.code() == Code::InvalidCredential => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::new(Code::InvalidCredential, "This link is not valid any more: it was used, replaced, or has expired."))
+}

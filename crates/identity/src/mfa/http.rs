@@ -1,0 +1,328 @@
+//! The second factor's part of the JSON login flows, and taking a member's factor away.
+
+use kernel::{Code, Error, Problems, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tenancy::{
+    App,
+    callers::{TenantCaller, UserWrite},
+    members::{self, MemberRef},
+};
+use web::{Json, Path, Routes, State, Success, Valid, Validate, WithHeaders};
+
+use super::{CODE_LIFETIME, Proof, Setup, find_factor};
+use crate::{
+    Identity,
+    browser::{Request, check_mode},
+    login::http::LIMITED,
+    sessions::{self, Claims, MfaState, SessionAnswer},
+    tokens::unstored,
+};
+
+pub fn routes() -> Routes<Identity> {
+    let routes = Routes::new("Second factor")
+        .post("/auth/auth/startMfaUserSetup", start_setup, "Begin to set up a second factor")
+        .answers(401, REFUSED)
+        .answers(403, FOREIGN)
+        .answers(429, LIMITED)
+        .post("/auth/auth/finishMfaUserSetup", finish_setup, "Finish setting up a second factor")
+        .answers(401, REFUSED)
+        .answers(403, FOREIGN)
+        .answers(429, LIMITED)
+        .post("/auth/auth/challengeMfa", challenge, "Send a fresh code")
+        .answers(409, "This login asks for no code")
+        .answers(401, REFUSED)
+        .answers(403, FOREIGN)
+        .answers(429, LIMITED)
+        .post("/auth/auth/commitMfaCode", commit, "Show the second factor")
+        .answers(401, REFUSED)
+        .answers(403, FOREIGN)
+        .answers(429, LIMITED)
+        .post("/auth/auth/resetUserMfaSetup", reset, "Reset the second factor with the backup code")
+        .answers(401, REFUSED)
+        .answers(403, FOREIGN)
+        .answers(429, LIMITED);
+    routes.delete("/account/tenant/user/{user_id}/mfa", clear, "Clear a user's second factor")
+}
+
+const REFUSED: &str = "The session is not valid, or the code is wrong";
+const FOREIGN: &str = "The request's Origin is missing or not one of the app's";
+
+/// The session that a step belongs to.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct InSession {
+    /// The login session.
+    session: Option<String>,
+    /// An older name of `session`.
+    auth_token: Option<String>,
+    /// Always `sdk`.
+    #[schemars(regex(pattern = "^sdk$"))]
+    mode: String,
+}
+
+impl Validate for InSession {
+    fn validate(&self, problems: &mut Problems) {
+        match self.token() {
+            Some(token) => problems.text("session", token),
+            None => problems.add("session", "is required"),
+        }
+        check_mode(problems, &self.mode);
+    }
+}
+
+impl InSession {
+    fn token(&self) -> Option<&str> {
+        self.session.as_deref().or(self.auth_token.as_deref())
+    }
+
+    /// The session and its app, which a page of the app asks for.
+    fn open(&self, request: &Request, identity: &Identity) -> Result<(Claims, std::sync::Arc<App>)> {
+        identity.addresses.check(request.scope.client())?;
+        let session = sessions::verify(&identity.tenancy, self.token().unwrap_or_default())?;
+        let app = identity.app(request, session.aid)?;
+        request.require_origin(&identity.tenancy.apps, &app)?;
+        Ok((session, app))
+    }
+}
+
+/// A wrong code counts against the address too.
+fn counted<T>(identity: &Identity, request: &Request, outcome: Result<T>) -> Result<T> {
+    outcome.inspect_err(|error| {
+        if error.code() == Code::WrongCode {
+            identity.addresses.fail(request.scope.client());
+        }
+    })
+}
+
+/// The body of `POST /auth/auth/startMfaUserSetup`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct StartSetup {
+    #[serde(flatten)]
+    session: InSession,
+    /// In international form, for codes by SMS.
+    phone_number: Option<String>,
+    /// `totp` for an authenticator app; `sms` without it.
+    method: Option<MethodName>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "MfaMethod")]
+enum MethodName {
+    Sms,
+    Totp,
+}
+
+impl Validate for StartSetup {
+    fn validate(&self, problems: &mut Problems) {
+        self.session.validate(problems);
+        if self.method != Some(MethodName::Totp) {
+            match &self.phone_number {
+                None => problems.add("phoneNumber", "is required"),
+                Some(number) if e164(number).is_none() => {
+                    problems.add("phoneNumber", "must be a phone number in international form: +491701234567");
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+/// The number in its one international form.
+fn e164(number: &str) -> Option<String> {
+    // No number has more; the parser need not see what cannot be one.
+    if number.len() > 40 || !number.trim_start().starts_with('+') {
+        return None;
+    }
+    let parsed = phonenumber::parse(None, number).ok().filter(phonenumber::is_valid)?;
+    Some(parsed.format().mode(phonenumber::Mode::E164).to_string())
+}
+
+/// What a person needs to go on: a code that was sent, or a secret for the authenticator app.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SetupStarted {
+    success: bool,
+    /// Milliseconds for which the code that was sent works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_in: Option<u64>,
+    /// In base32, for typing it in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
+    /// For a QR code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    otpauth_url: Option<String>,
+}
+
+fn code_lifetime() -> u64 {
+    u64::try_from(CODE_LIFETIME.as_millis()).unwrap_or(u64::MAX)
+}
+
+async fn start_setup(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<StartSetup>,
+) -> Result<WithHeaders<Json<SetupStarted>>> {
+    let (session, app) = body.session.open(&request, &identity)?;
+    let setup = match (body.method, body.phone_number.as_deref().and_then(e164)) {
+        (Some(MethodName::Totp), _) => Setup::Totp,
+        (_, Some(phone)) => Setup::Sms { phone },
+        (_, None) => return Err(Error::invalid("phoneNumber", "is required")),
+    };
+    let identity_ = identity.clone();
+    let started = identity.tenancy.db.write(move |tx| super::start_setup(tx, &identity_, &app, &session, &setup));
+    let answer = match started.await? {
+        None => SetupStarted { success: true, expires_in: Some(code_lifetime()), secret: None, otpauth_url: None },
+        Some(new) => {
+            SetupStarted { success: true, expires_in: None, secret: Some(new.base32), otpauth_url: Some(new.url) }
+        }
+    };
+    Ok(unstored(answer))
+}
+
+/// A code for a session.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct WithCode {
+    #[serde(flatten)]
+    session: InSession,
+    #[schemars(length(min = 1, max = 64), regex(pattern = r"\S"))]
+    mfa_code: String,
+}
+
+impl Validate for WithCode {
+    fn validate(&self, problems: &mut Problems) {
+        self.session.validate(problems);
+        problems.text("mfaCode", &self.mfa_code);
+        problems.text_up_to("mfaCode", &self.mfa_code, 64);
+    }
+}
+
+/// The session, completed, and the way out when the phone is lost.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SetupFinished {
+    #[serde(flatten)]
+    session: SessionAnswer,
+    /// Shown only now; resets the second factor.
+    backup_code: String,
+}
+
+async fn finish_setup(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<WithCode>,
+) -> Result<WithHeaders<Json<SetupFinished>>> {
+    let (session, _) = body.session.open(&request, &identity)?;
+    let (identity_, code) = (identity.clone(), body.mfa_code);
+    let finished = identity.tenancy.db.write(move |tx| super::finish_setup(tx, &identity_, &session, &code)).await?;
+    let (begun, backup_code) = counted(&identity, &request, finished.settled())?;
+    Ok(unstored(SetupFinished { session: begun.sign(&identity.tenancy)?, backup_code }))
+}
+
+/// What to do for the second factor.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Challenge {
+    success: bool,
+    method: MethodName,
+    /// Milliseconds for which a code works.
+    expires_in: u64,
+}
+
+async fn challenge(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<InSession>,
+) -> Result<Json<Challenge>> {
+    let (session, app) = body.open(&request, &identity)?;
+    let identity_ = identity.clone();
+    let factor = identity.tenancy.db.write(move |tx| {
+        sessions::check_live(tx, &session)?;
+        if session.mfa != MfaState::Required {
+            return Err(Error::new(Code::Conflict, "This login asks for no code."));
+        }
+        let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
+        super::send_code(tx, &identity_, &app, session.jti, &factor)?;
+        Ok(factor)
+    });
+    let (method, expires_in) = match factor.await?.proof {
+        Proof::Sms { .. } => (MethodName::Sms, code_lifetime()),
+        Proof::Totp { .. } => (MethodName::Totp, 30_000),
+    };
+    Ok(Json(Challenge { success: true, method, expires_in }))
+}
+
+async fn commit(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<WithCode>,
+) -> Result<WithHeaders<Json<SessionAnswer>>> {
+    let (session, _) = body.session.open(&request, &identity)?;
+    let (identity_, code) = (identity.clone(), body.mfa_code);
+    let committed = identity.tenancy.db.write(move |tx| super::commit(tx, &identity_, &session, &code)).await?;
+    let begun = counted(&identity, &request, committed.settled())?;
+    Ok(unstored(begun.sign(&identity.tenancy)?))
+}
+
+/// The body of `POST /auth/auth/resetUserMfaSetup`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Reset {
+    #[serde(flatten)]
+    session: InSession,
+    #[schemars(length(min = 1, max = 64), regex(pattern = r"\S"))]
+    backup_code: String,
+}
+
+impl Validate for Reset {
+    fn validate(&self, problems: &mut Problems) {
+        self.session.validate(problems);
+        problems.text("backupCode", &self.backup_code);
+        problems.text_up_to("backupCode", &self.backup_code, 64);
+    }
+}
+
+async fn reset(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<Reset>,
+) -> Result<WithHeaders<Json<SessionAnswer>>> {
+    let (session, _) = body.session.open(&request, &identity)?;
+    let code = body.backup_code;
+    let reset = identity.tenancy.db.write(move |tx| super::reset(tx, &session, &code)).await?;
+    let begun = counted(&identity, &request, reset.settled())?;
+    Ok(unstored(begun.sign(&identity.tenancy)?))
+}
+
+async fn clear(
+    caller: TenantCaller<UserWrite>,
+    State(identity): State<Identity>,
+    Path(who): Path<MemberRef>,
+) -> Result<Success> {
+    let (app, tenant) = (caller.app_id(), caller.tenant());
+    let cleared = identity.tenancy.db.write(move |tx| {
+        let member = members::get(tx, app, tenant, who)?;
+        super::clear(tx, app, member.user_id)
+    });
+    cleared.await?;
+    Ok(Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::e164;
+
+    #[test]
+    fn numbers_take_their_one_form_and_junk_is_refused() {
+        assert_eq!(e164("+49 170 1234567").as_deref(), Some("+491701234567"));
+        assert_eq!(e164(" +1 (202) 555-0143").as_deref(), Some("+12025550143"));
+        for junk in
+            ["", "+", "0170 1234567", "+4", "+0000000000000", "call me", "+49170123456789012345", "+49 170 12ab"]
+        {
+            assert_eq!(e164(junk), None, "{junk}");
+        }
+    }
+}

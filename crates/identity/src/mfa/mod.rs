@@ -1,0 +1,258 @@
+//! Second factors: a code by SMS, or from an authenticator app (TOTP), and a backup code for the day the phone is lost.
+//! A code works once; five wrong ones end the session, and wrong ones also count against the account.
+
+mod factors;
+pub mod http;
+mod totp;
+
+use std::time::Duration;
+
+use kernel::{AppId, Code, Error, Result, Timestamp};
+use serde_json::json;
+use spine::{NewFact, NewSms, emit, queue_sms};
+use store::{FromRow, Row, Tx, args};
+use tenancy::App;
+use vault::{Place, hash_token, same};
+
+pub use factors::{CHANGED, Factor, Proof, clear, find as find_factor};
+
+use crate::{
+    Identity,
+    abuse::{self, Subject},
+    sessions::{self, Begun, Claims, MfaState, SessionId},
+};
+
+const CODE_LIFETIME: Duration = Duration::from_secs(5 * 60);
+const WRONG_CODES: i64 = 5;
+
+/// What a login under way keeps about its second factor.
+struct UnderWay {
+    wrong_codes: i64,
+    setup_phone: Option<String>,
+    setup_sealed_secret: Option<String>,
+    code_digest: Option<String>,
+    code_expires_at: Option<Timestamp>,
+}
+
+impl FromRow for UnderWay {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            wrong_codes: row.get("wrong_codes")?,
+            setup_phone: row.get("setup_phone")?,
+            setup_sealed_secret: row.get("setup_sealed_secret")?,
+            code_digest: row.get("code_digest")?,
+            code_expires_at: row.get("code_expires_at")?,
+        })
+    }
+}
+
+/// Counts an attempt before it is looked at, so that no number of guesses at once gets past the limit. Those of one
+/// session wait for each other here.
+fn attempt(tx: &mut Tx<'_>, session: &Claims) -> Result<UnderWay> {
+    sessions::check_live(tx, session)?;
+    abuse::check(tx, &Subject::second_factor(session.aid, session.sub))?;
+    let under_way = tx.opt(
+        "UPDATE login_sessions SET wrong_codes = wrong_codes + 1 WHERE app_id = $1 AND id = $2 AND ended_at IS NULL \
+         RETURNING wrong_codes, setup_phone, setup_sealed_secret, code_digest, code_expires_at",
+        &args![session.aid, session.jti],
+    )?;
+    under_way.ok_or_else(sessions::over)
+}
+
+/// What came of an attempt. A wrong one has to be committed, so it is no error yet.
+enum Attempt<T> {
+    Right(T),
+    Wrong,
+}
+
+impl<T> Attempt<T> {
+    fn settled(self) -> Result<T> {
+        match self {
+            Self::Right(value) => Ok(value),
+            Self::Wrong => Err(Error::new(Code::WrongCode, "The code is wrong, was used, or has expired.")),
+        }
+    }
+}
+
+fn wrong<T>(tx: &mut Tx<'_>, session: &Claims, under_way: &UnderWay) -> Result<Attempt<T>> {
+    if under_way.wrong_codes >= WRONG_CODES {
+        sessions::end(tx, session)?;
+    }
+    abuse::fail(tx, &Subject::second_factor(session.aid, session.sub))?;
+    sessions::announce_failure(tx, session.aid, Some(session.sub), "code")?;
+    Ok(Attempt::Wrong)
+}
+
+/// Sends a fresh code by SMS, which takes the place of an earlier one; nothing is sent for an authenticator app.
+pub fn send_code(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: SessionId, factor: &Factor) -> Result<()> {
+    match &factor.proof {
+        Proof::Sms { phone } => send_to(tx, identity, app, session, phone),
+        Proof::Totp { .. } => Ok(()),
+    }
+}
+
+fn send_to(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: SessionId, phone: &str) -> Result<()> {
+    abuse::count_message(tx, app.id, phone)?;
+    let code = six_digits(tx);
+    let keyring = &identity.tenancy.keyring;
+    tx.exec(
+        "UPDATE login_sessions SET code_digest = $3, code_expires_at = $4 WHERE app_id = $1 AND id = $2",
+        &args![app.id, session, keyring.fingerprint(&session.to_string(), &code), tx.now().plus(CODE_LIFETIME)],
+    )?;
+    let text = format!("{code} is your code for {}. It works for 5 minutes.", one_line(&app.profile.name));
+    queue_sms(tx, keyring, &NewSms { app: Some(app.id), to: phone.to_owned(), text }).map(|_| ())
+}
+
+fn one_line(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Each of the million equally likely, but for one part in four thousand million.
+fn six_digits(tx: &Tx<'_>) -> String {
+    format!("{:06}", u64::from_be_bytes(tx.entropy().bytes()) % 1_000_000)
+}
+
+fn fits_sms(identity: &Identity, now: Timestamp, session: &Claims, under_way: &UnderWay, code: &str) -> bool {
+    let shown = identity.tenancy.keyring.fingerprint(&session.jti.to_string(), code.trim());
+    let digest = under_way.code_digest.as_deref().unwrap_or_default();
+    same(shown.as_bytes(), digest.as_bytes()) && under_way.code_expires_at.is_some_and(|expires_at| expires_at > now)
+}
+
+fn setup_place(session: &str, app: AppId) -> Place<'_> {
+    Place { table: "login_sessions", column: "setup_sealed_secret", row: session, app: Some(app) }
+}
+
+/// What a person is to set up.
+#[derive(Clone, Debug)]
+enum Setup {
+    Sms { phone: String },
+    Totp,
+}
+
+/// The secret of an authenticator app, shown once.
+struct NewSecret {
+    base32: String,
+    url: String,
+}
+
+/// Begins to set a factor up. Whoever has one shows it first.
+fn start_setup(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    app: &App,
+    session: &Claims,
+    setup: &Setup,
+) -> Result<Option<NewSecret>> {
+    sessions::check_live(tx, session)?;
+    if session.mfa == MfaState::Required {
+        return Err(Error::new(Code::MfaRequired, "Show the factor that is set up before you set up another one."));
+    }
+    let row = session.jti.to_string();
+    match setup {
+        Setup::Sms { phone } => {
+            set_up_with(tx, session, Some(phone), None)?;
+            send_to(tx, identity, app, session.jti, phone)?;
+            Ok(None)
+        }
+        Setup::Totp => {
+            let secret: [u8; totp::SECRET_LENGTH] = tx.entropy().bytes();
+            let sealed = identity.tenancy.keyring.seal(&setup_place(&row, app.id), &secret);
+            set_up_with(tx, session, None, Some(&sealed))?;
+            let person = tenancy::people::find(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
+            let url = totp::url(&secret, &app.profile.name, &person.email)?;
+            Ok(Some(NewSecret { base32: totp::base32(&secret), url }))
+        }
+    }
+}
+
+fn set_up_with(tx: &mut Tx<'_>, session: &Claims, phone: Option<&str>, sealed: Option<&str>) -> Result<()> {
+    tx.exec(
+        "UPDATE login_sessions SET setup_phone = $3, setup_sealed_secret = $4, code_digest = NULL \
+         WHERE app_id = $1 AND id = $2",
+        &args![session.aid, session.jti, phone, sealed],
+    )
+    .map(|_| ())
+}
+
+/// Finishes setting a factor up with its first code; the backup code is in the answer and nowhere else.
+fn finish_setup(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    session: &Claims,
+    code: &str,
+) -> Result<Attempt<(Begun, String)>> {
+    let under_way = attempt(tx, session)?;
+    if session.mfa == MfaState::Required {
+        return wrong(tx, session, &under_way);
+    }
+    let keyring = &identity.tenancy.keyring;
+    let (row, user) = (session.jti.to_string(), session.sub.to_string());
+    let proof = if let Some(phone) = &under_way.setup_phone {
+        let fits = fits_sms(identity, tx.now(), session, &under_way, code);
+        fits.then(|| (Proof::Sms { phone: phone.clone() }, 0))
+    } else if let Some(sealed) = &under_way.setup_sealed_secret {
+        let secret = keyring.open(&setup_place(&row, session.aid), sealed)?;
+        totp::matching_step(secret.expose(), code, tx.now())?.map(|step| {
+            let sealed_secret = keyring.seal(&factors::secret_place(&user, session.aid), secret.expose());
+            (Proof::Totp { sealed_secret }, step)
+        })
+    } else {
+        None
+    };
+    let Some((proof, step)) = proof else { return wrong(tx, session, &under_way) };
+    let backup_code = backup_code(tx);
+    factors::put(tx, session, &proof, step, &hash_token(&backup_code))?;
+    changed(tx, session, "set_up")?;
+    abuse::succeed(tx, &Subject::second_factor(session.aid, session.sub))?;
+    Ok(Attempt::Right((sessions::advance(tx, session, MfaState::Completed)?, backup_code)))
+}
+
+/// About 119 bits, in groups that can be read aloud.
+fn backup_code(tx: &Tx<'_>) -> String {
+    let text = tx.entropy().base62(20);
+    let groups: Vec<&str> = (0..4).map(|group| &text[group * 5..group * 5 + 5]).collect();
+    groups.join("-")
+}
+
+/// Shows the second factor.
+fn commit(tx: &mut Tx<'_>, identity: &Identity, session: &Claims, code: &str) -> Result<Attempt<Begun>> {
+    let under_way = attempt(tx, session)?;
+    let factor = match session.mfa {
+        MfaState::Required => find_factor(tx, session.aid, session.sub)?,
+        _ => None,
+    };
+    let fits = match factor.map(|factor| factor.proof) {
+        None => false,
+        Some(Proof::Sms { .. }) => fits_sms(identity, tx.now(), session, &under_way, code),
+        Some(Proof::Totp { sealed_secret }) => {
+            let user = session.sub.to_string();
+            let secret = identity.tenancy.keyring.open(&factors::secret_place(&user, session.aid), &sealed_secret)?;
+            match totp::matching_step(secret.expose(), code, tx.now())? {
+                Some(step) => factors::use_step(tx, session, step)?,
+                None => false,
+            }
+        }
+    };
+    if !fits {
+        return wrong(tx, session, &under_way);
+    }
+    abuse::succeed(tx, &Subject::second_factor(session.aid, session.sub))?;
+    Ok(Attempt::Right(sessions::advance(tx, session, MfaState::Completed)?))
+}
+
+/// Takes the factor away from somebody who has the backup code, to set up another one.
+fn reset(tx: &mut Tx<'_>, session: &Claims, backup_code: &str) -> Result<Attempt<Begun>> {
+    let under_way = attempt(tx, session)?;
+    let used =
+        session.mfa == MfaState::Required && factors::use_backup_code(tx, session, &hash_token(backup_code.trim()))?;
+    if !used {
+        return wrong(tx, session, &under_way);
+    }
+    changed(tx, session, "reset")?;
+    abuse::succeed(tx, &Subject::second_factor(session.aid, session.sub))?;
+    Ok(Attempt::Right(sessions::advance(tx, session, MfaState::Setup)?))
+}
+
+fn changed(tx: &mut Tx<'_>, session: &Claims, change: &str) -> Result<()> {
+    emit(tx, &NewFact::new(CHANGED, json!({ "userId": session.sub, "change": change })).app(session.aid)).map(|_| ())
+}

@@ -1,0 +1,236 @@
+//! `/auth/auth/passkeys/…`.
+
+use kernel::{AppId, Code, Error, Problems, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tenancy::{
+    App,
+    links::{self, Purpose},
+    mails::AppMail,
+};
+use web::{Json, Origins as _, Params, Routes, State, Success, Valid, Validate, WithHeaders, required_header};
+
+use super::Ceremony;
+use crate::{
+    Identity,
+    browser::{Request, check_mode, foreign_origin},
+    login::{http::LIMITED, mail_to},
+    sessions::SessionAnswer,
+    tokens::unstored,
+};
+
+pub fn routes() -> Routes<Identity> {
+    Routes::new("Passkeys")
+        .post("/auth/auth/passkeys/request-setup-link", request_setup_link, "Mail a link that sets up a passkey")
+        .answers(403, OFF)
+        .answers(429, LIMITED)
+        .get("/auth/auth/passkeys/registration-options", registration_options, "WebAuthn creation options")
+        .answers(401, "The set-up token is not valid or has expired")
+        .answers(403, OFF)
+        .answers(404, "There is no such app")
+        .post("/auth/auth/passkeys/verify-registration", verify_registration, "Store a new passkey")
+        .answers(401, "The set-up token or the challenge is not valid or has expired")
+        .answers(403, OFF)
+        .get("/auth/auth/passkeys/authentication-options", authentication_options, "WebAuthn request options")
+        .answers(403, OFF)
+        .answers(404, "There is no such app")
+        .post("/auth/auth/passkeys/verify-authentication", verify_authentication, "Sign in with a passkey")
+        .answers(401, "The passkey is not known, or its answer or the challenge is not valid")
+        .answers(403, OFF)
+        .answers(429, LIMITED)
+}
+
+const OFF: &str = "Passkeys are switched off, or the origin is not one of the app's";
+
+fn check_enabled(app: &App) -> Result<()> {
+    if app.profile.passkeys_enabled {
+        return Ok(());
+    }
+    Err(Error::new(Code::LoginMethodOff, "This app has switched passkeys off."))
+}
+
+/// The body of `POST /auth/auth/passkeys/request-setup-link`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SetupLink {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    username: String,
+    app_id: AppId,
+    /// Always `sdk`.
+    #[schemars(regex(pattern = "^sdk$"))]
+    mode: String,
+}
+
+impl Validate for SetupLink {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("username", &self.username);
+        check_mode(problems, &self.mode);
+    }
+}
+
+async fn request_setup_link(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<SetupLink>,
+) -> Result<Success> {
+    let app = identity.app(&request, body.app_id)?;
+    request.require_origin(&identity.tenancy.apps, &app)?;
+    check_enabled(&app)?;
+    let tenancy = identity.tenancy.clone();
+    mail_to(&identity, &app, &body.username, move |tx, app, account| {
+        links::revoke(tx, app.id, Purpose::PasskeySetup, account.user)?;
+        let token = links::create(tx, app.id, Purpose::PasskeySetup, Some(account.user), &json!({}))?;
+        Ok(AppMail::PasskeySetup { link: format!("{}/auth/login/passkey-setup?token={token}", tenancy.base_url) })
+    })
+    .await?;
+    Ok(Success)
+}
+
+/// The mailed token.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SetupToken {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    passkey_setup_token: String,
+}
+
+impl Validate for SetupToken {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("passkeySetupToken", &self.passkey_setup_token);
+    }
+}
+
+/// Options for the browser: what WebAuthn defines, and `sdkChallengeToken`, which is taken out before the ceremony.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "PasskeyOptions")]
+struct OptionsAnswer {
+    #[serde(flatten)]
+    options: Map<String, Value>,
+}
+
+/// The app of `x-app-id`, and the page that asks: a request without `Origin` is taken for the app's first page.
+fn app_and_page(request: &Request, identity: &Identity) -> Result<(std::sync::Arc<App>, String)> {
+    let named = required_header(&request.headers, "x-app-id")?;
+    let app = named.parse().map_err(|_| Error::not_found("app"))?;
+    let app = identity.app(request, app)?;
+    check_enabled(&app)?;
+    request.check_origin(&identity.tenancy.apps, &app)?;
+    let page = match request.require_origin(&identity.tenancy.apps, &app) {
+        Ok(origin) => origin,
+        Err(_) => app.profile.origins().into_iter().next().ok_or_else(foreign_origin)?,
+    };
+    Ok((app, page))
+}
+
+async fn registration_options(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(query): Params<SetupToken>,
+) -> Result<WithHeaders<Json<OptionsAnswer>>> {
+    let (app, page) = app_and_page(&request, &identity)?;
+    let options = super::registration_options(&identity, &app, &page, &query.passkey_setup_token).await?;
+    Ok(unstored(OptionsAnswer { options: options.into_json() }))
+}
+
+/// A credential as browsers write it, binary members in base64url.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Credential {
+    id: String,
+    raw_id: String,
+    r#type: String,
+    response: Map<String, Value>,
+    #[serde(default)]
+    client_extension_results: Option<Map<String, Value>>,
+    app_id: AppId,
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    sdk_challenge_token: String,
+    /// The page's origin, one that the app allows.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    sdk_origin: String,
+}
+
+impl Validate for Credential {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("sdkChallengeToken", &self.sdk_challenge_token);
+        problems.text("sdkOrigin", &self.sdk_origin);
+    }
+}
+
+impl Credential {
+    /// 403 for an origin that the app does not allow.
+    fn into_ceremony(self, identity: &Identity) -> Result<Ceremony> {
+        if !identity.tenancy.apps.app_allows(self.app_id, &self.sdk_origin) {
+            return Err(foreign_origin());
+        }
+        let credential = json!({
+            "id": self.id, "rawId": self.raw_id, "type": self.r#type, "response": self.response,
+            "clientExtensionResults": self.client_extension_results.unwrap_or_default(),
+        });
+        Ok(Ceremony { origin: self.sdk_origin, challenge_token: self.sdk_challenge_token, credential })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+struct Verified {
+    verified: bool,
+}
+
+async fn verify_registration(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(query): Params<SetupToken>,
+    Valid(body): Valid<Credential>,
+) -> Result<Json<Verified>> {
+    let app = identity.app(&request, body.app_id)?;
+    check_enabled(&app)?;
+    let ceremony = body.into_ceremony(&identity)?;
+    super::verify_registration(&identity, &app, &query.passkey_setup_token, ceremony).await?;
+    Ok(Json(Verified { verified: true }))
+}
+
+async fn authentication_options(
+    request: Request,
+    State(identity): State<Identity>,
+) -> Result<WithHeaders<Json<OptionsAnswer>>> {
+    let (app, page) = app_and_page(&request, &identity)?;
+    Ok(unstored(OptionsAnswer { options: super::authentication_options(&identity, &app, &page)?.into_json() }))
+}
+
+/// The body of `POST /auth/auth/passkeys/verify-authentication`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Assertion {
+    #[serde(flatten)]
+    credential: Credential,
+    /// Always `sdk`.
+    #[schemars(regex(pattern = "^sdk$"))]
+    mode: String,
+}
+
+impl Validate for Assertion {
+    fn validate(&self, problems: &mut Problems) {
+        self.credential.validate(problems);
+        check_mode(problems, &self.mode);
+    }
+}
+
+async fn verify_authentication(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<Assertion>,
+) -> Result<WithHeaders<Json<SessionAnswer>>> {
+    let app = identity.app(&request, body.credential.app_id)?;
+    request.require_origin(&identity.tenancy.apps, &app)?;
+    check_enabled(&app)?;
+    let client = request.scope.client();
+    identity.addresses.check(client)?;
+    let ceremony = body.credential.into_ceremony(&identity)?;
+    let begun = super::verify_authentication(&identity, &app, ceremony).await.inspect_err(|error| {
+        if error.code() == Code::InvalidCredential {
+            identity.addresses.fail(client);
+        }
+    })?;
+    Ok(unstored(begun.sign(&identity.tenancy)?))
+}

@@ -1,0 +1,196 @@
+//! Passkeys: discoverable WebAuthn credentials, set up with a mailed link and then used without a user name. A passkey
+//! belongs to the host of the page that made it (its RP id) and always verifies its user, so that it counts as two
+//! factors.
+//!
+//! What a ceremony has to remember travels in a signed token, which works once and for five minutes.
+
+mod challenge;
+pub mod http;
+mod store;
+
+use ::store::Tx;
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use kernel::{Code, Error, Result, UserId};
+use serde_json::{Map, Value, json};
+use spine::{NewFact, emit};
+use tenancy::{
+    App,
+    links::{self, Purpose},
+    people,
+};
+use url::Url;
+use uuid::Uuid;
+use webauthn_rs::prelude::{
+    DiscoverableAuthentication, Passkey, PasskeyRegistration, PublicKeyCredential, RegisterPublicKeyCredential,
+    Webauthn, WebauthnBuilder,
+};
+
+use crate::{
+    Identity,
+    login::{credentials, host_of},
+    mfa,
+    sessions::{self, Begun, Method},
+};
+use challenge::{Challenge, Kind};
+
+/// The relying party of one app for one page's host.
+struct RelyingParty {
+    id: String,
+    webauthn: Webauthn,
+}
+
+impl RelyingParty {
+    /// `origin` is one that the app allows.
+    fn new(app: &App, origin: &str) -> Result<Self> {
+        let id = host_of(origin);
+        let no_host = || Error::invalid("sdkOrigin", "must be the origin of a page with a host name");
+        let origin = Url::parse(origin).map_err(|_| no_host())?;
+        let builder = WebauthnBuilder::new(&id, &origin).map_err(|_| no_host())?;
+        let webauthn = builder.rp_name(&app.profile.name).build().map_err(Error::internal)?;
+        Ok(Self { id, webauthn })
+    }
+}
+
+/// Options for the browser, with the token that brings the challenge back.
+pub struct Options {
+    public_key: Map<String, Value>,
+    sdk_challenge_token: String,
+}
+
+impl Options {
+    pub fn into_json(self) -> Map<String, Value> {
+        let mut options = self.public_key;
+        options.insert("sdkChallengeToken".into(), self.sdk_challenge_token.into());
+        options
+    }
+}
+
+fn public_key(options: &impl serde::Serialize) -> Result<Map<String, Value>> {
+    match serde_json::to_value(options).map_err(Error::internal)?["publicKey"].take() {
+        Value::Object(members) => Ok(members),
+        _ => Err(Error::internal("WebAuthn options without publicKey")),
+    }
+}
+
+/// The credential in its one spelling.
+fn credential_id(bytes: &[u8]) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+async fn registration_options(identity: &Identity, app: &App, origin: &str, token: &str) -> Result<Options> {
+    let party = RelyingParty::new(app, origin)?;
+    let (app_id, token, rp_id) = (app.id, token.to_owned(), party.id.clone());
+    let (person, known) = identity
+        .tenancy
+        .db
+        .read(move |tx| {
+            let link = links::peek(tx, Purpose::PasskeySetup, &token)?;
+            let user = link.user.filter(|_| link.app == app_id).ok_or_else(invalid_setup)?;
+            let person = people::find(tx, app_id, user)?.ok_or_else(invalid_setup)?;
+            Ok((person, store::of_user(tx, app_id, user, &rp_id)?))
+        })
+        .await?;
+    let exclude = known.iter().map(|passkey| passkey.cred_id().clone()).collect();
+    let name = people::full_name(&person.first_name, &person.last_name);
+    let name = if name.is_empty() { person.email.clone() } else { name };
+    let handle = Uuid::from_u128(person.id.as_u128());
+    let (options, state) = party
+        .webauthn
+        .start_passkey_registration(handle, &person.email, &name, Some(exclude))
+        .map_err(Error::internal)?;
+    let mut public_key = public_key(&options)?;
+    // A credential that cannot be discovered could never sign in here, because nobody is asked for a name.
+    let selection = public_key.entry("authenticatorSelection").or_insert_with(|| json!({}));
+    selection["residentKey"] = "required".into();
+    selection["requireResidentKey"] = true.into();
+    let challenge = Challenge::new(identity, Kind::Registration, app.id, &party.id, &state)?;
+    Ok(Options { public_key, sdk_challenge_token: challenge.sign(identity)? })
+}
+
+/// What a browser sends back after a ceremony.
+struct Ceremony {
+    origin: String,
+    challenge_token: String,
+    credential: Value,
+}
+
+async fn verify_registration(identity: &Identity, app: &App, token: &str, ceremony: Ceremony) -> Result<()> {
+    let party = RelyingParty::new(app, &ceremony.origin)?;
+    let challenge = Challenge::verify(identity, Kind::Registration, app.id, &party.id, &ceremony.challenge_token)?;
+    let state: PasskeyRegistration = challenge.state()?;
+    let credential: RegisterPublicKeyCredential =
+        serde_json::from_value(ceremony.credential).map_err(|_| rejected())?;
+    let passkey = party.webauthn.finish_passkey_registration(&credential, &state).map_err(|_| rejected())?;
+    let (app_id, token, rp_id) = (app.id, token.to_owned(), party.id);
+    identity
+        .tenancy
+        .db
+        .write(move |tx| {
+            let link = links::consume(tx, Purpose::PasskeySetup, &token)?;
+            let user = link.user.filter(|_| link.app == app_id).ok_or_else(invalid_setup)?;
+            challenge.use_up(tx)?;
+            if !store::insert(tx, app_id, user, &rp_id, &credential_id(passkey.cred_id()), &passkey)? {
+                return Err(rejected());
+            }
+            credentials::verify_email(tx, app_id, user)?;
+            changed(tx, app_id, user)
+        })
+        .await
+}
+
+fn authentication_options(identity: &Identity, app: &App, origin: &str) -> Result<Options> {
+    let party = RelyingParty::new(app, origin)?;
+    let (options, state) = party.webauthn.start_discoverable_authentication().map_err(Error::internal)?;
+    let challenge = Challenge::new(identity, Kind::Authentication, app.id, &party.id, &state)?;
+    Ok(Options { public_key: public_key(&options)?, sdk_challenge_token: challenge.sign(identity)? })
+}
+
+async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremony) -> Result<Begun> {
+    let party = RelyingParty::new(app, &ceremony.origin)?;
+    let challenge = Challenge::verify(identity, Kind::Authentication, app.id, &party.id, &ceremony.challenge_token)?;
+    let state: DiscoverableAuthentication = challenge.state()?;
+    let credential: PublicKeyCredential = serde_json::from_value(ceremony.credential).map_err(|_| unknown())?;
+    let (handle, id) = party.webauthn.identify_discoverable_authentication(&credential).map_err(|_| unknown())?;
+    let (user, id): (UserId, String) = (UserId::from_u128(handle.as_u128()), credential_id(id));
+    let (app_id, rp_id, key) = (app.id, party.id.clone(), id.clone());
+    let found = identity.tenancy.db.read(move |tx| store::find(tx, app_id, user, &rp_id, &key)).await?;
+    let (stored, mut passkey) = found.ok_or_else(unknown)?;
+    // Checks the signature, the page, the challenge, the user's verification, and that the counter went on.
+    let result =
+        party.webauthn.finish_discoverable_authentication_v2(&credential, state, &passkey).map_err(|_| unknown())?;
+    let strong = result.user_verified();
+    passkey.update_credential(&result);
+    let (app, identity_) = (app.clone(), identity.clone());
+    let begun = identity.tenancy.db.write(move |tx| {
+        challenge.use_up(tx)?;
+        if !store::used(tx, app.id, &id, &stored, &passkey)? {
+            return Err(unknown());
+        }
+        sessions::begin(tx, &identity_, &app, user, Method::Passkey, strong)
+    });
+    begun.await
+}
+
+fn changed(tx: &mut Tx<'_>, app: kernel::AppId, user: UserId) -> Result<()> {
+    emit(tx, &NewFact::new(mfa::CHANGED, json!({ "userId": user, "change": "passkey_added" })).app(app)).map(|_| ())
+}
+
+fn rejected() -> Error {
+    Error::new(Code::PasskeyRejected, "The passkey's answer does not fit what was asked for. Start again.")
+}
+
+fn unknown() -> Error {
+    Error::new(Code::InvalidCredential, "This passkey is not known here, or its answer is not valid.")
+}
+
+fn invalid_setup() -> Error {
+    Error::new(
+        Code::InvalidCredential,
+        "This set-up link is not valid any more: it was used, replaced, or has expired.",
+    )
+}
+
+/// For the store: a passkey is kept as the library writes it.
+fn to_text(passkey: &Passkey) -> Result<String> {
+    serde_json::to_string(passkey).map_err(Error::internal)
+}

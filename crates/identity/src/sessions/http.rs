@@ -1,0 +1,59 @@
+//! `POST /auth/token/direct`.
+
+use kernel::{AppId, MemberId, Problems, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use web::{Json, Routes, State, Valid, Validate, WithHeaders};
+
+use crate::{
+    Identity,
+    browser::{Request, check_mode},
+    tokens::{Asked, TokenSetWithProfile, unstored},
+};
+
+pub fn routes() -> Routes<Identity> {
+    Routes::new("JSON login")
+        .post("/auth/token/direct", direct, "Exchange a login session for tokens")
+        .answers(401, "The session is not valid, its second factor is missing, or the tenant user is somebody else's")
+        .answers(403, "The request's Origin is not one of the app's")
+}
+
+/// The body of `POST /auth/token/direct`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Direct {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    session: String,
+    /// One of the session's `tenantUsers`; may be left out when there is exactly one.
+    tenant_user_id: Option<String>,
+    app_id: AppId,
+    /// `openid profile email onboarding tenant` without it.
+    scope: Option<String>,
+    /// Always `sdk`.
+    #[schemars(regex(pattern = "^sdk$"))]
+    mode: String,
+}
+
+impl Validate for Direct {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("session", &self.session);
+        check_mode(problems, &self.mode);
+    }
+}
+
+async fn direct(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<Direct>,
+) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
+    let app = identity.app(&request, body.app_id)?;
+    request.check_origin(&identity.tenancy.apps, &app)?;
+    let session = super::verify(&identity.tenancy, &body.session)?;
+    if session.aid != app.id {
+        return Err(super::over());
+    }
+    // What is no membership's id is nobody's membership.
+    let member = body.tenant_user_id.map(|id| id.parse::<MemberId>().unwrap_or(MemberId::from_u128(0)));
+    let asked = Asked::or_default(body.scope.as_deref());
+    Ok(unstored(super::exchange(&identity, &app, session, member, asked).await?))
+}

@@ -1,0 +1,249 @@
+//! Login sessions: a half-finished login as a short-lived token, with a row for what must not be turned back by showing
+//! an older token. Not an access token: it is exchanged for one, once all factors were shown.
+
+pub mod http;
+
+use std::time::Duration;
+
+use kernel::{AppId, Code, Error, MemberId, Result, Timestamp, UserId, id_kinds};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use spine::{NewFact, emit};
+use store::{FromRow, Row, Tx, args};
+use tenancy::{App, Tenancy};
+
+use crate::{
+    Identity, mfa,
+    tokens::{self, Asked, Granted, Login, Standing, TokenSetWithProfile, WorkspaceEntry, families},
+};
+
+id_kinds! {
+    /// A login under way.
+    SessionId(Session) = "login";
+}
+
+/// Emitted when a login has led to tokens.
+pub const SUCCEEDED: &str = "login.succeeded";
+/// Emitted when somebody failed to prove who they are.
+pub const FAILED: &str = "login.failed";
+
+const TYP: &str = "session+jwt";
+const LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum MfaState {
+    /// No second factor is asked for.
+    Disabled,
+    /// A code is wanted before tokens are issued.
+    Required,
+    /// A factor has to be set up first.
+    Setup,
+    /// The second factor was shown.
+    Completed,
+}
+
+/// How somebody proved who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    Password,
+    Link,
+    Passkey,
+}
+
+/// What the token says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Claims {
+    pub jti: SessionId,
+    pub aid: AppId,
+    pub sub: UserId,
+    pub mfa: MfaState,
+    pub method: Method,
+    /// Whether the method alone showed two factors.
+    pub strong: bool,
+    pub exp: i64,
+}
+
+impl Claims {
+    /// Whether more than one factor was shown.
+    pub fn has_two_factors(&self) -> bool {
+        self.strong || self.mfa == MfaState::Completed
+    }
+}
+
+/// What a credential step answers.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "LoginSession")]
+pub struct SessionAnswer {
+    pub session: String,
+    /// Unix seconds.
+    pub expires: i64,
+    pub mfa_state: MfaState,
+    pub tenant_users: Vec<WorkspaceEntry>,
+}
+
+/// A session as it was stored, to be signed.
+#[derive(Clone, Debug)]
+pub struct Begun {
+    claims: Claims,
+    tenant_users: Vec<WorkspaceEntry>,
+}
+
+impl Begun {
+    pub fn sign(self, tenancy: &Tenancy) -> Result<SessionAnswer> {
+        Ok(SessionAnswer {
+            session: tenancy.keyring.sign_token(TYP, &self.claims)?,
+            expires: self.claims.exp,
+            mfa_state: self.claims.mfa,
+            tenant_users: self.tenant_users,
+        })
+    }
+}
+
+/// Begins a session for a person who has shown a first factor; sends a code when one is wanted by SMS. Somebody who may
+/// sign in nowhere is refused like somebody unknown.
+pub fn begin(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    app: &App,
+    user: UserId,
+    method: Method,
+    strong: bool,
+) -> Result<Begun> {
+    let standings = tokens::standings_of(tx, app.id, user)?;
+    if standings.is_empty() {
+        return Err(wrong_credentials());
+    }
+    let factor = mfa::find_factor(tx, app.id, user)?;
+    let asked_for = app.profile.mfa_enabled || standings.iter().any(|standing| standing.tenant_mfa) || factor.is_some();
+    let state = match (strong, asked_for, &factor) {
+        (true, ..) | (_, false, _) => MfaState::Disabled,
+        (_, true, None) => MfaState::Setup,
+        (_, true, Some(_)) => MfaState::Required,
+    };
+    let begun = insert(tx, app.id, user, state, method, strong, &standings)?;
+    if let (MfaState::Required, Some(factor)) = (state, &factor) {
+        mfa::send_code(tx, identity, app, begun.claims.jti, factor)?;
+    }
+    Ok(begun)
+}
+
+/// The same login one step further, under a new token; the old one is over.
+pub fn advance(tx: &mut Tx<'_>, session: &Claims, state: MfaState) -> Result<Begun> {
+    end(tx, session)?;
+    let standings = tokens::standings_of(tx, session.aid, session.sub)?;
+    insert(tx, session.aid, session.sub, state, session.method, session.strong, &standings)
+}
+
+fn insert(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    user: UserId,
+    mfa: MfaState,
+    method: Method,
+    strong: bool,
+    standings: &[Standing],
+) -> Result<Begun> {
+    let (jti, expires_at): (SessionId, Timestamp) = (tx.new_id(), tx.now().plus(LIFETIME));
+    tx.exec(
+        "INSERT INTO login_sessions (id, app_id, user_id, wrong_codes, expires_at, created_at) \
+         VALUES ($1, $2, $3, 0, $4, $5)",
+        &args![jti, app, user, expires_at, tx.now()],
+    )?;
+    let claims = Claims { jti, aid: app, sub: user, mfa, method, strong, exp: expires_at.as_seconds() };
+    Ok(Begun { claims, tenant_users: standings.iter().map(WorkspaceEntry::from).collect() })
+}
+
+/// Ends a session: it can neither be continued nor exchanged.
+pub fn end(tx: &mut Tx<'_>, session: &Claims) -> Result<()> {
+    tx.exec(
+        "UPDATE login_sessions SET ended_at = $3 WHERE app_id = $1 AND id = $2 AND ended_at IS NULL",
+        &args![session.aid, session.jti, tx.now()],
+    )
+    .map(|_| ())
+}
+
+/// The claims of a session token that has not expired.
+pub fn verify(tenancy: &Tenancy, token: &str) -> Result<Claims> {
+    let claims: Claims = tenancy.keyring.verify_token(token, TYP).map_err(|_| over())?;
+    if claims.exp <= tenancy.db.clock().now().as_seconds() { Err(over()) } else { Ok(claims) }
+}
+
+struct Begin(Timestamp);
+
+impl FromRow for Begin {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self(row.get("created_at")?))
+    }
+}
+
+/// When the session began; 401 when it was ended, or all of the person's sessions were since.
+pub fn check_live(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
+    let begin: Option<Begin> = tx.opt(
+        "SELECT login_sessions.created_at FROM login_sessions JOIN users ON users.id = login_sessions.user_id \
+         WHERE login_sessions.app_id = $1 AND login_sessions.id = $2 AND login_sessions.user_id = $3 \
+         AND login_sessions.ended_at IS NULL AND login_sessions.expires_at > $4 \
+         AND (users.sessions_ended_at IS NULL OR login_sessions.created_at > users.sessions_ended_at)",
+        &args![session.aid, session.jti, session.sub, tx.now()],
+    )?;
+    begin.map(|Begin(at)| at).ok_or_else(over)
+}
+
+/// Exchanges a session for tokens of one of its workspaces.
+pub async fn exchange(
+    identity: &Identity,
+    app: &App,
+    session: Claims,
+    member: Option<MemberId>,
+    asked: Asked,
+) -> Result<TokenSetWithProfile> {
+    if !matches!(session.mfa, MfaState::Completed | MfaState::Disabled) {
+        return Err(Error::new(Code::MfaRequired, "Show the second factor before you ask for tokens."));
+    }
+    let app = app.clone();
+    let prepared = identity.tenancy.db.write(move |tx| {
+        let authenticated_at = check_live(tx, &session)?;
+        tokens::check_scope(tx, &app, &asked)?;
+        let standing = choose(tokens::standings_of(tx, app.id, session.sub)?, member)?;
+        tokens::check_factors(&app, &standing, session.has_two_factors())?;
+        let login = families::start(tx, &app, session.sub, session.has_two_factors(), authenticated_at)?;
+        announce(tx, &app, &login, &standing, session.method)?;
+        tokens::prepare(tx, &app, login, standing, Granted::everything().narrowed(&asked), None)
+    });
+    prepared.await?.sign(&identity.tenancy)
+}
+
+/// The only workspace need not be named.
+fn choose(standings: Vec<Standing>, member: Option<MemberId>) -> Result<Standing> {
+    let count = standings.len();
+    let mut fitting = standings.into_iter().filter(|standing| member.is_none_or(|member| standing.member == member));
+    match (member, count, fitting.next()) {
+        (Some(_), _, Some(standing)) | (None, 1, Some(standing)) => Ok(standing),
+        (None, 2.., _) => Err(Error::invalid("tenantUserId", "is required, because there are several workspaces")),
+        _ => Err(Error::new(Code::InvalidCredential, "This user is not a member of that workspace.")),
+    }
+}
+
+fn announce(tx: &mut Tx<'_>, app: &App, login: &Login, standing: &Standing, method: Method) -> Result<()> {
+    let about = json!({
+        "userId": login.user, "tenantUserId": standing.member, "workspaceId": standing.tenant, "email": standing.email,
+        "sessionId": login.id, "method": method, "mfa": login.mfa,
+    });
+    emit(tx, &NewFact::new(SUCCEEDED, about).app(app.id).tenant(standing.tenant)).map(|_| ())
+}
+
+/// Tells of a failure. `user` is `None` for an account that does not exist, whose name is nobody's business.
+pub fn announce_failure(tx: &mut Tx<'_>, app: AppId, user: Option<UserId>, reason: &'static str) -> Result<()> {
+    emit(tx, &NewFact::new(FAILED, json!({ "userId": user, "reason": reason })).app(app)).map(|_| ())
+}
+
+pub fn wrong_credentials() -> Error {
+    Error::new(Code::InvalidCredential, "The user name or the password is wrong.")
+}
+
+pub fn over() -> Error {
+    Error::new(Code::InvalidCredential, "This login has expired or was ended. Start again.")
+}

@@ -1,0 +1,135 @@
+//! What others need to verify tokens: the discovery document and the public keys, both from memory.
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use kernel::{Error, Result};
+use schemars::JsonSchema;
+use serde::Serialize;
+use vault::{JWKS_MAX_AGE, JwkSet};
+use web::{Describe, Json, Operation, Routes, State, WithHeaders};
+
+use super::{OIDC_SCOPES, claims::ABOUT_CLAIMS};
+use crate::{Identity, browser::Request};
+
+pub fn routes() -> Routes<Identity> {
+    Routes::new("Token verification")
+        .get("/auth/.well-known/openid-configuration", configuration, "The OpenID Connect discovery document")
+        .any_origin()
+        .get("/auth/.well-known/jwks.json", jwks, "The public keys that verify tokens")
+        .any_origin()
+        .get("/.well-known/openid-configuration", redirect, "Leads to the discovery document")
+        .any_origin()
+        .hidden()
+}
+
+/// OpenID Connect Discovery 1.0 §3.
+#[derive(Serialize, JsonSchema)]
+struct Configuration {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    userinfo_endpoint: String,
+    jwks_uri: String,
+    response_types_supported: [&'static str; 1],
+    response_modes_supported: [&'static str; 1],
+    grant_types_supported: [&'static str; 2],
+    subject_types_supported: [&'static str; 1],
+    id_token_signing_alg_values_supported: [&'static str; 1],
+    scopes_supported: [&'static str; 7],
+    token_endpoint_auth_methods_supported: [&'static str; 1],
+    code_challenge_methods_supported: [&'static str; 1],
+    claims_supported: Vec<&'static str>,
+    claims_parameter_supported: bool,
+    request_parameter_supported: bool,
+    request_uri_parameter_supported: bool,
+}
+
+async fn configuration(State(identity): State<Identity>) -> Result<WithHeaders<Json<Configuration>>> {
+    let issuer = &identity.tenancy.issuer;
+    let mut claims_supported = ABOUT_CLAIMS.to_vec();
+    claims_supported.extend(["iss", "aud", "iat", "exp", "auth_time", "nonce", "sid"]);
+    let configuration = Configuration {
+        issuer: issuer.to_string(),
+        authorization_endpoint: format!("{issuer}/authorize"),
+        token_endpoint: format!("{issuer}/token"),
+        userinfo_endpoint: format!("{issuer}/userinfo"),
+        jwks_uri: format!("{issuer}/.well-known/jwks.json"),
+        response_types_supported: ["code"],
+        response_modes_supported: ["query"],
+        grant_types_supported: ["authorization_code", "refresh_token"],
+        subject_types_supported: ["public"],
+        id_token_signing_alg_values_supported: ["PS256"],
+        scopes_supported: OIDC_SCOPES,
+        token_endpoint_auth_methods_supported: ["none"],
+        code_challenge_methods_supported: ["S256"],
+        claims_supported,
+        claims_parameter_supported: false,
+        request_parameter_supported: false,
+        request_uri_parameter_supported: false,
+    };
+    Ok(WithHeaders::new(Json(configuration)).with(header::CACHE_CONTROL, "public, max-age=300"))
+}
+
+/// The key set as it was rendered when it last changed; 304 for whoever has it already.
+struct Keys(Response);
+
+impl IntoResponse for Keys {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Describe for Keys {
+    fn describe(operation: &mut Operation) {
+        operation.answer::<JwkSet>(StatusCode::OK);
+    }
+}
+
+async fn jwks(request: Request, State(identity): State<Identity>) -> Result<Keys> {
+    let jwks = identity.tenancy.signing_keys.jwks();
+    let mut response = if is_known(&request.headers, &jwks.etag) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        let mut response = Response::new(Body::from(jwks.body.clone()));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+    };
+    let cached = format!("public, max-age={}", JWKS_MAX_AGE.as_secs());
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, HeaderValue::from_str(&jwks.etag).map_err(Error::internal)?);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_str(&cached).map_err(Error::internal)?);
+    Ok(Keys(response))
+}
+
+/// RFC 9110 §13.1.2: a list of validators, weak ones count here, or a star.
+fn is_known(headers: &HeaderMap, etag: &str) -> bool {
+    let sent = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    sent.flat_map(|value| value.split(','))
+        .map(str::trim)
+        .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == etag)
+}
+
+/// Where some clients look first.
+struct Elsewhere(String);
+
+impl IntoResponse for Elsewhere {
+    fn into_response(self) -> Response {
+        match HeaderValue::from_str(&self.0) {
+            Ok(location) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, location)]).into_response(),
+            Err(error) => web::Failure::from(Error::internal(error)).into_response(),
+        }
+    }
+}
+
+impl Describe for Elsewhere {
+    fn describe(operation: &mut Operation) {
+        operation.empty_answer(StatusCode::TEMPORARY_REDIRECT);
+    }
+}
+
+async fn redirect(State(identity): State<Identity>) -> Result<Elsewhere> {
+    Ok(Elsewhere(format!("{}/.well-known/openid-configuration", identity.tenancy.issuer)))
+}

@@ -1,0 +1,195 @@
+//! `/auth/token…`, `/auth/refresh-token`, `/auth/auth/revoke`, `/auth/userinfo`.
+
+use std::{sync::Arc, time::Duration};
+
+use kernel::{AppId, Error, MemberId, Problems, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tenancy::{
+    App,
+    callers::{BearerCaller, RefreshingCaller, authenticate_token},
+};
+use web::{Json, Path, Routes, State, Success, Valid, Validate, WithHeaders};
+
+use super::{About, Asked, TokenSet, TokenSetWithProfile, WorkspaceEntry, codes::ShownCode, oauth};
+use crate::{Identity, browser::Request};
+
+pub fn routes() -> Routes<Identity> {
+    Routes::new("Tokens")
+        .post("/auth/token", token, "Exchange an authorization code or a refresh token")
+        .post("/auth/token/{grant_type}/{app_id}", grant, "Exchange a code (`code`) or a refresh token (`refresh`)")
+        .answers(401, "The code or refresh token is not valid")
+        .post("/auth/refresh-token", refresh, "Refresh with an access token")
+        .post("/auth/token/workspace-list", workspace_list, "List the user's workspaces")
+        .answers(401, "The access token is not valid")
+        .post("/auth/token/workspace-switch", workspace_switch, "Switch to another workspace of the user")
+        .answers(
+            401,
+            "The access token is not valid, or the target belongs to another user or asks for a second factor",
+        )
+        .post("/auth/auth/revoke", revoke, "Sign out")
+        .get("/auth/userinfo", userinfo, "What the granted scopes tell about the user")
+        .post("/auth/userinfo", userinfo, "What the granted scopes tell about the user")
+}
+
+async fn token(request: Request, State(identity): State<Identity>, asked: oauth::Asked) -> Result<oauth::Answer> {
+    oauth::answer(&identity.tenancy, &request.scope, asked).await
+}
+
+/// The body of `POST /auth/token/{grant_type}/{app_id}`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Grant {
+    /// For `code`.
+    code: Option<String>,
+    /// For `code`; the app's `defaultCallbackUri` without it.
+    redirect_uri: Option<String>,
+    /// For `code`, when a PKCE challenge was sent.
+    code_verifier: Option<String>,
+    /// For `refresh`.
+    refresh_token: Option<String>,
+}
+
+impl Validate for Grant {
+    fn validate(&self, problems: &mut Problems) {
+        for (field, value) in [("code", &self.code), ("refreshToken", &self.refresh_token)] {
+            if let Some(value) = value {
+                problems.text(field, value);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum GrantType {
+    Code,
+    Refresh,
+}
+
+async fn grant(
+    request: Request,
+    State(identity): State<Identity>,
+    Path((kind, app)): Path<(GrantType, AppId)>,
+    Valid(body): Valid<Grant>,
+) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
+    let app: Arc<App> = identity.app(&request, app)?;
+    let needed = |value: Option<String>, field: &str| value.ok_or_else(|| Error::invalid(field, "is required"));
+    let granted = match kind {
+        GrantType::Code => {
+            let code = needed(body.code, "code")?;
+            let redirect_uri = body.redirect_uri.or_else(|| app.profile.default_callback_uri.clone());
+            let redirect_uri = needed(redirect_uri, "redirectUri")?;
+            let shown = ShownCode { code, redirect_uri, verifier: body.code_verifier };
+            super::from_code(&identity.tenancy, &app, shown).await?
+        }
+        GrantType::Refresh => {
+            let token = needed(body.refresh_token, "refreshToken")?;
+            super::from_refresh_token(&identity.tenancy, &app, &token, None).await?
+        }
+    };
+    Ok(oauth::unstored(granted))
+}
+
+/// The body of `POST /auth/refresh-token`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+struct Refresh {
+    /// Narrows the presented token's scope.
+    scope: Option<String>,
+}
+
+impl Validate for Refresh {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn refresh(
+    RefreshingCaller(user): RefreshingCaller,
+    State(identity): State<Identity>,
+    Valid(body): Valid<Refresh>,
+) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
+    let asked = Asked::parse(body.scope.as_deref().unwrap_or_default());
+    Ok(oauth::unstored(super::from_access_token(&identity.tenancy, user, None, asked).await?))
+}
+
+/// The body of `POST /auth/token/workspace-list`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct WorkspaceList {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    access_token: String,
+}
+
+impl Validate for WorkspaceList {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("accessToken", &self.access_token);
+    }
+}
+
+async fn workspace_list(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<WorkspaceList>,
+) -> Result<Json<Vec<WorkspaceEntry>>> {
+    let user = authenticate_token(&identity.tenancy, &request.scope, &body.access_token, Duration::ZERO).await?;
+    Ok(Json(super::workspaces_of(&identity.tenancy, user).await?))
+}
+
+/// The body of `POST /auth/token/workspace-switch`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct WorkspaceSwitch {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    access_token: String,
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    target_tenant_user_id: String,
+    scope: Option<String>,
+}
+
+impl Validate for WorkspaceSwitch {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("accessToken", &self.access_token);
+        problems.text("targetTenantUserId", &self.target_tenant_user_id);
+    }
+}
+
+async fn workspace_switch(
+    request: Request,
+    State(identity): State<Identity>,
+    Valid(body): Valid<WorkspaceSwitch>,
+) -> Result<WithHeaders<Json<TokenSet>>> {
+    let user = authenticate_token(&identity.tenancy, &request.scope, &body.access_token, Duration::ZERO).await?;
+    // What is no membership's id is nobody's membership.
+    let target: MemberId = body.target_tenant_user_id.parse().map_err(|_| super::families::ended())?;
+    let asked = Asked::or_default(body.scope.as_deref());
+    let granted = super::from_access_token(&identity.tenancy, user, Some(target), asked).await?;
+    Ok(oauth::unstored(granted.tokens))
+}
+
+/// The body of `POST /auth/auth/revoke`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Revoke {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    refresh_token: String,
+    /// Signs the user out everywhere, not only here.
+    #[serde(default)]
+    all: bool,
+}
+
+impl Validate for Revoke {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("refreshToken", &self.refresh_token);
+    }
+}
+
+async fn revoke(State(identity): State<Identity>, Valid(body): Valid<Revoke>) -> Result<Success> {
+    super::revoke(&identity.tenancy, &body.refresh_token, body.all).await?;
+    Ok(Success)
+}
+
+async fn userinfo(
+    BearerCaller(user): BearerCaller,
+    State(identity): State<Identity>,
+) -> Result<WithHeaders<Json<About>>> {
+    Ok(oauth::unstored(super::about(&identity.tenancy, user).await?))
+}

@@ -1,0 +1,200 @@
+//! `POST /auth/token` as RFC 6749 has it: JSON or form bodies, and the RFC's error names beside ours.
+
+use axum::{
+    extract::{FromRequest, Request},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use kernel::{AppId, Code, Error, Problems, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tenancy::Tenancy;
+use web::{Describe, Failure, Json, Operation, RawBody, Scope, Validate, WithHeaders, from_json, status_of};
+
+use super::{TokenSet, codes::ShownCode, from_code, from_refresh_token};
+
+/// The body of `POST /auth/token`, as JSON or as a form.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(super) struct TokenRequest {
+    /// The app's id.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    client_id: String,
+    /// `authorization_code` or `refresh_token`.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    grant_type: String,
+    /// For `authorization_code`.
+    code: Option<String>,
+    /// For `authorization_code`: the one that the code was asked for with.
+    redirect_uri: Option<String>,
+    /// For `authorization_code`, when a challenge was sent.
+    code_verifier: Option<String>,
+    /// For `refresh_token`.
+    refresh_token: Option<String>,
+    /// For `refresh_token`: narrows what the token was granted.
+    scope: Option<String>,
+}
+
+impl Validate for TokenRequest {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("client_id", &self.client_id);
+        problems.text("grant_type", &self.grant_type);
+        let needed: &[(&str, &Option<String>)] = match self.grant_type.as_str() {
+            "authorization_code" => &[("code", &self.code), ("redirect_uri", &self.redirect_uri)],
+            "refresh_token" => &[("refresh_token", &self.refresh_token)],
+            _ => &[],
+        };
+        for (field, value) in needed {
+            match value {
+                Some(value) => problems.text(field, value),
+                None => problems.add(*field, "is required"),
+            }
+        }
+    }
+}
+
+/// A request that was read, or why it could not be: answered in the RFC's shape either way.
+pub(super) struct Asked {
+    read: Result<TokenRequest>,
+    request_id: String,
+}
+
+impl<S: Sync> FromRequest<S> for Asked {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        let request_id = Scope::of(request.extensions()).request_id().to_owned();
+        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = media_type.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let RawBody(bytes) = RawBody::from_request(request, state).await?;
+        let read = match essence.as_str() {
+            "application/x-www-form-urlencoded" => form_to_json(&bytes).and_then(|json| from_json(&json)),
+            "application/json" => from_json(&bytes),
+            _ => Err(Error::new(Code::UnsupportedMediaType, "Send the body as a form or as JSON.")),
+        };
+        Ok(Self { read, request_id })
+    }
+}
+
+impl Describe for Asked {
+    fn describe(operation: &mut Operation) {
+        operation.body::<TokenRequest>();
+    }
+}
+
+/// RFC 6749 §3.2: a parameter may not be repeated, and one without a value counts as left out.
+fn form_to_json(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut members = Map::new();
+    for (name, value) in url::form_urlencoded::parse(bytes) {
+        if value.is_empty() {
+            continue;
+        }
+        if members.insert(name.to_string(), Value::from(value.into_owned())).is_some() {
+            return Err(Error::invalid(name, "is given twice"));
+        }
+    }
+    serde_json::to_vec(&members).map_err(Error::internal)
+}
+
+/// A token set, or a refusal by the RFC's name. Neither may be stored by anybody on the way.
+pub(super) enum Answer {
+    Tokens(Box<TokenSet>),
+    Refused(StatusCode, Box<Refusal>),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Refusal {
+    error: &'static str,
+    #[serde(rename = "error_description")]
+    error_description: String,
+    status_code: u16,
+    message: String,
+    request_id: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    details: Vec<kernel::FieldProblem>,
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let mut response = match self {
+            Self::Tokens(tokens) => Json(tokens).into_response(),
+            Self::Refused(status, refusal) => {
+                let mut response = Json(refusal).into_response();
+                *response.status_mut() = status;
+                response
+            }
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
+        response
+    }
+}
+
+impl Describe for Answer {
+    fn describe(operation: &mut Operation) {
+        operation.answer::<TokenSet>(StatusCode::OK);
+        operation.failure(400, "`invalid_request`, `invalid_grant`, `invalid_scope` or `unsupported_grant_type`");
+        operation.failure(401, "`invalid_client`: there is no such app");
+    }
+}
+
+pub(super) async fn answer(tenancy: &Tenancy, scope: &Scope, asked: Asked) -> Result<Answer> {
+    let Asked { read, request_id } = asked;
+    let granted = match read {
+        Ok(request) => grant(tenancy, scope, request).await,
+        Err(error) => Err(error),
+    };
+    match granted {
+        Ok(tokens) => Ok(Answer::Tokens(Box::new(tokens))),
+        Err(error) => refusal(error, request_id),
+    }
+}
+
+async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenRequest) -> Result<TokenSet> {
+    let unknown = || Error::new(Code::UnknownClient, "There is no app with this client_id.");
+    let app: AppId = request.client_id.parse().map_err(|_| unknown())?;
+    let app = tenancy.apps.get(app).ok_or_else(unknown)?;
+    scope.set_app(app.id);
+    let granted = match request.grant_type.as_str() {
+        "authorization_code" => {
+            let (code, redirect_uri) = (request.code.unwrap_or_default(), request.redirect_uri.unwrap_or_default());
+            from_code(tenancy, &app, ShownCode { code, redirect_uri, verifier: request.code_verifier }).await
+        }
+        "refresh_token" => {
+            let token = request.refresh_token.unwrap_or_default();
+            from_refresh_token(tenancy, &app, &token, request.scope.as_deref()).await
+        }
+        _ => Err(Error::new(Code::UnsupportedGrantType, "grant_type must be authorization_code or refresh_token.")),
+    };
+    granted.map(|granted| granted.tokens)
+}
+
+/// RFC 6749 §5.2; what the RFC has no word for leaves in our own shape.
+fn refusal(error: Error, request_id: String) -> Result<Answer> {
+    let (status, name) = match error.code() {
+        Code::ValidationFailed | Code::MalformedJson | Code::MalformedRequest | Code::UnsupportedMediaType => {
+            (status_of(error.kind()), "invalid_request")
+        }
+        Code::InvalidCredential => (StatusCode::BAD_REQUEST, "invalid_grant"),
+        Code::InvalidScope => (StatusCode::BAD_REQUEST, "invalid_scope"),
+        Code::UnsupportedGrantType => (StatusCode::BAD_REQUEST, "unsupported_grant_type"),
+        Code::UnknownClient => (StatusCode::UNAUTHORIZED, "invalid_client"),
+        _ => return Err(error),
+    };
+    let refusal = Refusal {
+        error: name,
+        error_description: error.public().to_owned(),
+        status_code: status.as_u16(),
+        message: error.public().to_owned(),
+        request_id,
+        details: error.details().to_vec(),
+    };
+    Ok(Answer::Refused(status, Box::new(refusal)))
+}
+
+/// For the other answers that carry tokens.
+pub(crate) fn unstored<T>(answer: T) -> WithHeaders<Json<T>> {
+    WithHeaders::new(Json(answer)).with(header::CACHE_CONTROL, "no-store").with(header::PRAGMA, "no-cache")
+}

@@ -1,0 +1,280 @@
+//! `/auth/auth/passkeys/…`, with a software authenticator that was not written here.
+
+use std::time::Duration;
+
+use passkey::{
+    authenticator::{Authenticator, UiHint, UserCheck, UserValidationMethod},
+    client::{Client, DefaultClientData},
+    crypto::AvailableBackend,
+    types::{
+        Passkey,
+        ctap2::{Aaguid, Ctap2Error},
+        webauthn::{CredentialCreationOptions, CredentialRequestOptions},
+    },
+};
+use serde_json::{Value, json};
+use testkit::{Answer, PAGE, Person, TestApp, Tokens, on_both_engines};
+use url::Url;
+
+on_both_engines!(
+    a_passkey_is_set_up_and_signs_in_with_two_factors,
+    a_set_up_link_works_once_and_for_an_hour,
+    a_challenge_works_once_and_for_five_minutes,
+    another_page_gets_nowhere,
+    a_counter_that_steps_back_is_refused,
+    a_passkey_belongs_to_its_app_and_host,
+    switched_off_passkeys_are_refused,
+);
+
+/// A person who touches the key and shows a finger whenever asked.
+struct Willing;
+
+#[async_trait::async_trait]
+impl UserValidationMethod for Willing {
+    type PasskeyItem = Passkey;
+
+    async fn check_user<'a>(
+        &self,
+        _: UiHint<'a, Self::PasskeyItem>,
+        _: bool,
+        _: bool,
+    ) -> Result<UserCheck, Ctap2Error> {
+        Ok(UserCheck { presence: true, verification: true })
+    }
+
+    fn is_verification_enabled(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    fn is_presence_enabled(&self) -> bool {
+        true
+    }
+}
+
+/// An authenticator that counts its signatures, in a browser.
+#[derive(Clone, Default)]
+struct Device(Option<Passkey>);
+
+impl Device {
+    fn authenticator(&self) -> Authenticator<Option<Passkey>, Willing, AvailableBackend> {
+        let mut authenticator = Authenticator::new(Aaguid::new_empty(), self.0.clone(), Willing, AvailableBackend);
+        authenticator.set_make_credentials_with_signature_counter(true);
+        authenticator
+    }
+
+    async fn create(&mut self, options: CredentialCreationOptions) -> Value {
+        let mut client = Client::new(self.authenticator()).allows_insecure_localhost(true);
+        let origin = Url::parse(PAGE).expect("a URL");
+        let made = client.register(&origin, options, DefaultClientData).await.expect("a credential");
+        self.0.clone_from(client.authenticator().store());
+        serde_json::to_value(made).expect("JSON")
+    }
+
+    async fn get(&mut self, options: CredentialRequestOptions) -> Value {
+        let mut client = Client::new(self.authenticator()).allows_insecure_localhost(true);
+        let origin = Url::parse(PAGE).expect("a URL");
+        let shown = client.authenticate(&origin, options, DefaultClientData).await.expect("an assertion");
+        self.0.clone_from(client.authenticator().store());
+        serde_json::to_value(shown).expect("JSON")
+    }
+}
+
+fn without_token(options: &Answer) -> Value {
+    let mut options = options.json();
+    options.as_object_mut().expect("options").remove("sdkChallengeToken").expect("a challenge token");
+    json!({ "publicKey": options })
+}
+
+async fn setup_token(app: &TestApp, email: &str) -> String {
+    let body = json!({ "username": email, "appId": app.app_id(), "mode": "sdk" });
+    let answer = app.page().post("/auth/auth/passkeys/request-setup-link", body).await.expect(200);
+    assert_eq!(answer.json(), json!({ "success": true }));
+    app.drain().await;
+    app.mailed_token(email)
+}
+
+async fn registration_options(app: &TestApp, token: &str) -> Answer {
+    let page = app.page().header("x-app-id", &app.app_id().to_string());
+    page.get(&format!("/auth/auth/passkeys/registration-options?passkeySetupToken={token}")).await
+}
+
+/// What a page sends after the ceremony of creation.
+async fn created(app: &TestApp, device: &mut Device, options: &Answer) -> Value {
+    let request: CredentialCreationOptions = serde_json::from_value(without_token(options)).expect("creation options");
+    finished(app, device.create(request).await, options)
+}
+
+fn finished(app: &TestApp, mut body: Value, options: &Answer) -> Value {
+    body["appId"] = json!(app.app_id());
+    body["sdkChallengeToken"] = options.at("/sdkChallengeToken");
+    body["sdkOrigin"] = PAGE.into();
+    body
+}
+
+async fn verify_registration(app: &TestApp, token: &str, body: Value) -> Answer {
+    let path = format!("/auth/auth/passkeys/verify-registration?passkeySetupToken={token}");
+    app.page().post(&path, body).await
+}
+
+/// Sets up a passkey for somebody.
+async fn with_passkey(app: &TestApp, person: &Person) -> Device {
+    let mut device = Device::default();
+    let token = setup_token(app, &person.email).await;
+    let options = registration_options(app, &token).await.expect(200);
+    let body = created(app, &mut device, &options).await;
+    assert_eq!(verify_registration(app, &token, body).await.expect(200).json(), json!({ "verified": true }));
+    device
+}
+
+async fn authentication_options(app: &TestApp) -> Answer {
+    let page = app.page().header("x-app-id", &app.app_id().to_string());
+    page.get("/auth/auth/passkeys/authentication-options").await
+}
+
+/// What a page sends after the ceremony of signing in.
+async fn asserted(app: &TestApp, device: &mut Device, options: &Answer) -> Value {
+    let request: CredentialRequestOptions = serde_json::from_value(without_token(options)).expect("request options");
+    let mut body = finished(app, device.get(request).await, options);
+    body["mode"] = "sdk".into();
+    body
+}
+
+async fn verify_authentication(app: &TestApp, body: Value) -> Answer {
+    app.page().post("/auth/auth/passkeys/verify-authentication", body).await
+}
+
+async fn a_passkey_is_set_up_and_signs_in_with_two_factors(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let token = setup_token(&app, &ada.email).await;
+    let options = registration_options(&app, &token).await.expect(200);
+    assert_eq!((options.at("/rp/id"), options.at("/user/name")), (json!("localhost"), json!("ada@example.com")));
+    assert_eq!(options.at("/authenticatorSelection/residentKey"), "required");
+    assert_eq!(options.at("/authenticatorSelection/requireResidentKey"), true);
+    assert_eq!(options.at("/authenticatorSelection/userVerification"), "required");
+    let mut device = with_passkey(&app, &ada).await;
+    let body = json!({ "username": ada.email, "appId": app.app_id(), "mode": "sdk" });
+    let config = app.page().post("/auth/auth/credentialsConfig", body).await.expect(200);
+    assert_eq!(config.at("/hasPasskeys"), true);
+
+    app.key().put("/account/app", json!({ "mfaEnabled": true })).await.expect(200);
+    let options = authentication_options(&app).await.expect(200);
+    assert_eq!((options.at("/rpId"), options.json().get("mediation")), (json!("localhost"), None));
+    let session = verify_authentication(&app, asserted(&app, &mut device, &options).await).await.expect(200);
+    assert_eq!((session.at("/mfaState"), session.at("/tenantUsers/0/id")), (json!("DISABLED"), json!(ada.member)));
+    Tokens::of(&ada.exchange(&session.text("/session")).await.expect(200));
+    // And again, with the counter one further.
+    let options = authentication_options(&app).await.expect(200);
+    verify_authentication(&app, asserted(&app, &mut device, &options).await).await.expect(200);
+    app.drain().await;
+}
+
+async fn a_set_up_link_works_once_and_for_an_hour(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    registration_options(&app, "nonsense").await.error(401, "INVALID_CREDENTIAL");
+    let token = setup_token(&app, &ada.email).await;
+    let options = registration_options(&app, &token).await.expect(200);
+    let body = created(&app, &mut Device::default(), &options).await;
+    verify_registration(&app, &token, body.clone()).await.expect(200);
+    verify_registration(&app, &token, body).await.error(401, "INVALID_CREDENTIAL");
+    registration_options(&app, &token).await.error(401, "INVALID_CREDENTIAL");
+    let token = setup_token(&app, &ada.email).await;
+    app.advance(Duration::from_secs(3601)).await;
+    registration_options(&app, &token).await.error(401, "INVALID_CREDENTIAL");
+    let body = json!({ "username": "nobody@example.com", "appId": app.app_id(), "mode": "sdk" });
+    let unknown = app.page().post("/auth/auth/passkeys/request-setup-link", body).await.expect(200);
+    assert_eq!(unknown.json(), json!({ "success": true }));
+    app.drain().await;
+}
+
+async fn a_challenge_works_once_and_for_five_minutes(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let mut device = with_passkey(&app, &ada).await;
+    let options = authentication_options(&app).await.expect(200);
+    let body = asserted(&app, &mut device, &options).await;
+    verify_authentication(&app, body.clone()).await.expect(200);
+    verify_authentication(&app, body).await.error(401, "INVALID_CREDENTIAL");
+    // Another answer to the same challenge.
+    let again = asserted(&app, &mut device, &options).await;
+    verify_authentication(&app, again).await.error(401, "INVALID_CREDENTIAL");
+    let options = authentication_options(&app).await.expect(200);
+    let late = asserted(&app, &mut device, &options).await;
+    app.advance(Duration::from_secs(301)).await;
+    verify_authentication(&app, late).await.error(401, "INVALID_CREDENTIAL");
+    // The token of one ceremony is nothing to the other, nor to another challenge.
+    let (one, other) = (authentication_options(&app).await, authentication_options(&app).await);
+    let mut crossed = asserted(&app, &mut device, &one).await;
+    crossed["sdkChallengeToken"] = other.at("/sdkChallengeToken");
+    verify_authentication(&app, crossed.clone()).await.error(401, "INVALID_CREDENTIAL");
+    let token = setup_token(&app, &ada.email).await;
+    crossed["sdkChallengeToken"] = registration_options(&app, &token).await.at("/sdkChallengeToken");
+    verify_authentication(&app, crossed).await.error(401, "INVALID_CREDENTIAL");
+    app.drain().await;
+}
+
+async fn another_page_gets_nowhere(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let mut device = with_passkey(&app, &ada).await;
+    let options = authentication_options(&app).await.expect(200);
+    let body = asserted(&app, &mut device, &options).await;
+    let mut foreign = body.clone();
+    foreign["sdkOrigin"] = "https://stranger.example".into();
+    verify_authentication(&app, foreign).await.error(403, "ORIGIN_NOT_ALLOWED");
+    let path = "/auth/auth/passkeys/verify-authentication";
+    app.anon().post(path, body.clone()).await.error(403, "ORIGIN_NOT_ALLOWED");
+    let mut other = body.clone();
+    other["mode"] = "web".into();
+    app.page().post(path, other).await.refuses(&["mode"]);
+    let stranger =
+        app.anon().header("origin", "https://stranger.example").header("x-app-id", &app.app_id().to_string());
+    stranger.get("/auth/auth/passkeys/authentication-options").await.error(403, "ORIGIN_NOT_ALLOWED");
+    app.page().get("/auth/auth/passkeys/authentication-options").await.error(400, "MISSING_HEADER");
+    // Allowed by the app, but not the page that the passkey answered to.
+    app.key().put("/account/app", json!({ "allowedOrigins": ["http://localhost:4000"] })).await.expect(200);
+    let mut elsewhere = body;
+    elsewhere["sdkOrigin"] = "http://localhost:4000".into();
+    verify_authentication(&app, elsewhere).await.error(401, "INVALID_CREDENTIAL");
+    app.drain().await;
+}
+
+async fn a_counter_that_steps_back_is_refused(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let mut original = with_passkey(&app, &ada).await;
+    let mut copy = original.clone();
+    for _ in 0..2 {
+        let options = authentication_options(&app).await.expect(200);
+        verify_authentication(&app, asserted(&app, &mut original, &options).await).await.expect(200);
+    }
+    let options = authentication_options(&app).await.expect(200);
+    verify_authentication(&app, asserted(&app, &mut copy, &options).await).await.error(401, "INVALID_CREDENTIAL");
+    app.drain().await;
+}
+
+async fn a_passkey_belongs_to_its_app_and_host(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let mut device = with_passkey(&app, &ada).await;
+    let body = json!({ "name": "Other", "domain": "other.example", "uiUrl": PAGE });
+    let other = app.operator().post("/admin/apps", body).await.expect(201).text("/app/id");
+    let page = app.page().header("x-app-id", &other);
+    let options = page.get("/auth/auth/passkeys/authentication-options").await.expect(200);
+    let mut body = asserted(&app, &mut device, &options).await;
+    body["appId"] = other.into();
+    verify_authentication(&app, body).await.error(401, "INVALID_CREDENTIAL");
+    app.key().put("/account/app", json!({ "allowedOrigins": ["https://shop.example"] })).await.expect(200);
+    let body = json!({ "username": ada.email, "appId": app.app_id(), "mode": "sdk" });
+    let elsewhere = app.anon().header("origin", "https://shop.example");
+    let config = elsewhere.post("/auth/auth/credentialsConfig", body).await.expect(200);
+    assert_eq!(config.at("/hasPasskeys"), false);
+    app.drain().await;
+}
+
+async fn switched_off_passkeys_are_refused(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let mut device = with_passkey(&app, &ada).await;
+    let options = authentication_options(&app).await.expect(200);
+    app.key().put("/account/app", json!({ "passkeysEnabled": false })).await.expect(200);
+    verify_authentication(&app, asserted(&app, &mut device, &options).await).await.error(403, "LOGIN_METHOD_OFF");
+    authentication_options(&app).await.error(403, "LOGIN_METHOD_OFF");
+    let body = json!({ "username": ada.email, "appId": app.app_id(), "mode": "sdk" });
+    app.page().post("/auth/auth/passkeys/request-setup-link", body).await.error(403, "LOGIN_METHOD_OFF");
+    app.drain().await;
+}

@@ -1,0 +1,133 @@
+//! People who sign in to the first app: made by its key, with a password that they chose through the mailed link.
+
+use identity::tokens::families;
+use kernel::{MemberId, TenantId, UserId};
+use serde_json::{Value, json};
+
+use crate::{Answer, Caller, TestApp};
+
+/// A page of the first app.
+pub const PAGE: &str = "http://localhost:3000";
+const PASSWORD: &str = "violet harbour lamp";
+
+/// Somebody with a password and a workspace.
+#[derive(Clone)]
+pub struct Person {
+    app: TestApp,
+    pub email: String,
+    pub password: String,
+    pub user: UserId,
+    pub tenant: TenantId,
+    pub member: MemberId,
+}
+
+/// What a person holds after signing in.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    pub access: String,
+    pub refresh: String,
+    pub id: String,
+}
+
+impl Tokens {
+    #[track_caller]
+    pub fn of(answer: &Answer) -> Self {
+        let text = |name: &str| answer.text(&format!("/{name}_token"));
+        Self { access: text("access"), refresh: text("refresh"), id: text("id") }
+    }
+}
+
+impl TestApp {
+    /// A script on a page of the first app.
+    pub fn page(&self) -> Caller {
+        self.anon().header("origin", PAGE)
+    }
+
+    /// The OWNER of a new workspace.
+    pub async fn owner(&self, email: &str) -> Person {
+        let owner = json!({ "email": email, "firstName": "Ada", "lastName": "Lovelace" });
+        let body = json!({ "owner": owner, "name": format!("Workspace of {email}") });
+        let tenant: TenantId = self.key().post("/account/tenant", body).await.expect(200).id("/id");
+        self.invited(email, tenant).await
+    }
+
+    /// A further member of a workspace, who got an invitation.
+    pub async fn member(&self, email: &str, tenant: TenantId, role: &str) -> Person {
+        let caller = self.key().header("x-tenant-id", &tenant.to_string());
+        let body = json!({ "username": email, "role": role, "firstName": "Bob", "lastName": "Byron" });
+        caller.post("/account/tenant/user", body).await.expect(201);
+        self.invited(email, tenant).await
+    }
+
+    async fn invited(&self, email: &str, tenant: TenantId) -> Person {
+        self.drain().await;
+        let token = self.mailed_token(email);
+        let body = json!({ "token": token, "password": PASSWORD });
+        self.anon().put("/auth/auth/password", body).await.expect(200);
+        let caller = self.key().header("x-tenant-id", &tenant.to_string());
+        let users = caller.get("/account/tenant/user").await.expect(200);
+        let users = users.json();
+        let me = users.as_array().into_iter().flatten().find(|user| user["email"] == email).expect("in the list");
+        let id = |name: &str| me[name].as_str().expect("an id").to_owned();
+        let (user, member) = (id("userId").parse().expect("a user"), id("id").parse().expect("a member"));
+        let (email, password) = (email.to_owned(), PASSWORD.to_owned());
+        self.drain().await;
+        Person { app: self.clone(), email, password, user, tenant, member }
+    }
+
+    /// Begins a login of somebody, whoever they are: the `sid` of access tokens that a test signs by itself.
+    pub fn begin_login(&self, user: UserId) -> String {
+        let service = self.service();
+        let core = service.core();
+        let app = core.tenancy.apps.get(self.app_id()).expect("the first app is known");
+        let started = core.db.write(move |tx| families::start(tx, &app, user, false, tx.now()));
+        let login = tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(started));
+        login.expect("a login can be begun").id.to_string()
+    }
+
+    /// The token of the last link that was mailed to somebody.
+    #[track_caller]
+    pub fn mailed_token(&self, email: &str) -> String {
+        let link = self.mailed_link(email);
+        link.rsplit_once("token=").map(|(_, token)| token.to_owned()).expect("the link has a token")
+    }
+
+    /// The last link with a token that was mailed to somebody.
+    #[track_caller]
+    pub fn mailed_link(&self, email: &str) -> String {
+        let mails = self.mails();
+        let mail = mails.iter().rev().find(|mail| mail.to.contains(email)).expect("a mail");
+        mail.links().into_iter().find(|link| link.contains("token=")).expect("a link with a token")
+    }
+}
+
+impl Person {
+    /// The body of a login with the password.
+    pub fn credentials(&self) -> Value {
+        let app = self.app.app_id();
+        json!({ "username": self.email, "password": self.password, "appId": app, "mode": "sdk" })
+    }
+
+    /// Shows the password.
+    pub async fn log_in(&self) -> Answer {
+        self.app.page().post("/auth/auth/authenticate", self.credentials()).await
+    }
+
+    /// Signs in to the person's first workspace.
+    pub async fn sign_in(&self) -> Tokens {
+        let session = self.log_in().await.expect(200).text("/session");
+        Tokens::of(&self.exchange(&session).await.expect(200))
+    }
+
+    /// Exchanges a login session for tokens of the person's first workspace.
+    pub async fn exchange(&self, session: &str) -> Answer {
+        let body =
+            json!({ "session": session, "tenantUserId": self.member, "appId": self.app.app_id(), "mode": "sdk" });
+        self.app.page().post("/auth/token/direct", body).await
+    }
+
+    /// The person with a fresh access token.
+    pub async fn signed_in(&self) -> Caller {
+        self.app.anon().with_access_token(self.app.app_id(), &self.sign_in().await.access)
+    }
+}

@@ -1,0 +1,240 @@
+//! Digests that other systems made. They are believed for one login and then replaced.
+
+use aws_lc_rs::digest;
+use base64::{
+    Engine as _,
+    alphabet::{STANDARD, URL_SAFE},
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use kernel::{Error, Result};
+use md5::{Digest as _, Md5};
+use serde::{Deserialize, Serialize};
+
+use super::argon;
+use crate::digest::same;
+
+/// How the digest was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(rename = "PasswordAlgorithm")]
+pub enum Algorithm {
+    Bcrypt,
+    Argon2i,
+    Md5,
+    Sha1,
+    Sha256,
+    Sha512,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum PepperPosition {
+    Begin,
+    End,
+}
+
+/// A text that was put before or after every password before it was digested.
+#[derive(Clone, Serialize, Deserialize, PartialEq, Eq, schemars::JsonSchema)]
+pub struct Pepper {
+    pub value: String,
+    pub position: PepperPosition,
+}
+
+/// Says where, never what.
+impl std::fmt::Debug for Pepper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Pepper({:?})", self.position)
+    }
+}
+
+/// A digest from elsewhere: `$2b$…`, `$argon2i$…`, or a plain hash in hex or base64, told apart by its length.
+#[derive(Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Imported {
+    pub algorithm: Algorithm,
+    pub value: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pepper: Option<Pepper>,
+}
+
+impl std::fmt::Debug for Imported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Imported({:?})", self.algorithm)
+    }
+}
+
+/// A digest that asks for more would let whoever supplies it keep the password threads busy.
+const MAX_MEMORY_KIB: u32 = 256 * 1024;
+const MAX_PASSES: u32 = 16;
+const MAX_LANES: u32 = 8;
+const MAX_BCRYPT_COST: u32 = 14;
+
+impl Imported {
+    /// Whether a password could ever match, with what is wrong otherwise; reads on from the field's name.
+    pub fn check(&self) -> Result<(), &'static str> {
+        match self.algorithm {
+            Algorithm::Bcrypt => match self.value.parse::<bcrypt::HashParts>() {
+                Ok(parts) if parts.get_cost() <= MAX_BCRYPT_COST => Ok(()),
+                Ok(_) => Err("must have a bcrypt cost of at most 14"),
+                Err(_) => Err("must be a bcrypt digest such as $2b$10$…"),
+            },
+            Algorithm::Argon2i => match argon::costs(&self.value) {
+                Some((memory, passes, lanes)) if self.value.starts_with("$argon2i$") => {
+                    let bearable = memory <= MAX_MEMORY_KIB && passes <= MAX_PASSES && lanes <= MAX_LANES;
+                    if bearable { Ok(()) } else { Err("must not ask for more than 256 MiB, 16 passes or 8 lanes") }
+                }
+                _ => Err("must be an argon2i digest such as $argon2i$v=19$…"),
+            },
+            plain => match decoded(&self.value, length(plain)) {
+                Some(_) => Ok(()),
+                None => Err("must be the digest in hex or base64"),
+            },
+        }
+    }
+
+    pub(super) fn verify(&self, password: &str) -> bool {
+        let seasoned = self.seasoned(password);
+        match self.algorithm {
+            Algorithm::Bcrypt => bcrypt::verify(&seasoned, &self.value).unwrap_or(false),
+            Algorithm::Argon2i => argon::verify(&seasoned, &self.value),
+            plain => {
+                let expected = decoded(&self.value, length(plain));
+                expected.is_some_and(|expected| same(&plain_digest(plain, seasoned.as_bytes()), &expected))
+            }
+        }
+    }
+
+    /// Whether checking it costs about as much as one of our own.
+    pub(super) const fn is_slow(&self) -> bool {
+        matches!(self.algorithm, Algorithm::Bcrypt | Algorithm::Argon2i)
+    }
+
+    fn seasoned(&self, password: &str) -> String {
+        match &self.pepper {
+            None => password.to_owned(),
+            Some(Pepper { value, position: PepperPosition::Begin }) => format!("{value}{password}"),
+            Some(Pepper { value, position: PepperPosition::End }) => format!("{password}{value}"),
+        }
+    }
+
+    /// As JSON, to be sealed: a pepper is a secret of the system it came from.
+    pub fn to_json(&self) -> Result<Vec<u8>> {
+        serde_json::to_vec(self).map_err(Error::internal)
+    }
+
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        serde_json::from_slice(json).map_err(Error::internal)
+    }
+}
+
+/// In bytes; the self-describing digests have none of their own.
+const fn length(algorithm: Algorithm) -> usize {
+    match algorithm {
+        Algorithm::Bcrypt | Algorithm::Argon2i => 0,
+        Algorithm::Md5 => 16,
+        Algorithm::Sha1 => 20,
+        Algorithm::Sha256 => 32,
+        Algorithm::Sha512 => 64,
+    }
+}
+
+fn plain_digest(algorithm: Algorithm, input: &[u8]) -> Vec<u8> {
+    match algorithm {
+        Algorithm::Bcrypt | Algorithm::Argon2i => Vec::new(),
+        Algorithm::Md5 => Md5::digest(input).to_vec(),
+        Algorithm::Sha1 => digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, input).as_ref().to_vec(),
+        Algorithm::Sha256 => digest::digest(&digest::SHA256, input).as_ref().to_vec(),
+        Algorithm::Sha512 => digest::digest(&digest::SHA512, input).as_ref().to_vec(),
+    }
+}
+
+fn decoded(text: &str, length: usize) -> Option<Vec<u8>> {
+    let bytes = if text.len() == 2 * length { from_hex(text)? } else { from_base64(text)? };
+    (bytes.len() == length).then_some(bytes)
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|value| u8::try_from(value).ok());
+    text.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?)).collect()
+}
+
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let alphabet = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
+    let lenient = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    GeneralPurpose::new(alphabet, lenient).decode(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn imported(algorithm: Algorithm, value: &str) -> Imported {
+        Imported { algorithm, value: value.into(), pepper: None }
+    }
+
+    /// Digests of `password`, made with coreutils, Python's bcrypt and argon2-cffi.
+    const KNOWN: [(Algorithm, &str); 8] = [
+        (Algorithm::Md5, "5f4dcc3b5aa765d61d8327deb882cf99"),
+        (Algorithm::Md5, "X03MO1qnZdYdgyfeuILPmQ=="),
+        (Algorithm::Sha1, "5baa61e4c9b93f3f0682250b6cf8331b7ee68fd8"),
+        (Algorithm::Sha256, "5E884898DA28047151D0E56F8DC6292773603D0D6AABBDD62A11EF721D1542D8"),
+        (Algorithm::Sha256, "XohImNooBHFR0OVvjcYpJ3NgPQ1qq73WKhHvch0VQtg"),
+        (
+            Algorithm::Sha512,
+            "b109f3bbbc244eb82441917ed06d618b9008dd09b3befd1b5e07394c706a8bb980b1d7785e5976ec049b46df5f1326af\
+             5a2ea6d103fd07c95385ffab0cacbc86",
+        ),
+        (Algorithm::Bcrypt, "$2b$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
+        (Algorithm::Argon2i, "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8"),
+    ];
+
+    #[test]
+    fn known_digests_verify_their_password_and_no_other() {
+        for (algorithm, value) in KNOWN {
+            let digest = imported(algorithm, value);
+            assert_eq!(digest.check(), Ok(()), "{algorithm:?}");
+            assert!(digest.verify("password"), "{algorithm:?} {value}");
+            assert!(!digest.verify("Password"), "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn a_pepper_goes_before_or_after() {
+        // printf 'saltpassword' | sha1sum, printf 'passwordsalt' | sha1sum
+        for (position, value) in [
+            (PepperPosition::Begin, "59b3e8d637cf97edbe2384cf59cb7453dfe30789"),
+            (PepperPosition::End, "c88e9c67041a74e0357befdff93f87dde0904214"),
+        ] {
+            let pepper = Some(Pepper { value: "salt".into(), position });
+            let digest = Imported { pepper, ..imported(Algorithm::Sha1, value) };
+            assert!(digest.verify("password"), "{position:?}");
+            assert!(!digest.verify("passwor"), "{position:?}");
+        }
+    }
+
+    #[test]
+    fn what_can_never_match_or_costs_too_much_is_named() {
+        for (algorithm, value) in [
+            (Algorithm::Md5, "5f4dcc3b5aa765d61d8327deb882cf9"),
+            (Algorithm::Md5, ""),
+            (Algorithm::Sha1, "5f4dcc3b5aa765d61d8327deb882cf99"),
+            (Algorithm::Sha256, "zz884898DA28047151D0E56F8DC6292773603D0D6AABBDD62A11EF721D1542D8"),
+            (Algorithm::Bcrypt, "$2b$31$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
+            (Algorithm::Bcrypt, "password"),
+            (
+                Algorithm::Argon2i,
+                "$argon2i$v=19$m=4000000,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8",
+            ),
+            (Algorithm::Argon2i, "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ"),
+            (Algorithm::Argon2i, "$2b$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
+        ] {
+            assert!(imported(algorithm, value).check().is_err(), "{algorithm:?} {value}");
+        }
+    }
+
+    #[test]
+    fn neither_digest_nor_pepper_is_printed() {
+        let pepper = Some(Pepper { value: "secret".into(), position: PepperPosition::End });
+        let text = format!("{:?}", Imported { pepper, ..imported(Algorithm::Md5, "5f4d") });
+        assert_eq!(text, "Imported(Md5)");
+    }
+}

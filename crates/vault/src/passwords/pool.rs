@@ -1,0 +1,173 @@
+//! The threads that digest passwords.
+
+use std::{sync::Arc, thread};
+
+use crossbeam_channel::{Sender, TrySendError, bounded};
+use kernel::{Code, Entropy, Error, Result, Secret};
+use tokio::sync::oneshot;
+
+use super::{Stored, Verdict, argon, imported::Imported};
+
+/// More than that waiting would be answered too late to be of use.
+const QUEUE: usize = 64;
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Digests and verifies passwords on threads of its own. Cheap to clone; the threads end with the last clone.
+#[derive(Clone)]
+pub struct Passwords {
+    queue: Sender<Work>,
+    entropy: Entropy,
+    /// Verified against where there is nothing to verify, so that it takes as long.
+    dummy: Arc<str>,
+}
+
+impl Passwords {
+    /// One thread less than there are cores, at least one.
+    pub fn start(entropy: Entropy) -> Result<Self> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        Self::with_threads(cores.saturating_sub(1).max(1), entropy)
+    }
+
+    fn with_threads(threads: usize, entropy: Entropy) -> Result<Self> {
+        let (queue, waiting) = bounded::<Work>(QUEUE);
+        for number in 0..threads {
+            let waiting = waiting.clone();
+            let run = move || waiting.iter().for_each(|work| work());
+            thread::Builder::new().name(format!("passwords-{number}")).spawn(run).map_err(Error::internal)?;
+        }
+        let dummy = argon::digest(&entropy.base62(20), &entropy.bytes())?.into();
+        Ok(Self { queue, entropy, dummy })
+    }
+
+    /// The digest to store for a new password.
+    pub async fn digest(&self, password: Secret<String>) -> Result<String> {
+        let salt = self.entropy.bytes();
+        self.run(move || argon::digest(password.expose(), &salt)).await?
+    }
+
+    /// Whether this is the account's password. Takes about as long whatever is stored.
+    pub async fn verify(&self, password: Secret<String>, stored: Stored) -> Result<Verdict> {
+        let (dummy, salt) = (Arc::clone(&self.dummy), self.entropy.bytes());
+        self.run(move || verify(password.expose(), &stored, &dummy, &salt)).await?
+    }
+
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let (answer, answered) = oneshot::channel();
+        let job: Work = Box::new(move || {
+            // Whoever gave up waiting needs no digest; the slot is for the next.
+            if !answer.is_closed() {
+                let _ = answer.send(work());
+            }
+        });
+        match self.queue.try_send(job) {
+            Ok(()) => answered.await.map_err(Error::internal),
+            Err(TrySendError::Full(_)) => Err(overloaded()),
+            Err(TrySendError::Disconnected(_)) => Err(Error::internal("the password threads have ended")),
+        }
+    }
+}
+
+fn overloaded() -> Error {
+    Error::new(Code::Overloaded, "Too many people are signing in at this moment; try again shortly.")
+}
+
+fn verify(password: &str, stored: &Stored, dummy: &str, salt: &[u8; 16]) -> Result<Verdict> {
+    match stored {
+        Stored::Own(digest) if argon::verify(password, digest) => right(password, argon::is_outdated(digest), salt),
+        Stored::Own(_) => Ok(Verdict::Wrong),
+        Stored::Imported(digest) if digest.verify(password) => right(password, true, salt),
+        Stored::Imported(digest) => Ok(wrong_import(password, digest, dummy)),
+        Stored::Nothing => {
+            argon::verify(password, dummy);
+            Ok(Verdict::Wrong)
+        }
+    }
+}
+
+/// A plain hash is checked in no time, which would tell an imported account from an unknown one.
+fn wrong_import(password: &str, digest: &Imported, dummy: &str) -> Verdict {
+    if !digest.is_slow() {
+        argon::verify(password, dummy);
+    }
+    Verdict::Wrong
+}
+
+fn right(password: &str, outdated: bool, salt: &[u8; 16]) -> Result<Verdict> {
+    let renewed = if outdated { Some(argon::digest(password, salt)?) } else { None };
+    Ok(Verdict::Right { renewed })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::passwords::Algorithm;
+
+    fn secret(text: &str) -> Secret<String> {
+        Secret::new(text.into())
+    }
+
+    fn imported(value: &str) -> Stored {
+        Stored::Imported(Imported { algorithm: Algorithm::Md5, value: value.into(), pepper: None })
+    }
+
+    #[tokio::test]
+    async fn own_digests_verify_and_stay() {
+        let passwords = Passwords::start(Entropy::os()).expect("starts");
+        let digest = passwords.digest(secret("violet harbour")).await.expect("digests");
+        let right = passwords.verify(secret("violet harbour"), Stored::Own(digest.clone())).await;
+        assert_eq!(right.expect("verifies"), Verdict::Right { renewed: None });
+        let wrong = passwords.verify(secret("violet harbor"), Stored::Own(digest)).await;
+        assert_eq!(wrong.expect("verifies"), Verdict::Wrong);
+    }
+
+    #[tokio::test]
+    async fn an_imported_digest_is_renewed_at_its_first_use() {
+        let passwords = Passwords::start(Entropy::os()).expect("starts");
+        let stored = imported("5f4dcc3b5aa765d61d8327deb882cf99");
+        let Ok(Verdict::Right { renewed: Some(digest) }) = passwords.verify(secret("password"), stored.clone()).await
+        else {
+            panic!("the password is right and its digest old")
+        };
+        let again = passwords.verify(secret("password"), Stored::Own(digest)).await.expect("verifies");
+        assert_eq!(again, Verdict::Right { renewed: None });
+        assert_eq!(passwords.verify(secret("other"), stored).await.expect("verifies"), Verdict::Wrong);
+        assert_eq!(passwords.verify(secret(""), Stored::Nothing).await.expect("verifies"), Verdict::Wrong);
+    }
+
+    #[tokio::test]
+    async fn beyond_the_queue_work_is_refused_at_once() {
+        let passwords = Passwords::with_threads(1, Entropy::os()).expect("starts");
+        let (release, held) = mpsc::channel::<()>();
+        let (begun, begins) = mpsc::channel::<()>();
+        let busy = tokio::spawn({
+            let passwords = passwords.clone();
+            async move {
+                let hold = move || {
+                    begun.send(()).expect("the test waits");
+                    held.recv()
+                };
+                passwords.run(hold).await
+            }
+        });
+        tokio::task::spawn_blocking(move || begins.recv()).await.expect("joins").expect("the thread is busy");
+        let queued: Vec<_> = (0..QUEUE)
+            .map(|_| {
+                let passwords = passwords.clone();
+                tokio::spawn(async move { passwords.run(|| ()).await })
+            })
+            .collect();
+        while passwords.queue.len() < QUEUE {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(passwords.run(|| ()).await.expect_err("full").code(), Code::Overloaded);
+        release.send(()).expect("the thread waits");
+        busy.await.expect("joins").expect("ran").expect("released");
+        for waiting in queued {
+            waiting.await.expect("joins").expect("ran");
+        }
+        passwords.run(|| ()).await.expect("there is room again");
+    }
+}
