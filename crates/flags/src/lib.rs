@@ -1,0 +1,4 @@
+//! Feature flags.
+
+pub mod model;
+pub mod rules;
