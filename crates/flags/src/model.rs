@@ -162,6 +162,12 @@ pub struct Definition {
     pub rule: Option<Rule>,
 }
 
+impl Definition {
+    pub fn uses_group(&self, key: &str) -> bool {
+        self.rule.as_ref().is_some_and(|rule| rule.group_ref.as_deref() == Some(key))
+    }
+}
+
 /// A saved group: branches that several flags share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -17,6 +17,7 @@ pub enum Kind {
     NotFound,
     MethodNotAllowed,
     Conflict,
+    PreconditionFailed,
     TooLarge,
     UnsupportedMediaType,
     RateLimited,
@@ -74,6 +75,9 @@ codes! {
     StorageUnavailable "STORAGE_UNAVAILABLE" Unavailable "The database cannot be reached at the moment.";
     CommitUnknown "COMMIT_UNKNOWN" Unavailable "The connection was lost while committing; the change may or may not have been made.";
     TimedOut "TIMED_OUT" Unavailable "The operation took longer than it is allowed to.";
+    FlagKeyTaken "FLAG_KEY_TAKEN" Conflict "Another flag or group of the app already has this key.";
+    FlagGroupInUse "FLAG_GROUP_IN_USE" Conflict "Flags still use this group.";
+    VersionMismatch "VERSION_MISMATCH" PreconditionFailed "The thing was changed since the version named in `If-Match`.";
     Internal "INTERNAL" Internal "Something went wrong inside; the request id leads to the cause in the server's log.";
 }
 

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use flags::Flags;
 use installation::{FirstRun, GivenKeys, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
@@ -47,6 +48,7 @@ pub struct Core {
     pub db: Db,
     pub base_url: Arc<str>,
     pub tenancy: Tenancy,
+    pub flags: Flags,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
@@ -114,6 +116,7 @@ impl Service {
         let core = Core {
             db: db.clone(),
             base_url: options.base_url.into(),
+            flags: Flags::new(tenancy.clone()),
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
@@ -125,6 +128,7 @@ impl Service {
 
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
+        core.flags.register(&mut outbox, &runner);
         operations::signing_keys::register(&core, &mut outbox, &runner);
         Mailer::new(db.clone(), keys.keyring.clone(), mail, &options.mail_from)?.add_to(&runner);
         Texter::new(db.clone(), keys.keyring.clone(), sms).add_to(&runner);
@@ -133,6 +137,7 @@ impl Service {
         }
         outbox.open(&runner).await?;
         core.tenancy.load().await?;
+        core.flags.load().await?;
 
         let conventions = Conventions::new(
             options.web,

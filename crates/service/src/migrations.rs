@@ -20,4 +20,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(9, "federation", text!("0009_federation")),
     Migration::shared(10, "branding", text!("0010_branding")),
     Migration::shared(11, "catalog", text!("0011_catalog")),
+    Migration::shared(20, "flags", text!("0020_flags")),
 ];

@@ -112,7 +112,7 @@ fn check_operands(operator: Operator, values: &[Value], field: &str, problems: &
     for (index, value) in values.iter().enumerate() {
         let field = format!("{field}[{index}]");
         if let Err(misfit) = Test::new(operator, std::slice::from_ref(value)) {
-            problems.add(field, misfit.message);
+            problems.add(field, misfit);
         } else if value.as_str().is_some_and(|text| text.len() > MAX_OPERAND) {
             problems.add(field, format!("must not be longer than {MAX_OPERAND} bytes"));
         } else if operator == Operator::Matches && !value.as_str().is_some_and(is_pattern) {

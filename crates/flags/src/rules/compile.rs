@@ -188,7 +188,7 @@ impl CompiledCondition {
     fn new(condition: &Condition, attributes: &mut Attributes) -> Result<Self, String> {
         let Condition { attribute: path, operator, values } = condition;
         let attribute = attributes.intern(path).ok_or_else(|| format!("{path} is no attribute."))?;
-        let test = Test::new(*operator, values).map_err(|misfit| format!("A value for {path} {}.", misfit.message))?;
+        let test = Test::new(*operator, values).map_err(|misfit| format!("A value for {path} {misfit}."))?;
         Ok(Self { attribute, negative: operator.is_negative(), test })
     }
 }

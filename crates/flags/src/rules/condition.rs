@@ -28,11 +28,8 @@ pub(super) enum Test {
     Exists,
 }
 
-/// Why a value does not suit its operator: the value's place and what it must be.
-pub(super) struct Misfit {
-    pub(super) at: usize,
-    pub(super) message: &'static str,
-}
+/// What a value must be that does not suit its operator; reads on from the value's name.
+pub(super) type Misfit = &'static str;
 
 impl Test {
     pub(super) fn new(operator: Operator, values: &[Value]) -> Result<Self, Misfit> {
@@ -104,13 +101,13 @@ enum Other {
 impl Scalars {
     fn new(values: &[Value]) -> Result<Self, Misfit> {
         let (mut texts, mut others) = (Vec::new(), Vec::new());
-        for (at, value) in values.iter().enumerate() {
+        for value in values {
             match value {
                 Value::String(text) => texts.push(text.as_str().into()),
                 Value::Null => others.push(Other::Null),
                 Value::Bool(value) => others.push(Other::Bool(*value)),
                 Value::Number(number) => others.push(Other::Number(Number::of(number))),
-                _ => return Err(Misfit { at, message: "must be a string, a number, a boolean or null" }),
+                _ => return Err("must be a string, a number, a boolean or null"),
             }
         }
         texts.sort_unstable();
@@ -150,7 +147,7 @@ const MAX_PATTERN: usize = 1_024;
 const MAX_PROGRAM: usize = 512 * 1024;
 
 impl Pattern {
-    fn new(value: &Value) -> Result<Self, &'static str> {
+    fn new(value: &Value) -> Result<Self, Misfit> {
         let text = value.as_str().ok_or("must be a string")?;
         if text.len() > MAX_PATTERN {
             return Err("must not be longer than 1024 bytes");
@@ -172,28 +169,27 @@ pub(super) fn is_pattern(text: &str) -> bool {
     text.len() <= MAX_PATTERN && Pattern::compile(text).is_some()
 }
 
-fn each<T>(values: &[Value], read: impl Fn(&Value) -> Result<T, &'static str>) -> Result<Vec<T>, Misfit> {
-    let read = |(at, value)| read(value).map_err(|message| Misfit { at, message });
-    values.iter().enumerate().map(read).collect()
+fn each<T>(values: &[Value], read: impl Fn(&Value) -> Result<T, Misfit>) -> Result<Vec<T>, Misfit> {
+    values.iter().map(read).collect()
 }
 
 fn texts(values: &[Value]) -> Result<Box<[Box<str>]>, Misfit> {
     Ok(each(values, |value| value.as_str().map(Box::from).ok_or("must be a string"))?.into())
 }
 
-fn number(value: &Value) -> Result<Number, &'static str> {
+fn number(value: &Value) -> Result<Number, Misfit> {
     match value {
         Value::Number(number) => Ok(Number::of(number)),
         _ => Err("must be a number"),
     }
 }
 
-fn time(value: &Value) -> Result<Timestamp, &'static str> {
+fn time(value: &Value) -> Result<Timestamp, Misfit> {
     let time = value.as_str().and_then(|text| text.parse().ok());
     time.ok_or("must be an RFC 3339 timestamp such as 2026-01-31T09:30:00Z")
 }
 
-fn version(value: &Value) -> Result<Version, &'static str> {
+fn version(value: &Value) -> Result<Version, Misfit> {
     value.as_str().and_then(parse_version).ok_or("must be a version such as 1.2.3")
 }
 
@@ -227,7 +223,7 @@ mod tests {
     #[track_caller]
     fn holds(operator: Operator, values: &Value, seen: &Value) -> bool {
         let values = values.as_array().expect("a list").clone();
-        let test = Test::new(operator, &values).map_err(|misfit| misfit.message).expect("values suit the operator");
+        let test = Test::new(operator, &values).expect("values suit the operator");
         test.holds(&Json::owned(seen)) != operator.is_negative()
     }
 

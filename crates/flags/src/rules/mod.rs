@@ -12,7 +12,7 @@ mod explain;
 mod json;
 mod rollout;
 
-pub use check::{check, check_branches};
+pub use check::{check, check_branches, check_key};
 pub use compile::{Attribute, Attributes, Flag, Groups, Outcome};
 pub use context::{Context, Live, Sent};
 pub use evaluate::{OnDemand, Reason, Resolved, Verdict, evaluate};
