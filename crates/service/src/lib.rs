@@ -87,13 +87,23 @@ impl Service {
     /// Opens the store, brings its schema up to date, settles the keys and reads what is kept in memory.
     pub async fn open(options: Options) -> Result<Self> {
         let db = Db::open(store::Options {
-            url: options.database,
-            clock: options.clock,
-            entropy: options.entropy,
-            limits: options.store_limits,
+            url: options.database.clone(),
+            clock: options.clock.clone(),
+            entropy: options.entropy.clone(),
+            limits: options.store_limits.clone(),
         })
         .await?;
+        let opened = Self::compose(db.clone(), options).await;
+        if opened.is_err() {
+            // A start that was refused leaves the store to the next one.
+            db.close().await;
+        }
+        opened
+    }
+
+    async fn compose(db: Db, options: Options) -> Result<Self> {
         db.migrate(MIGRATIONS).await?;
+        spine::lease::free_after_restart(&db).await?;
         let runner = Runner::new();
         let test_clock = match options.test_clock {
             true => Some(Arc::new(TestClock::open(db.clone(), runner.clone()).await?)),

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use kernel::{Entropy, Result};
-use store::{Db, EngineName, Tx, args};
+use store::{Db, Tx, args};
 
 /// Names this process in the leases it holds.
 pub fn new_owner(entropy: &Entropy) -> String {
@@ -42,10 +42,7 @@ pub fn free_all(tx: &mut Tx<'_>) -> Result<()> {
 
 /// To be called at start. A process on SQLite is alone (it holds the data folder), so any lease is of a process that died.
 pub async fn free_after_restart(db: &Db) -> Result<()> {
-    match db.engine() {
-        EngineName::Sqlite => db.write(free_all).await,
-        EngineName::Postgres => Ok(()),
-    }
+    if db.is_single_node() { db.write(free_all).await } else { Ok(()) }
 }
 
 pub(crate) fn micros(length: Duration) -> i64 {

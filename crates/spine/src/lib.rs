@@ -6,7 +6,6 @@
 
 mod cache;
 mod delivery;
-mod doorbell;
 mod jobs;
 pub mod lease;
 pub mod mail;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use kernel::{Clock, Code, Error, Result, Ticker, Timestamp};
+use kernel::{Clock, Code, Error, Result, Timestamp};
 use store::{Db, args};
 use tokio::sync::watch;
 
@@ -51,10 +51,11 @@ impl TestClock {
         if target < self.now() {
             return Err(Error::invalid("now", format!("must not be before {}: time only moves forward", self.now())));
         }
-        let started = Ticker.now();
-        let _alone = self.stepping.lock().await;
-        let left = self.time_limit.saturating_sub(Ticker.since(started));
-        tokio::time::timeout(left, self.step_to(target)).await.unwrap_or_else(|_| Err(self.out_of_time(target)))?;
+        let stepping = async {
+            let _alone = self.stepping.lock().await;
+            self.step_to(target).await
+        };
+        tokio::time::timeout(self.time_limit, stepping).await.unwrap_or_else(|_| Err(self.out_of_time(target)))?;
         Ok(self.now())
     }
 

@@ -51,6 +51,7 @@ pub(crate) struct Context {
     pub(crate) entropy: Entropy,
     pub(crate) ids: IdSource,
     pub(crate) cells: Cells,
+    pub(crate) wake: Wake,
     #[cfg(feature = "testing")]
     pub(crate) recorder: crate::record::Recorder,
 }
@@ -95,7 +96,6 @@ pub struct Db(Arc<Inner>);
 struct Inner {
     engine: Engine,
     context: Arc<Context>,
-    wake: Wake,
 }
 
 enum Engine {
@@ -112,20 +112,20 @@ impl Db {
             clock,
             entropy,
             cells: Cells::default(),
+            wake: Wake::new(),
             #[cfg(feature = "testing")]
             recorder: crate::record::Recorder::new(match url {
                 DatabaseUrl::Sqlite(_) => EngineName::Sqlite,
                 DatabaseUrl::Postgres(_) => EngineName::Postgres,
             }),
         });
-        let wake = Wake::new();
         let engine = match url {
             DatabaseUrl::Sqlite(path) => Engine::Sqlite(sqlite::Engine::open(path, &context, &limits)?),
             DatabaseUrl::Postgres(url) => {
-                Engine::Postgres(postgres::Engine::open(url, &context, &limits, wake.clone()).await?)
+                Engine::Postgres(postgres::Engine::open(url, &context, &limits, context.wake.clone()).await?)
             }
         };
-        Ok(Self(Arc::new(Inner { engine, context, wake })))
+        Ok(Self(Arc::new(Inner { engine, context })))
     }
 
     /// Runs a closure in a transaction. Durable when it answers `Ok`; on any error nothing of it remains.
@@ -198,7 +198,7 @@ impl Db {
 
     /// Tells every node that something was committed that others follow. Call it from [`Tx::on_commit`].
     pub fn wake(&self) {
-        self.0.wake.ring();
+        self.0.context.wake.ring();
         if let Engine::Postgres(engine) = &self.0.engine {
             engine.notify();
         }
@@ -206,7 +206,7 @@ impl Db {
 
     /// Changes whenever this or another node called [`Db::wake`]. A wake-up may be lost: poll as well.
     pub fn wakeups(&self) -> watch::Receiver<u64> {
-        self.0.wake.subscribe()
+        self.0.context.wake.subscribe()
     }
 
     /// Whether the database answers.

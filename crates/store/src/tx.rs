@@ -198,6 +198,13 @@ impl<'a> Tx<'a> {
         self.hooks.push(Box::new(hook));
     }
 
+    /// Lets [`crate::Db::wakeups`] of this node ring once this transaction has committed: it wrote something that a
+    /// background job waits for. Other nodes are told by whoever acts on it.
+    pub fn wake_on_commit(&mut self) {
+        let wake = self.context.wake.clone();
+        self.on_commit(move || wake.ring());
+    }
+
     /// Business time, the same for the whole transaction.
     pub fn now(&self) -> Timestamp {
         self.now

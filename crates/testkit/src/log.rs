@@ -1,22 +1,29 @@
-//! The log of a piece of a test, as JSON lines.
+//! The log of a test's process, as JSON lines.
 
 use std::{
     io::{self, Write},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use tracing::{Dispatch, level_filters::LevelFilter};
+use tracing::level_filters::LevelFilter;
 
-/// Collects what is logged while its [`Log::dispatch`] is in force.
+/// Collects what this process logs.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Everything of this level and above, from `future.with_subscriber(log.dispatch(…))`.
-    pub fn dispatch(&self, level: LevelFilter) -> Dispatch {
-        let log = self.clone();
-        let subscriber = tracing_subscriber::fmt().json().with_max_level(level).with_writer(move || log.clone());
-        Dispatch::new(subscriber.finish())
+    /// Everything down to debug level, of all threads, from the first call on.
+    pub fn of_this_process() -> Self {
+        static LOG: OnceLock<Log> = OnceLock::new();
+        LOG.get_or_init(|| {
+            let log = Self::default();
+            let writer = log.clone();
+            let lines = tracing_subscriber::fmt().json().flatten_event(true).with_max_level(LevelFilter::DEBUG);
+            let subscriber = lines.with_writer(move || writer.clone()).finish();
+            tracing::subscriber::set_global_default(subscriber).expect("nobody else collects this process's log");
+            log
+        })
+        .clone()
     }
 
     pub fn text(&self) -> String {

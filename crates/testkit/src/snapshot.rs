@@ -41,7 +41,8 @@ fn is_id(prefix: &str, suffix: &str) -> bool {
     if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
         return false;
     }
-    let digit = |byte: u8| ALPHABET.iter().position(|known| *known == byte).and_then(|value| u128::try_from(value).ok());
+    let digit =
+        |byte: u8| ALPHABET.iter().position(|known| *known == byte).and_then(|value| u128::try_from(value).ok());
     let digits: Option<Vec<u128>> = suffix.bytes().map(digit).collect();
     let Some(digits) = digits.filter(|digits| digits.len() == 26 && digits[0] < 8) else { return false };
     let uuid = digits.iter().fold(0u128, |number, digit| number << 5 | digit);

@@ -97,6 +97,8 @@ pub(crate) fn write(response: &mut Response, request_id: &str) {
     let bytes = serde_json::to_vec(&body).expect("a struct of texts and numbers can be written as JSON");
     *response.body_mut() = Body::from(bytes);
     let headers = response.headers_mut();
+    // Where no route matched, axum has noted the length of the body that was still empty.
+    headers.remove(header::CONTENT_LENGTH);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Some(seconds) = retry_after(&error) {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));

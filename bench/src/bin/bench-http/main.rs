@@ -43,8 +43,8 @@ struct Options {
 
 /// So many that no lock on an app is what is measured.
 const APPS: usize = 64;
-/// What a server has to itself before its idle memory is read.
-const REST: Duration = Duration::from_secs(3);
+/// What a server has to itself before its idle memory is read: long enough for the allocator to give back what it can.
+const REST: Duration = Duration::from_secs(6);
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -107,7 +107,8 @@ async fn measure(options: &Options, program: &Path, database: Option<&Database>)
     }
     tokio::time::sleep(REST).await;
     for subject in &subjects {
-        println!("{} after the load, idle: {} MB resident", subject.engine, figure(subject.resident()?));
+        let what = format!("{}: idle memory after the load", subject.engine);
+        aims.push(Aim::new(what, process::resident_megabytes(subject.server.process())?, Bound::Below(50.0), " MB"));
     }
     report::print_aims(&aims);
     if let Some(path) = &options.flags.json {
@@ -215,10 +216,6 @@ impl Subject {
         }
         let table: Table = report::table(&self.series, None, &compared, "CPU over in memory");
         println!("\n{} over HTTP\n\n{table}", self.engine);
-    }
-
-    fn resident(&self) -> Result<f64> {
-        process::resident_megabytes(self.server.process())
     }
 }
 

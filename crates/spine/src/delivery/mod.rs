@@ -17,7 +17,7 @@ use store::{Db, Tx};
 use tokio::sync::watch;
 use vault::{Keyring, Place};
 
-use crate::{Job, Worked, doorbell, lease};
+use crate::{Job, Worked, lease};
 use rows::{Claimed, Outcome};
 pub(crate) use rows::{Sql, statements};
 pub use upkeep::{Backlog, backlog, reseal_messages};
@@ -85,7 +85,7 @@ pub(crate) fn queue<C: Channel>(
     let content = serde_json::to_vec(content).map_err(Error::internal)?;
     let sealed = keyring.seal(&place::<C>(id, app), &content);
     rows::insert(tx, C::SQL, id, app, recipient, &sealed)?;
-    tx.on_commit(doorbell::ring);
+    tx.wake_on_commit();
     Ok(())
 }
 
@@ -159,7 +159,7 @@ impl<C: Channel> Job for Dispatch<C> {
     }
 
     fn signals(&self) -> Vec<watch::Receiver<u64>> {
-        vec![doorbell::listen()]
+        vec![self.db.wakeups()]
     }
 
     async fn next_due(&self) -> Result<Option<Timestamp>> {
@@ -170,7 +170,7 @@ impl<C: Channel> Job for Dispatch<C> {
     /// free slots, so that it never waits for a message that hangs.
     async fn run(&self) -> Result<Worked> {
         let mut under_way = FuturesUnordered::new();
-        let mut rings = doorbell::listen();
+        let mut rings = self.db.wakeups();
         let mut taken = 0;
         let mut failure = None;
         loop {

@@ -86,8 +86,9 @@ fn decoded(part: &str) -> Result<String, String> {
             continue;
         }
         let (digits, after) = rest.split_at_checked(2).ok_or("has a broken percent-encoding")?;
-        let digits = std::str::from_utf8(digits).map_err(|_| "has a broken percent-encoding")?;
-        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| "has a broken percent-encoding")?);
+        let digits = digits.iter().try_fold(0, |value, &digit| Some(value * 16 + char::from(digit).to_digit(16)?));
+        let byte = digits.and_then(|value| u8::try_from(value).ok()).ok_or("has a broken percent-encoding")?;
+        bytes.push(byte);
         rest = after;
     }
     String::from_utf8(bytes).map_err(|_| "has a user name or password that is not UTF-8".into())

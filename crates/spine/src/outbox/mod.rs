@@ -14,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 use kernel::Result;
 use store::{Db, Tx, args};
 
-use crate::{Runner, Signal, doorbell, lease};
+use crate::{Runner, Signal, lease};
 use consumer::{Consumer, Handler};
 pub use consumer::{Parked, parked};
 pub use fact::{Fact, FactId, FactKind, NewFact};
@@ -36,7 +36,7 @@ pub fn emit(tx: &mut Tx<'_>, fact: &NewFact) -> Result<FactId> {
     let id: FactId = tx.new_id();
     let payload = fact.data.to_string();
     tx.exec(INSERT, &args![id, *fact.kind, fact.app, fact.tenant, payload, tx.now()])?;
-    tx.on_commit(doorbell::ring);
+    tx.wake_on_commit();
     Ok(id)
 }
 

@@ -13,7 +13,7 @@ use kernel::{Error, Result};
 use store::{Db, Tx, args};
 use tokio::sync::watch;
 
-use crate::{Job, Signal, Worked, doorbell};
+use crate::{Job, Signal, Worked};
 
 const BATCH: i64 = 500;
 
@@ -73,7 +73,7 @@ impl Job for Sequencer {
     }
 
     fn signals(&self) -> Vec<watch::Receiver<u64>> {
-        vec![doorbell::listen(), self.db.wakeups()]
+        vec![self.db.wakeups()]
     }
 
     async fn run(&self) -> Result<Worked> {

@@ -232,6 +232,37 @@ async fn headers_cannot_be_smuggled_in(test: TestDb) {
     }
 }
 
+/// The master key is changed while a mail waits: it is sealed anew and can be sent without the old key.
+async fn waiting_mail_survives_a_change_of_the_master_key(test: TestDb) {
+    let id = queue(&test.db, "zoe@example.com").await;
+    let old = MasterKey::generate(&Entropy::seeded_for_tests(1));
+    let new = MasterKey::generate(&Entropy::seeded_for_tests(2));
+    let changing = Keyring::new(&new, Some(&old), Entropy::os());
+    assert_eq!(spine::reseal_messages(&test.db, &changing).await.unwrap(), 1);
+    assert_eq!(spine::reseal_messages(&test.db, &changing).await.unwrap(), 0);
+    let folder = tempfile::tempdir().unwrap();
+    let url = Secret::new(format!("file:{}", folder.path().display()));
+    let (runner, keyring) = (Runner::new(), Keyring::new(&new, None, Entropy::os()));
+    let transport = MailTransport::from_url(&url).unwrap();
+    Mailer::new(test.db.clone(), keyring, transport, "no-reply@tenantry.example").unwrap().add_to(&runner);
+    runner.drain().await.unwrap();
+    assert_eq!(row(&test.db, &id).await, sent());
+}
+
+async fn operators_see_what_is_stuck(test: TestDb) {
+    let (address, _inbox) = servers::smtp(|recipient| {
+        Reply::Refuse(if recipient.starts_with("no") { "550 no such mailbox" } else { "451 later" })
+    })
+    .await;
+    let runner = mailer(&test.db, &format!("smtp://{address}"));
+    for recipient in ["nobody@example.com", "a@example.com", "b@example.com"] {
+        queue(&test.db, recipient).await;
+    }
+    runner.drain().await.unwrap();
+    let backlog = test.db.read(spine::backlog).await.unwrap();
+    assert_eq!((backlog.failed, backlog.retrying), (1, 2));
+}
+
 on_both_engines!(
     MIGRATIONS: a_mail_reaches_a_server_and_its_body_is_erased,
     nothing_of_the_content_is_readable_in_the_row,
@@ -243,4 +274,6 @@ on_both_engines!(
     a_hanging_recipient_delays_nothing_else,
     two_nodes_send_each_mail_once,
     headers_cannot_be_smuggled_in,
+    waiting_mail_survives_a_change_of_the_master_key,
+    operators_see_what_is_stuck,
 );

@@ -9,11 +9,7 @@ use rusqlite::{
 };
 
 use super::tables::{self, Table, interned, quoted};
-use crate::{
-    Db, EngineName, Migration, Row, Tx, Value, dialect,
-    migrations::{self, Applied},
-    row::Column,
-};
+use crate::{Db, EngineName, Migration, Row, Tx, Value, dialect, migrations, row::Column};
 
 pub(super) async fn dump(db: &Db, path: &Path, list: &'static [Migration]) -> Result<()> {
     let path: PathBuf = path.to_owned();
@@ -24,7 +20,7 @@ pub(super) async fn dump(db: &Db, path: &Path, list: &'static [Migration]) -> Re
         // Nobody reads the file before it is finished and synced, so it needs no protection until then.
         run(&file, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
         tx.script("SET LOCAL statement_timeout = 0")?;
-        let applied: Vec<Applied> = tx.all(migrations::LIST, &[])?;
+        let applied = migrations::applied(tx)?;
         migrations::check(&applied, list)?;
         create_schema(&file, &list[..applied.len()])?;
         let triggers = drop_triggers(&file)?;

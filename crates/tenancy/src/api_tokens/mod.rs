@@ -104,7 +104,7 @@ impl ApiTokens {
 
     pub(crate) async fn authenticate(&self, token: &str) -> Result<KeyCredential> {
         let record = self.find(token).await?;
-        let app = self.apps.get(record.app).ok_or_else(unknown)?;
+        let app = self.apps.find(record.app).await?.ok_or_else(unknown)?;
         Ok(KeyCredential {
             app,
             holder: KeyHolder::ApiToken(record.id),

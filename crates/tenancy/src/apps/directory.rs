@@ -60,6 +60,18 @@ impl AppDirectory {
         self.0.snapshot.load().apps.get(&id).cloned()
     }
 
+    /// Like [`AppDirectory::get`], but asks the database about an app that another node may have made just now. For
+    /// callers who have proven to hold something of the app; others could make every request cost a query.
+    pub(crate) async fn find(&self, id: AppId) -> Result<Option<Arc<App>>> {
+        if let Some(app) = self.get(id) {
+            return Ok(Some(app));
+        }
+        if !self.0.db.is_single_node() {
+            self.refresh(id).await?;
+        }
+        Ok(self.get(id))
+    }
+
     pub(super) fn put(&self, app: App) {
         self.change(|snapshot| snapshot.put(app));
     }

@@ -84,6 +84,7 @@ async fn find(presented: &str, tenancy: &Tenancy) -> Result<KeyCredential> {
         return tenancy.api_tokens.authenticate(presented).await;
     }
     let key = tenancy.keys.find(presented).await?;
-    let app = tenancy.apps.get(key.app).ok_or_else(|| Error::new(Code::InvalidCredential, "The key's app is gone."))?;
+    let app = tenancy.apps.find(key.app).await?;
+    let app = app.ok_or_else(|| Error::new(Code::InvalidCredential, "The key's app is gone."))?;
     Ok(KeyCredential { app, holder: KeyHolder::AppKey(key.id), tenant: None, privileges: key.privileges.clone() })
 }

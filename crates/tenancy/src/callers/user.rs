@@ -126,7 +126,7 @@ pub(super) async fn authenticate(parts: &Parts, tenancy: &Tenancy) -> Result<Sig
         member.enabled && member.sessions_ended_at.is_none_or(|ended| claims.iat >= ended.as_seconds())
     });
     let Some(member) = member else { return Err(refused("This session has ended. Sign in again.")) };
-    if tenancy.apps.get(claims.aid).is_none() {
+    if tenancy.apps.find(claims.aid).await?.is_none() {
         return Err(refused("The access token's app no longer exists."));
     }
     scope.set_app(claims.aid);

@@ -28,6 +28,7 @@ pub async fn run(config: Config) -> Result<(), String> {
         .await
         .map_err(|error| format!("Cannot listen on {}: {error}", config.listen))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
+    let config = config.listening_on(address);
     let opened = startup::open(&config).await.map_err(|error| startup::explain(&error))?;
     let service = opened.service;
     let first = service.first_run().await.map_err(|error| startup::explain(&error))?;
@@ -104,6 +105,7 @@ fn announce(config: &Config, service: &service::Service, first: Option<&FirstRun
             app.id
         );
     }
+    text += "\nPress Ctrl-C to stop.\n";
     // The key goes to standard output, for the person, and never to the log.
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());

@@ -56,6 +56,16 @@ impl Config {
         let config = reader.config();
         if reader.problems.is_empty() { Ok(config) } else { Err(reader.problems) }
     }
+
+    /// The same, once it is known where the server listens: port 0 means a port of the system's choice.
+    #[must_use]
+    pub fn listening_on(mut self, address: SocketAddr) -> Self {
+        if self.base_url == base_url_of(self.listen) {
+            self.base_url = base_url_of(address);
+        }
+        self.listen = address;
+        self
+    }
 }
 
 /// Reads values one by one; a wrong one is noted and replaced by a harmless one, so that reading goes on.
@@ -107,7 +117,7 @@ impl Reader<'_> {
     }
 
     fn base_url(&mut self, listen: SocketAddr) -> String {
-        let Some(given) = self.values.get("base_url") else { return format!("http://{listen}") };
+        let Some(given) = self.values.get("base_url") else { return base_url_of(listen) };
         let trimmed = given.trim_end_matches('/');
         let valid = reqwest::Url::parse(trimmed).is_ok_and(|url| {
             matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none()
@@ -186,6 +196,11 @@ impl Reader<'_> {
         let origin = self.values.origin(name).map_or_else(String::new, |origin| format!(" (from {origin})"));
         self.problems.push(format!("{name} {message}{origin}"));
     }
+}
+
+/// The base URL of an installation that was given none.
+fn base_url_of(listen: SocketAddr) -> String {
+    format!("http://{listen}")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::reader;
+use super::{reader, survey};
 use crate::{Describe, Failure, Operation, dispatch::body_too_large};
 
 /// The rules of a request's members beyond their types. All problems are collected before any is answered.
@@ -21,7 +21,7 @@ pub trait Validate {
 #[derive(Clone, Copy, Debug)]
 pub struct Valid<T>(pub T);
 
-impl<S: Sync, T: DeserializeOwned + Validate> FromRequest<S> for Valid<T> {
+impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for Valid<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
@@ -44,13 +44,13 @@ impl<T: JsonSchema> Describe for Valid<T> {
 }
 
 /// Reads and validates JSON from elsewhere by the same rules as a body.
-pub fn from_json<T: DeserializeOwned + Validate>(bytes: &[u8]) -> Result<T> {
+pub fn from_json<T: DeserializeOwned + JsonSchema + Validate>(bytes: &[u8]) -> Result<T> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::new(Code::MalformedJson, "The body is empty; send a JSON object."));
     }
     let value: Value = serde_json::from_slice(bytes)
         .map_err(|error| Error::new(Code::MalformedJson, format!("The body is not valid JSON: {error}.")))?;
-    let read: T = reader::read(&value).map_err(|problem| problem.into_error("body"))?;
+    let read: T = reader::read(&value).map_err(|problem| problem.among("body", survey::misfits::<T>(&value)))?;
     let mut problems = Problems::new();
     read.validate(&mut problems);
     problems.finish()?;
@@ -117,7 +117,7 @@ mod tests {
     use crate::Patch;
     use serde::Deserialize;
 
-    #[derive(Debug, Deserialize)]
+    #[derive(Debug, Deserialize, JsonSchema)]
     #[serde(rename_all = "camelCase")]
     struct Plan {
         #[serde(default)]
@@ -132,13 +132,13 @@ mod tests {
         metadata: Option<Value>,
     }
 
-    #[derive(Debug, Deserialize)]
+    #[derive(Debug, Deserialize, JsonSchema)]
     struct Price {
         amount: f64,
         currency: String,
     }
 
-    #[derive(Debug, Deserialize, PartialEq)]
+    #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
     #[serde(rename_all = "lowercase")]
     enum Interval {
         Month,
@@ -183,6 +183,24 @@ mod tests {
         ] {
             assert_eq!(problem(json), message, "{json}");
         }
+    }
+
+    #[test]
+    fn names_every_misfit_at_once() {
+        let json = br#"{"trialDays":"1","prices":[{"amount":"1"},{"currency":"EUR"},[]],"note":7,"metadata":null}"#;
+        let error = from_json::<Plan>(json).unwrap_err();
+        let told: Vec<String> = error.details().iter().map(|one| format!("{} {}", one.field, one.message)).collect();
+        assert_eq!(
+            told,
+            [
+                "note must be a string",
+                "prices[0].currency is required",
+                "prices[0].amount must be a number",
+                "prices[1].amount is required",
+                "prices[2] must be an object",
+                "trialDays must be an integer",
+            ]
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod params;
 mod path;
 mod problem;
 mod reader;
+mod survey;
 
 pub use body::{RawBody, Valid, Validate, from_json};
 pub use header::{optional_header, required_header};

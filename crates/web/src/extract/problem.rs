@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kernel::Error;
+use kernel::{Error, FieldProblem};
 use serde::de::{self, Expected, Unexpected};
 
 /// One misfit. The path grows from the inside out while the readers return.
@@ -44,6 +44,16 @@ impl Problem {
     /// `whole` names what was read, for a problem that is not inside any member of it.
     pub(super) fn into_error(self, whole: &str) -> Error {
         Error::invalid(self.field(whole), self.message)
+    }
+
+    /// Together with what else is wrong. Reading knows best what is wrong where it stopped.
+    pub(super) fn among(self, whole: &str, mut others: Vec<FieldProblem>) -> Error {
+        let field = self.field(whole);
+        match others.iter_mut().find(|other| other.field == field) {
+            Some(same) => same.message = self.message,
+            None => others.insert(0, FieldProblem { field, message: self.message }),
+        }
+        Error::invalid_fields(others)
     }
 }
 

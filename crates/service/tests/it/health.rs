@@ -1,0 +1,43 @@
+//! `/healthz`, `/readyz` and `/metrics`.
+
+use serde_json::json;
+use testkit::{EngineName, TestApp, on_both_engines, on_one_engine};
+
+on_both_engines!(a_healthy_service_says_so, without_its_storage_a_service_is_up_but_not_ready);
+on_one_engine!(metrics_are_for_the_operator, metrics_can_be_made_public);
+
+async fn a_healthy_service_says_so(app: TestApp) {
+    assert_eq!(app.anon().get("/healthz").await.expect(200).json(), json!({ "status": "up" }));
+    let engine = app.service().core().db.engine().to_string();
+    assert_eq!(app.anon().get("/readyz").await.expect(200).json(), json!({ "status": "ready", "storage": engine }));
+}
+
+async fn without_its_storage_a_service_is_up_but_not_ready(engine: EngineName) {
+    let app = TestApp::start(engine).await;
+    app.service().core().db.close().await;
+    app.anon().get("/healthz").await.expect(200);
+    let answer = app.anon().get("/readyz").await;
+    assert_eq!(answer.status(), 503, "{answer:?}");
+    assert!(answer.header("retry-after").is_some());
+}
+
+async fn metrics_are_for_the_operator(app: TestApp) {
+    app.key().get("/account/app").await.expect(200);
+    app.anon().get("/metrics").await.error(401, "UNAUTHENTICATED");
+    app.key().get("/metrics").await.error(401, "UNAUTHENTICATED");
+    let metrics = app.operator().get("/metrics").await.expect(200);
+    assert!(metrics.header("content-type").is_some_and(|kind| kind.starts_with("text/plain")));
+    for line in [
+        r#"http_requests_total{method="GET",route="/account/app",status="200"} "#,
+        r#"http_request_duration_seconds_bucket{method="GET",route="/account/app",le="#,
+        "# TYPE http_requests_total counter",
+    ] {
+        assert!(metrics.body().contains(line), "{line}");
+    }
+    assert!(!metrics.body().contains("tnt_"));
+}
+
+async fn metrics_can_be_made_public(engine: EngineName) {
+    let app = TestApp::start_with(engine, |options| options.metrics_public = true).await;
+    app.anon().get("/metrics").await.expect(200);
+}

@@ -1,0 +1,19 @@
+//! The service over HTTP, on both engines. Modules mirror the URLs; what concerns every URL has a module by its topic.
+
+mod account_app;
+mod admin_apps;
+mod admin_keys;
+mod authorization;
+mod backup;
+mod conventions;
+mod cors;
+mod diagnostics;
+mod docs;
+mod doctor;
+mod health;
+mod installation;
+mod log;
+mod messages;
+mod nodes;
+mod signing_keys;
+mod test_clock;

@@ -1,0 +1,80 @@
+//! `tenantry config show`, and what becomes of a wrong configuration.
+
+use store::EngineName;
+
+use crate::program::{Home, Outcome};
+
+const SECRET: &str = "s3cret-s3cret-s3cret-s3cret-s3cret";
+
+#[test]
+fn settings_are_shown_with_their_source_and_without_their_secrets() {
+    let home = Home::new(EngineName::Sqlite);
+    std::fs::write(home.path("tenantry.toml"), "mail_from = \"Shop <a@shop.example>\"\n[limits]\nin_flight = 7\n")
+        .expect("written");
+    let mut command = home.command(&["config", "show", "--json", "--limits-in-flight", "9"]);
+    command.env("TENANTRY_OPERATOR_KEY", SECRET).env("TENANTRY_MASTER_KEY", SECRET);
+    command.env("TENANTRY_DATABASE_URL", format!("postgres://me:{SECRET}@db.example/tenantry"));
+    command.env("TENANTRY_MAIL_URL", format!("smtp://me:{SECRET}@mail.example"));
+    let shown = Outcome::of(&mut command).ok();
+    assert!(!shown.out.contains("s3cret") && !shown.err.contains("s3cret"), "{shown:?}");
+    let list = shown.json();
+    let setting = |name: &str| {
+        let found =
+            list.as_array().expect("a list").iter().find(|setting| setting["name"] == name).expect("such a setting");
+        [&found["value"], &found["from"]].map(|text| text.as_str().expect("text").to_owned())
+    };
+    assert_eq!(setting("mail_from"), ["Shop <a@shop.example>", "tenantry.toml"]);
+    assert_eq!(setting("limits.in_flight"), ["9", "--limits-in-flight"]);
+    assert_eq!(setting("listen"), ["127.0.0.1:0", "TENANTRY_LISTEN"]);
+    assert_eq!(setting("operator_key"), ["(set)", "TENANTRY_OPERATOR_KEY"]);
+    assert_eq!(setting("test_clock"), ["false", "default"]);
+    assert!(setting("mail_url")[0].ends_with("@mail.example"));
+}
+
+#[test]
+fn everything_that_is_wrong_is_named_at_once() {
+    let home = Home::new(EngineName::Sqlite);
+    let wrong = |command: &mut std::process::Command| {
+        Outcome::of(
+            command
+                .env("TENANTRY_LISTEN", "nowhere")
+                .env("TENANTRY_OPERATOR_KEY", "s3cret")
+                .env("TENANTRY_TEST_CLOCK", "maybe"),
+        )
+    };
+    for arguments in [&["serve"][..], &["app", "list"], &["config", "show"], &["restore", "x"]] {
+        let outcome = wrong(&mut home.command(arguments)).fails("The configuration is wrong:");
+        for problem in [
+            "listen must be",
+            "(from TENANTRY_LISTEN)",
+            "operator_key must have at least 32",
+            "test_clock must be true or false",
+        ] {
+            assert!(outcome.err.contains(problem), "{problem}: {outcome:?}");
+        }
+        assert!(!outcome.err.contains("s3cret"), "{outcome:?}");
+    }
+    assert!(!home.path("tenantry-data").exists(), "nothing was begun");
+    std::fs::write(home.path("tenantry.toml"), "lsten = \"127.0.0.1:1\"").expect("written");
+    home.run(&["app", "list"]).fails("lsten is not a setting");
+    home.run(&["--config", "absent.toml", "serve"]).fails("absent.toml");
+}
+
+#[test]
+fn the_document_needs_no_installation() {
+    let home = Home::new(EngineName::Sqlite);
+    let document = home.run(&["openapi"]).ok().json();
+    assert_eq!(document, service::documents().openapi);
+    assert!(!home.path("tenantry-data").exists());
+}
+
+#[test]
+fn the_keys_of_another_installation_are_refused() {
+    let home = Home::new(EngineName::Sqlite);
+    home.run(&["app", "list"]).ok();
+    let other = "op_of_somebody_else_entirely_0123456789";
+    Outcome::of(home.command(&["serve"]).env("TENANTRY_OPERATOR_KEY", other)).fails("The operator key is not the one");
+    std::fs::remove_file(home.path("tenantry-data/master.key")).expect("removed");
+    let missing = home.run(&["serve"]).fails("The master key is missing");
+    assert!(missing.err.contains("TENANTRY_MASTER_KEY") && missing.err.contains("tenantry-data"), "{missing:?}");
+}

@@ -1,0 +1,8 @@
+//! The real program: its commands, and its server from the outside.
+
+mod backups;
+mod commands;
+mod configuration;
+mod program;
+mod serve;
+mod under_load;

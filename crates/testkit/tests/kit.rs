@@ -1,0 +1,43 @@
+//! The kit's own promises.
+
+use serde_json::json;
+use testkit::{EngineName, Fixture as _, Receiver, TestApp, on_both_engines};
+
+on_both_engines!(every_test_has_a_database_of_its_own, what_is_left_undone_is_noticed);
+
+async fn every_test_has_a_database_of_its_own(engine: EngineName) {
+    let (one, other) = (TestApp::start(engine).await, TestApp::start(engine).await);
+    let caller = one.other_app().await;
+    caller.get("/account/app").await.expect(200);
+    let there = other.anon().with_api_key(caller.app_id(), &caller.header_sent("x-api-key"));
+    there.get("/account/app").await.error(401, "INVALID_CREDENTIAL");
+    assert_ne!(one.app_id(), other.app_id());
+}
+
+async fn what_is_left_undone_is_noticed(engine: EngineName) {
+    let app = TestApp::start(engine).await;
+    let (keyring, id) = (app.service().core().keyring.clone(), app.app_id());
+    let sms = spine::NewSms { app: Some(id), to: "+491701234567".into(), text: "Hello".into() };
+    app.service().core().db.write(move |tx| spine::queue_sms(tx, &keyring, &sms)).await.expect("queued");
+    let left = app.clone();
+    let noticed = tokio::spawn(async move { left.assert_nothing_due().await }).await;
+    assert!(noticed.is_err_and(|error| error.is_panic()));
+    app.drain().await;
+    app.finish().await;
+}
+
+#[tokio::test]
+async fn a_receiver_keeps_what_comes_and_answers_as_told() {
+    let receiver = Receiver::start().await;
+    receiver.answer_next(&[503, 201]);
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let mut statuses = Vec::new();
+    for number in 0..3 {
+        let request = client.post(receiver.url("/hook?x=1")).header("x-number", number).json(&json!({ "n": number }));
+        statuses.push(request.send().await.expect("answered").status().as_u16());
+    }
+    assert_eq!(statuses, [503, 201, 200]);
+    let received = receiver.wait_for(3).await;
+    assert_eq!((received[2].path.as_str(), received[2].header("x-number")), ("/hook?x=1", Some("2")));
+    assert_eq!(received[2].json(), json!({ "n": 2 }));
+}
