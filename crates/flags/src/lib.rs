@@ -20,6 +20,7 @@ use web::Routes;
 use definitions::Changes;
 use evaluation::Tokens;
 use memory::Memory;
+use purge::Purger;
 use usage::Usage;
 
 /// What the routes of this room work with. Cheap to clone.
@@ -51,10 +52,11 @@ impl Flags {
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let memory = self.memory.clone();
         outbox.follow("flags", move |news| memory.hear(news));
-        outbox.consume("flags-purge", purge::note);
+        let purger = Purger::new(self.tenancy.db.clone());
+        outbox.follow("flags-purge", purger.ears());
         runner.add(self.memory.refresher());
         runner.add(self.usage.writer());
-        runner.add(purge::Purger(self.tenancy.db.clone()));
+        runner.add(purger);
     }
 
     /// Reads all flags.

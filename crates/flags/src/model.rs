@@ -71,7 +71,7 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub otherwise_value: Option<Value>,
     /// The share of identities that the rule applies to at all.
-    #[serde(default = "everybody")]
+    #[serde(default = "everybody", serialize_with = "as_people_write_it")]
     #[schemars(range(min = 0, max = 100))]
     pub rollout_pct: f64,
     /// The key of a saved group whose branches are used.
@@ -81,6 +81,12 @@ pub struct Rule {
 
 fn everybody() -> f64 {
     100.0
+}
+
+/// 20 rather than 20.0.
+pub(crate) fn as_people_write_it<S: serde::Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    let whole = *number as i64;
+    if whole as f64 == *number { serializer.serialize_i64(whole) } else { serializer.serialize_f64(*number) }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,18 +3,13 @@
 use std::time::Duration;
 
 use kernel::{AppId, Result};
-use spine::{Fact, Job, Worked};
+use spine::{Job, News, Signal, Worked};
 use store::{Db, Tx, args};
+use tokio::sync::watch;
 
-const NOTE: &str = "INSERT INTO flag_purges (app_id) VALUES ($1) ON CONFLICT (app_id) DO NOTHING";
-
-/// Hears of deleted apps.
-pub(crate) fn note(tx: &mut Tx<'_>, fact: &Fact) -> Result<()> {
-    match fact.app {
-        Some(app) if fact.kind == tenancy::apps::DELETED => tx.exec(NOTE, &args![app]).map(|_| ()),
-        _ => Ok(()),
-    }
-}
+/// Every app with anything to remove has a row there.
+const ORPHAN: &str = "SELECT app_id FROM flag_revisions \
+                      WHERE NOT EXISTS (SELECT 1 FROM apps WHERE apps.id = flag_revisions.app_id) LIMIT 1";
 
 /// Rows removed per table and run.
 const BATCH: i64 = 500;
@@ -33,7 +28,25 @@ const TABLES: &[&str] = &[
      AND key IN (SELECT key FROM flag_call_sites WHERE app_id = $1 LIMIT $2)",
 ];
 
-pub(crate) struct Purger(pub(crate) Db);
+/// Looks for what is left of apps that are gone; woken when this node hears of one.
+pub(crate) struct Purger {
+    db: Db,
+    signal: Signal,
+}
+
+impl Purger {
+    pub(crate) fn new(db: Db) -> Self {
+        Self { db, signal: Signal::new() }
+    }
+
+    pub(crate) fn ears(&self) -> impl Fn(News<'_>) + Send + Sync + use<> {
+        let signal = self.signal.clone();
+        move |news| match news {
+            News::Fact(fact) if fact.kind != tenancy::apps::DELETED => {}
+            News::Fact(_) | News::Gap => signal.wake(),
+        }
+    }
+}
 
 impl Job for Purger {
     fn name(&self) -> &'static str {
@@ -41,24 +54,27 @@ impl Job for Purger {
     }
 
     fn every(&self) -> Duration {
-        Duration::from_secs(60)
+        Duration::from_secs(600)
+    }
+
+    fn signals(&self) -> Vec<watch::Receiver<u64>> {
+        vec![self.signal.listen()]
     }
 
     async fn run(&self) -> Result<Worked> {
-        self.0.write(|tx| {
-            let Some((app,)) = tx.opt::<(AppId,)>("SELECT app_id FROM flag_purges ORDER BY app_id LIMIT 1", &[])? else {
-                return Ok(Worked::Nothing);
-            };
-            let mut removed = 0;
-            for sql in TABLES {
-                removed += tx.exec(sql, &args![app, BATCH])?;
-            }
-            if removed == 0 {
-                tx.exec("DELETE FROM flag_revisions WHERE app_id = $1", &args![app])?;
-                tx.exec("DELETE FROM flag_purges WHERE app_id = $1", &args![app])?;
-            }
-            Ok(Worked::Something)
-        })
-        .await
+        let Some((app,)) = self.db.get_one::<(AppId,)>(ORPHAN, &[]).await? else { return Ok(Worked::Nothing) };
+        self.db.write(move |tx| remove(tx, app)).await?;
+        Ok(Worked::Something)
     }
+}
+
+fn remove(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    let mut removed = 0;
+    for sql in TABLES {
+        removed += tx.exec(sql, &args![app, BATCH])?;
+    }
+    if removed == 0 {
+        tx.exec("DELETE FROM flag_revisions WHERE app_id = $1", &args![app])?;
+    }
+    Ok(())
 }

@@ -38,7 +38,7 @@ CREATE TABLE flag_versions (
 CREATE INDEX flag_versions_by_app ON flag_versions (app_id);
 
 -- Counts the changes of an app's flags and groups. Whoever changes them moves it on from what they read, so that two
--- changes that read the same state cannot both be made.
+-- changes that read the same state cannot both be made. Every app that has a row in any of these tables has one here.
 CREATE TABLE flag_revisions (
     app_id {key} PRIMARY KEY,
     revision {int} NOT NULL
@@ -82,9 +82,4 @@ CREATE TABLE flag_call_sites (
     first_seen_at {int} NOT NULL,
     last_seen_at {int} NOT NULL,
     PRIMARY KEY (app_id, key, file, line)
-) {strict};
-
--- Deleted apps whose rows are still to be removed.
-CREATE TABLE flag_purges (
-    app_id {key} PRIMARY KEY
 ) {strict};

@@ -79,17 +79,12 @@ pub(crate) fn load_all(tx: &mut Tx<'_>) -> Result<HashMap<AppId, AppDefinitions>
     Ok(apps)
 }
 
-const FIRST_REVISION: &str =
-    "INSERT INTO flag_revisions (app_id, revision) VALUES ($1, 1) ON CONFLICT (app_id) DO NOTHING";
-const NEXT_REVISION: &str = "UPDATE flag_revisions SET revision = revision + 1 WHERE app_id = $1 AND revision = $2";
+const ADVANCE: &str = "INSERT INTO flag_revisions (app_id, revision) VALUES ($1, $2 + 1) ON CONFLICT (app_id) \
+                       DO UPDATE SET revision = excluded.revision WHERE flag_revisions.revision = $2";
 
 /// Moves the app's revision on from `seen`; false when somebody else has.
 pub(super) fn advance(tx: &mut Tx<'_>, app: AppId, seen: i64) -> Result<bool> {
-    let moved = match seen {
-        0 => tx.exec(FIRST_REVISION, &args![app])?,
-        seen => tx.exec(NEXT_REVISION, &args![app, seen])?,
-    };
-    Ok(moved == 1)
+    Ok(tx.exec(ADVANCE, &args![app, seen])? == 1)
 }
 
 pub(super) fn app_exists(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {

@@ -10,7 +10,7 @@ use super::{
     evaluate::{Seen as _, evaluate, is_inside},
     rollout::bucket,
 };
-use crate::model::{Branch, Definition, FlagId, Operator, State};
+use crate::model::{Branch, Definition, FlagId, Operator, State, as_people_write_it};
 
 /// Why a flag is worth what it is to somebody.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -42,6 +42,7 @@ pub struct Explanation {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutTrace {
+    #[serde(serialize_with = "as_people_write_it")]
     pub rollout_pct: f64,
     /// `user.id`, else `tenant.id`; `null` when the context has neither.
     pub identity: Option<String>,

@@ -28,6 +28,10 @@ const DISCOVER_COLUMNS: &[(&str, ColumnType)] = &[
     ("sightings", ColumnType::Int),
 ];
 
+/// So that what is discovered is found when the app is gone.
+const REGISTER: &str = "INSERT INTO flag_revisions (app_id, revision) SELECT id, 0 FROM apps WHERE id = $1 \
+                        ON CONFLICT (app_id) DO NOTHING";
+
 const TRIM: &str = "DELETE FROM flag_discoveries WHERE app_id = $1 AND key IN (SELECT key FROM flag_discoveries \
                     WHERE app_id = $1 ORDER BY last_seen_at DESC, key LIMIT $2 OFFSET $3)";
 
@@ -85,6 +89,7 @@ pub(super) fn write(tx: &mut Tx<'_>, batch: &Gathered) -> Result<()> {
     }
     tx.insert_all::<(String,)>(DISCOVER, DISCOVER_COLUMNS, &rows)?;
     for app in batch.discoveries.keys() {
+        tx.exec(REGISTER, &args![*app])?;
         tx.exec(TRIM, &args![*app, i64::MAX, MAX_DISCOVERIES as i64])?;
     }
     let counts = batch.evaluations.iter();

@@ -2,6 +2,7 @@
 
 mod account_app;
 mod admin_apps;
+mod admin_flags;
 mod admin_keys;
 mod authorization;
 mod backup;
@@ -10,10 +11,14 @@ mod cors;
 mod diagnostics;
 mod docs;
 mod doctor;
+mod flag_evaluation;
+mod flag_telemetry;
+mod flag_tokens;
 mod health;
 mod installation;
 mod log;
 mod messages;
 mod nodes;
+mod ofrep;
 mod signing_keys;
 mod test_clock;

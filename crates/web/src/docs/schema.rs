@@ -88,7 +88,7 @@ impl<'a> Schemas<'a> {
             ("maxLength", "length at most"),
         ];
         // The bounds of a machine's integers are no news to a person.
-        let telling = |bound: &&Value| bound.as_i64().is_some_and(|bound| bound.abs() < i64::from(i32::MAX));
+        let telling = |bound: &&Value| bound.as_i64().is_some_and(|bound| bound.unsigned_abs() < i32::MAX as u64);
         let bounds =
             bounds.iter().filter_map(|(key, words)| Some(format!("{words} {}", schema.get(key).filter(telling)?)));
         described.map(str::to_owned).into_iter().chain(bounds).collect::<Vec<_>>().join("; ")
