@@ -20,5 +20,6 @@ mod log;
 mod messages;
 mod nodes;
 mod ofrep;
+mod ofrep_sdk;
 mod signing_keys;
 mod test_clock;
