@@ -176,7 +176,8 @@ pub(super) fn checked_group(group: GroupDefinition, app: &AppDefinitions) -> Res
         let Definition { key, value_type, .. } = &flag.definition;
         for (index, branch) in group.branches.iter().enumerate() {
             if !value_type.admits(&branch.return_value) {
-                let message = format!("does not suit the flag {key}, which uses this group: {}", value_type.requirement());
+                let message =
+                    format!("does not suit the flag {key}, which uses this group: {}", value_type.requirement());
                 problems.add(format!("branches[{index}].returnValue"), message);
             }
         }

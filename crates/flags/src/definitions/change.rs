@@ -24,8 +24,14 @@ pub(crate) struct Changes {
 /// What a decision comes to.
 #[derive(Clone)]
 pub(super) enum Change {
-    PutFlag { flag: FlagRecord, version: VersionRow },
-    PutGroup { group: GroupRecord, version: VersionRow },
+    PutFlag {
+        flag: FlagRecord,
+        version: VersionRow,
+    },
+    PutGroup {
+        group: GroupRecord,
+        version: VersionRow,
+    },
     DeleteFlag(FlagRecord),
     DeleteGroup(GroupRecord),
     /// The update says what is so already.
@@ -122,7 +128,8 @@ impl Change {
     /// The flag with a new definition, one version on.
     pub(super) fn put_flag(before: Option<&FlagRecord>, flag: FlagRecord, author: &Author) -> Result<Self> {
         let definition = before.map(|before| &before.definition);
-        let version = version_row(flag.id.to_string(), definition, &flag.definition, flag.version, flag.updated_at, author)?;
+        let version =
+            version_row(flag.id.to_string(), definition, &flag.definition, flag.version, flag.updated_at, author)?;
         Ok(Self::PutFlag { flag, version })
     }
 

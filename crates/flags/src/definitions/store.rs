@@ -43,7 +43,8 @@ impl FromRow for GroupRecord {
 }
 
 const REVISION: &str = "SELECT revision FROM flag_revisions WHERE app_id = $1";
-const FLAGS: &str = "SELECT id, definition, version, created_at, updated_at FROM flags WHERE app_id = $1 ORDER BY id DESC";
+const FLAGS: &str =
+    "SELECT id, definition, version, created_at, updated_at FROM flags WHERE app_id = $1 ORDER BY id DESC";
 const GROUPS: &str =
     "SELECT id, definition, version, created_at, updated_at FROM flag_groups WHERE app_id = $1 ORDER BY id DESC";
 

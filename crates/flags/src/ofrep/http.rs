@@ -26,10 +26,18 @@ pub fn routes() -> Routes<Flags> {
         .answers(304, "Nothing changed since the answer named in If-None-Match")
         .post("/ofrep/v1/evaluate/flags/{key}", one, "Evaluate a flag (OFREP)")
         .any_origin()
-        .post("/cloud-views/ofrep/{app_id}/ofrep/v1/evaluate/flags", bulk_of_app, "Evaluate all flags of an app (OFREP)")
+        .post(
+            "/cloud-views/ofrep/{app_id}/ofrep/v1/evaluate/flags",
+            bulk_of_app,
+            "Evaluate all flags of an app (OFREP)",
+        )
         .any_origin()
         .answers(304, "Nothing changed since the answer named in If-None-Match")
-        .post("/cloud-views/ofrep/{app_id}/ofrep/v1/evaluate/flags/{key}", one_of_app, "Evaluate a flag of an app (OFREP)")
+        .post(
+            "/cloud-views/ofrep/{app_id}/ofrep/v1/evaluate/flags/{key}",
+            one_of_app,
+            "Evaluate a flag of an app (OFREP)",
+        )
         .any_origin()
 }
 

@@ -50,7 +50,12 @@ pub fn check_branches(branches: &[Branch], path: &str, value_type: Option<ValueT
     }
     for (index, branch) in branches.iter().enumerate() {
         let path = format!("{path}[{index}]");
-        check_value(&format!("{path}.returnValue"), &branch.return_value, value_type.unwrap_or(ValueType::Json), problems);
+        check_value(
+            &format!("{path}.returnValue"),
+            &branch.return_value,
+            value_type.unwrap_or(ValueType::Json),
+            problems,
+        );
         if branch.conditions.len() > MAX_CONDITIONS {
             problems.add(format!("{path}.conditions"), format!("must not have more than {MAX_CONDITIONS} entries"));
             continue;
@@ -116,7 +121,8 @@ fn check_operands(operator: Operator, values: &[Value], field: &str, problems: &
         } else if value.as_str().is_some_and(|text| text.len() > MAX_OPERAND) {
             problems.add(field, format!("must not be longer than {MAX_OPERAND} bytes"));
         } else if operator == Operator::Matches && !value.as_str().is_some_and(is_pattern) {
-            problems.add(field, "must be a regular expression without look-around and back-references, of moderate size");
+            problems
+                .add(field, "must be a regular expression without look-around and back-references, of moderate size");
         }
     }
 }
@@ -141,7 +147,8 @@ mod tests {
     #[track_caller]
     fn refused(changes: &Value, fields: &[&str]) {
         let group = |value: Value| [Branch { conditions: Vec::new(), return_value: value }].into();
-        let groups: Groups = HashMap::from([("texts".to_owned(), group(json!("a"))), ("flags".to_owned(), group(json!(true)))]);
+        let groups: Groups =
+            HashMap::from([("texts".to_owned(), group(json!("a"))), ("flags".to_owned(), group(json!(true)))]);
         let mut problems = Problems::new();
         check(&definition(changes), &groups, &mut problems);
         let found: Vec<String> = match problems.finish() {
@@ -151,7 +158,7 @@ mod tests {
         assert_eq!(found, fields, "{changes}");
     }
 
-    fn condition(attribute: &str, operator: &str, values: Value) -> Value {
+    fn condition(attribute: &str, operator: &str, values: &Value) -> Value {
         let conditions = json!([{ "attribute": attribute, "operator": operator, "values": values }]);
         json!({ "rule": { "branches": [{ "conditions": conditions, "returnValue": true }] } })
     }
@@ -165,7 +172,10 @@ mod tests {
         refused(&json!({ "valueType": "string", "offValue": "", "onValue": "x" }), &[]);
         refused(&json!({ "valueType": "json", "offValue": {}, "onValue": [1] }), &[]);
         refused(&json!({ "valueType": "number", "offValue": 1.5, "onValue": "2" }), &["onValue"]);
-        refused(&json!({ "rule": { "rolloutPct": 101, "otherwiseValue": "x" } }), &["rule.rolloutPct", "rule.otherwiseValue"]);
+        refused(
+            &json!({ "rule": { "rolloutPct": 101, "otherwiseValue": "x" } }),
+            &["rule.rolloutPct", "rule.otherwiseValue"],
+        );
         refused(&json!({ "rule": { "branches": [{ "returnValue": "x" }] } }), &["rule.branches[0].returnValue"]);
     }
 
@@ -181,15 +191,15 @@ mod tests {
     #[test]
     fn operators_are_checked_against_their_values() {
         let values = "rule.branches[0].conditions[0].values";
-        refused(&condition("user.id", "eq", json!([1, "a", null, true])), &[]);
-        refused(&condition("user.id", "eq", json!([])), &[values]);
-        refused(&condition("user.id", "exists", json!([])), &[]);
-        refused(&condition("user.id", "exists", json!([true])), &[values]);
-        refused(&condition("user.id", "matches", json!(["("])), &[&format!("{values}[0]")]);
-        refused(&condition("user.id", "gt", json!([1, "2"])), &[&format!("{values}[1]")]);
+        refused(&condition("user.id", "eq", &json!([1, "a", null, true])), &[]);
+        refused(&condition("user.id", "eq", &json!([])), &[values]);
+        refused(&condition("user.id", "exists", &json!([])), &[]);
+        refused(&condition("user.id", "exists", &json!([true])), &[values]);
+        refused(&condition("user.id", "matches", &json!(["("])), &[&format!("{values}[0]")]);
+        refused(&condition("user.id", "gt", &json!([1, "2"])), &[&format!("{values}[1]")]);
         for attribute in ["", "user", "user.", "plan", ".x", "session.id"] {
-            refused(&condition(attribute, "exists", json!([])), &["rule.branches[0].conditions[0].attribute"]);
+            refused(&condition(attribute, "exists", &json!([])), &["rule.branches[0].conditions[0].attribute"]);
         }
-        refused(&condition("org.plan", "exists", json!([])), &[]);
+        refused(&condition("org.plan", "exists", &json!([])), &[]);
     }
 }

@@ -174,7 +174,12 @@ impl Body {
 }
 
 impl CompiledBranch {
-    fn new(definition: &Definition, index: usize, branch: &Branch, attributes: &mut Attributes) -> Result<Self, String> {
+    fn new(
+        definition: &Definition,
+        index: usize,
+        branch: &Branch,
+        attributes: &mut Attributes,
+    ) -> Result<Self, String> {
         let variant = i32::try_from(index).map_err(|_| "The rule has too many branches.")?;
         let compile = |condition| CompiledCondition::new(condition, attributes);
         Ok(Self {

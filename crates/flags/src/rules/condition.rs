@@ -19,8 +19,14 @@ pub(super) enum Test {
     StartsWith(Box<[Box<str>]>),
     EndsWith(Box<[Box<str>]>),
     /// Above (or at, when inclusive) the least of the values.
-    Above { bound: Number, inclusive: bool },
-    Below { bound: Number, inclusive: bool },
+    Above {
+        bound: Number,
+        inclusive: bool,
+    },
+    Below {
+        bound: Number,
+        inclusive: bool,
+    },
     Before(Timestamp),
     After(Timestamp),
     Matches(Box<[Pattern]>),
@@ -47,9 +53,7 @@ impl Test {
                 Ok(Self::Below { bound, inclusive: operator == Operator::Lte })
             }
             // No value at all matches nothing: nothing is before the first instant nor after the last.
-            Operator::Before => {
-                Ok(Self::Before(each(values, time)?.into_iter().max().unwrap_or(Timestamp::MIN)))
-            }
+            Operator::Before => Ok(Self::Before(each(values, time)?.into_iter().max().unwrap_or(Timestamp::MIN))),
             Operator::After => Ok(Self::After(each(values, time)?.into_iter().min().unwrap_or(Timestamp::MAX))),
             Operator::Matches => Ok(Self::Matches(each(values, Pattern::new)?.into())),
             Operator::SemverGt => Ok(Self::Semver(Ordering::Greater, each(values, version)?.into())),
@@ -69,10 +73,18 @@ impl Test {
             (Self::StartsWith(values), Json::Text(text)) => values.iter().any(|part| text.starts_with(&**part)),
             (Self::EndsWith(values), Json::Text(text)) => values.iter().any(|part| text.ends_with(&**part)),
             (Self::Above { bound, inclusive }, Json::Number(number)) => {
-                if *inclusive { number >= bound } else { number > bound }
+                if *inclusive {
+                    number >= bound
+                } else {
+                    number > bound
+                }
             }
             (Self::Below { bound, inclusive }, Json::Number(number)) => {
-                if *inclusive { number <= bound } else { number < bound }
+                if *inclusive {
+                    number <= bound
+                } else {
+                    number < bound
+                }
             }
             (Self::Before(bound), Json::Text(text)) => text.parse().is_ok_and(|time: Timestamp| time < *bound),
             (Self::After(bound), Json::Text(text)) => text.parse().is_ok_and(|time: Timestamp| time > *bound),

@@ -55,8 +55,12 @@ impl<'a> Sent<'a> {
         for (name, value) in sent.into_vec() {
             let (root, rest) = name.split_once('.').unwrap_or((&name, ""));
             match (Root::named(root), value) {
-                (Some(root), Json::Object(members)) if rest.is_empty() => parts[root as usize].extend(members.into_vec()),
-                (Some(root), value) if !rest.is_empty() => parts[root as usize].push((Cow::Owned(rest.to_owned()), value)),
+                (Some(root), Json::Object(members)) if rest.is_empty() => {
+                    parts[root as usize].extend(members.into_vec());
+                }
+                (Some(root), value) if !rest.is_empty() => {
+                    parts[root as usize].push((Cow::Owned(rest.to_owned()), value));
+                }
                 (_, value) => parts[Root::Custom as usize].push((name, value)),
             }
         }

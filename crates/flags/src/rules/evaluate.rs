@@ -46,7 +46,9 @@ pub enum Reason {
     Off,
     On,
     /// A branch matched; a rollout below 100 had to let the identity in first.
-    Matched { split: bool },
+    Matched {
+        split: bool,
+    },
     /// No branch matched.
     Otherwise,
     OutsideRollout,

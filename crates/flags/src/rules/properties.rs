@@ -47,8 +47,19 @@ fn any_json() -> impl Strategy<Value = Value> {
     ];
     leaf.prop_recursive(4, 40, 6, |inner| {
         let name = prop_oneof![
-            prop::sample::select(vec!["user", "tenant", "org", "custom", "device", "context", "id", "a", "a.b", "targetingKey"])
-                .prop_map(str::to_owned),
+            prop::sample::select(vec![
+                "user",
+                "tenant",
+                "org",
+                "custom",
+                "device",
+                "context",
+                "id",
+                "a",
+                "a.b",
+                "targetingKey"
+            ])
+            .prop_map(str::to_owned),
             "\\PC{0,4}",
         ];
         prop_oneof![
@@ -60,8 +71,26 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 fn any_condition() -> impl Strategy<Value = Value> {
     let operators = vec![
-        "eq", "neq", "contains", "not_contains", "in", "not_in", "starts_with", "ends_with", "gt", "gte", "lt", "lte",
-        "before", "after", "matches", "semver_gt", "semver_lt", "semver_eq", "exists", "not_exists",
+        "eq",
+        "neq",
+        "contains",
+        "not_contains",
+        "in",
+        "not_in",
+        "starts_with",
+        "ends_with",
+        "gt",
+        "gte",
+        "lt",
+        "lte",
+        "before",
+        "after",
+        "matches",
+        "semver_gt",
+        "semver_lt",
+        "semver_eq",
+        "exists",
+        "not_exists",
     ];
     let attributes = vec!["user.id", "user.a", "tenant.a.b", "custom.a", "custom.a.b", "device.key", "custom."];
     let values = prop::collection::vec(
@@ -74,8 +103,9 @@ fn any_condition() -> impl Strategy<Value = Value> {
         ],
         0..4,
     );
-    (prop::sample::select(attributes), prop::sample::select(operators), values)
-        .prop_map(|(attribute, operator, values)| json!({ "attribute": attribute, "operator": operator, "values": values }))
+    (prop::sample::select(attributes), prop::sample::select(operators), values).prop_map(
+        |(attribute, operator, values)| json!({ "attribute": attribute, "operator": operator, "values": values }),
+    )
 }
 
 proptest! {
@@ -145,7 +175,8 @@ fn ten_thousand_identities_at_twenty_percent_are_evenly_spread() {
 fn without_an_identity_only_a_full_rollout_takes_in() {
     let at = |percentage: u32| {
         let branches = json!([{ "conditions": [], "returnValue": "in" }]);
-        let compiled = compile(&json!({ "rule": { "branches": branches, "rolloutPct": percentage, "otherwiseValue": "out" } }));
+        let compiled =
+            compile(&json!({ "rule": { "branches": branches, "rolloutPct": percentage, "otherwiseValue": "out" } }));
         value(&compiled, &Context::default())
     };
     assert_eq!(at(99), (json!("out"), -1, Reason::OutsideRollout));
@@ -164,14 +195,22 @@ fn values_and_enabled_follow_the_state_and_the_type() {
         (json!({ "state": "on" }), r#"{"value":"on","enabled":true,"variantIndex":-1}"#),
         (json!({ "rule": rule }), r#"{"value":"b","enabled":true,"variantIndex":0}"#),
         (json!({ "rule": no_match }), r#"{"value":"else","enabled":false,"variantIndex":-1}"#),
-        (json!({ "valueType": "boolean", "state": "off", "offValue": true, "onValue": false }),
-         r#"{"value":true,"enabled":true,"variantIndex":-1}"#),
-        (json!({ "valueType": "boolean", "state": "on", "offValue": true, "onValue": false }),
-         r#"{"value":false,"enabled":false,"variantIndex":-1}"#),
-        (json!({ "valueType": "json", "state": "on", "onValue": { "a": [1] } }),
-         r#"{"value":{"a":[1]},"enabled":true,"variantIndex":-1}"#),
-        (json!({ "rule": { "groupRef": "gone" } }),
-         r#"{"enabled":false,"variantIndex":-1,"error":"The group gone does not exist."}"#),
+        (
+            json!({ "valueType": "boolean", "state": "off", "offValue": true, "onValue": false }),
+            r#"{"value":true,"enabled":true,"variantIndex":-1}"#,
+        ),
+        (
+            json!({ "valueType": "boolean", "state": "on", "offValue": true, "onValue": false }),
+            r#"{"value":false,"enabled":false,"variantIndex":-1}"#,
+        ),
+        (
+            json!({ "valueType": "json", "state": "on", "onValue": { "a": [1] } }),
+            r#"{"value":{"a":[1]},"enabled":true,"variantIndex":-1}"#,
+        ),
+        (
+            json!({ "rule": { "groupRef": "gone" } }),
+            r#"{"enabled":false,"variantIndex":-1,"error":"The group gone does not exist."}"#,
+        ),
     ] {
         let (flag, attributes) = compile(&definition);
         let verdict = evaluate(&flag, &OnDemand { attributes: &attributes, context: &context }, Some("u"));

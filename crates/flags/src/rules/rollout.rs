@@ -42,7 +42,9 @@ mod tests {
 
     #[test]
     fn percentages_become_whole_buckets() {
-        for (percentage, buckets) in [(0.0, 0), (0.07, 7), (20.0, 2_000), (33.333, 3_334), (99.99, 9_999), (100.0, 10_000)] {
+        for (percentage, buckets) in
+            [(0.0, 0), (0.07, 7), (20.0, 2_000), (33.333, 3_334), (99.99, 9_999), (100.0, 10_000)]
+        {
             assert_eq!(buckets_of(percentage), buckets, "{percentage}");
         }
         assert_eq!(buckets_of(f64::NAN), 0);

@@ -6,7 +6,10 @@ use kernel::{AppId, Code, Error, Problems, Result, Timestamp, validate::MAX_LIST
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tenancy::callers::{AnyKey, KeyCaller};
-use web::{Accepted, Access, Describe, Failure, Operation, Origins as _, RawBody, Routes, Scope, State, Validate, from_json, optional_header};
+use web::{
+    Accepted, Access, Describe, Failure, Operation, Origins as _, RawBody, Routes, Scope, State, Validate, from_json,
+    optional_header,
+};
 
 use crate::{
     Flags,
@@ -47,7 +50,10 @@ fn page_of_app(headers: &HeaderMap, flags: &Flags, scope: &Scope) -> Result<AppI
     let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
     match origin {
         Some(origin) if flags.tenancy.apps.app_allows(app, origin) => Ok(app),
-        _ => Err(Error::new(Code::Forbidden, "Without an API key, the request must come from an allowed origin of the app.")),
+        _ => Err(Error::new(
+            Code::Forbidden,
+            "Without an API key, the request must come from an allowed origin of the app.",
+        )),
     }
 }
 
@@ -158,7 +164,11 @@ pub struct EvalEvent {
 impl EvalEvent {
     fn check(&self, path: &str, problems: &mut Problems) {
         check_key(path, "flagKey", &self.flag_key, problems);
-        problems.check(&format!("{path}.variantIndex"), (-1..=99).contains(&self.variant_index), "must be between -1 and 99");
+        problems.check(
+            &format!("{path}.variantIndex"),
+            (-1..=99).contains(&self.variant_index),
+            "must be between -1 and 99",
+        );
         let counts = self.count.is_none_or(|count| (1..=1_000_000_000).contains(&count));
         problems.check(&format!("{path}.count"), counts, "must be between 1 and 1000000000");
     }
@@ -198,8 +208,16 @@ impl Site {
     fn check(&self, path: &str, problems: &mut Problems) {
         check_key(path, "flagKey", &self.flag_key, problems);
         problems.text(&format!("{path}.file"), &self.file);
-        problems.check(&format!("{path}.file"), self.file.chars().count() <= 1_024, "must not be longer than 1024 characters");
-        problems.check(&format!("{path}.line"), (0..=100_000_000).contains(&self.line), "must be between 0 and 100000000");
+        problems.check(
+            &format!("{path}.file"),
+            self.file.chars().count() <= 1_024,
+            "must not be longer than 1024 characters",
+        );
+        problems.check(
+            &format!("{path}.line"),
+            (0..=100_000_000).contains(&self.line),
+            "must be between 0 and 100000000",
+        );
     }
 }
 

@@ -84,7 +84,11 @@ pub(super) fn write(tx: &mut Tx<'_>, batch: &Gathered) -> Result<()> {
     for (app, keys) in &batch.discoveries {
         for (key, sighting) in keys {
             let value_type = sighting.value_type.map(written);
-            rows.push(args![*app, key, value_type, sighting.first, sighting.last, sighting.count].map(store::Arg::into_owned).to_vec());
+            rows.push(
+                args![*app, key, value_type, sighting.first, sighting.last, sighting.count]
+                    .map(store::Arg::into_owned)
+                    .to_vec(),
+            );
         }
     }
     tx.insert_all::<(String,)>(DISCOVER, DISCOVER_COLUMNS, &rows)?;
@@ -155,7 +159,8 @@ pub(super) fn discoveries(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<Discovery>>
 
 const COUNTS: &str = "SELECT key, variant_index, CAST(sum(evaluations) AS BIGINT) AS evaluations FROM flag_evaluations \
                       WHERE app_id = $1 AND key >= $2 AND key <= $3 GROUP BY key, variant_index ORDER BY key, variant_index";
-const LAST_USES: &str = "SELECT key, last_evaluated_at FROM flag_last_uses WHERE app_id = $1 AND key >= $2 AND key <= $3";
+const LAST_USES: &str =
+    "SELECT key, last_evaluated_at FROM flag_last_uses WHERE app_id = $1 AND key >= $2 AND key <= $3";
 const SITES: &str = "SELECT key, file, line, last_seen_at FROM flag_call_sites \
                      WHERE app_id = $1 AND key >= $2 AND key <= $3 ORDER BY last_seen_at DESC, file, line";
 

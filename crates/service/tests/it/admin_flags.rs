@@ -122,7 +122,9 @@ async fn everything_wrong_is_told_at_once(app: TestApp) {
         "rule.branches[0].conditions[0].attribute",
         "rule.branches[1].conditions[0].values[0]",
     ]);
-    for wrong in [json!({ "state": "maybe" }), json!({ "valueType": "date" }), json!({ "rule": [] }), json!({ "key": 3 })] {
+    for wrong in
+        [json!({ "state": "maybe" }), json!({ "valueType": "date" }), json!({ "rule": [] }), json!({ "key": 3 })]
+    {
         let mut body = json!({ "key": "k" });
         body.as_object_mut().expect("an object").extend(wrong.as_object().expect("an object").clone());
         app.operator().post(&flags(&app), body).await.error(400, "VALIDATION_FAILED");
@@ -154,8 +156,12 @@ async fn flags_of_another_app_are_not_there(app: TestApp) {
 }
 
 async fn an_update_is_partial_and_null_clears(app: TestApp) {
-    let path = flag(&app, json!({ "key": "k", "description": "d", "state": "on", "onValue": false,
-                                  "rule": { "branches": [] } })).await;
+    let path = flag(
+        &app,
+        json!({ "key": "k", "description": "d", "state": "on", "onValue": false,
+                                  "rule": { "branches": [] } }),
+    )
+    .await;
     let kept = app.operator().put(&path, json!({ "state": "off" })).await.expect(200);
     assert_eq!((kept.at("/description"), kept.at("/onValue")), (json!("d"), json!(false)));
     let cleared = json!({ "description": null, "onValue": null, "rule": null });
@@ -177,16 +183,28 @@ async fn each_change_is_a_version_that_can_be_returned_to(app: TestApp) {
     assert_eq!(rolled.header("etag"), Some("\"3\""));
 
     let history = app.operator().get(&format!("{path}/versions")).await.expect(200);
-    let told: Vec<String> = history.json().as_array().expect("a list").iter().map(|version| {
-        format!("{} {} by {}", version["version"], version["action"], version["changedBy"]).replace('"', "")
-    }).collect();
+    let told: Vec<String> = history
+        .json()
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|version| {
+            format!("{} {} by {}", version["version"], version["action"], version["changedBy"]).replace('"', "")
+        })
+        .collect();
     assert_eq!(told, ["3 rolled-back by operator", "2 updated by Ada", "1 created by operator"]);
-    assert_eq!(history.at("/1/diff"), json!([
-        { "path": "description", "from": "first", "to": "second" },
-        { "path": "state", "from": "off", "to": "on" },
-    ]));
+    assert_eq!(
+        history.at("/1/diff"),
+        json!([
+            { "path": "description", "from": "first", "to": "second" },
+            { "path": "state", "from": "off", "to": "on" },
+        ])
+    );
     assert_eq!(history.at("/1/definition/state"), json!("on"));
-    assert_eq!(app.operator().get(&format!("{path}/versions?limit=1&offset=2")).await.expect(200).at("/0/version"), json!(1));
+    assert_eq!(
+        app.operator().get(&format!("{path}/versions?limit=1&offset=2")).await.expect(200).at("/0/version"),
+        json!(1)
+    );
     app.operator().post(&format!("{path}/rollback"), json!({ "version": 9 })).await.refuses(&["version"]);
     app.drain().await;
 }
@@ -251,7 +269,8 @@ async fn groups_are_shared_checked_and_kept_while_used(app: TestApp) {
     app.operator().post(&groups(&app), json!({ "key": "", "name": " " })).await.refuses(&["key", "name"]);
     let path = format!("{}/{}", groups(&app), group.text("/id"));
 
-    let by_group = |group: &str| json!({ "key": "k", "state": "on-with-rule", "onValue": false, "rule": { "groupRef": group } });
+    let by_group =
+        |group: &str| json!({ "key": "k", "state": "on-with-rule", "onValue": false, "rule": { "groupRef": group } });
     app.operator().post(&flags(&app), by_group("gone")).await.refuses(&["rule.groupRef"]);
     let mut mixed = by_group("pros");
     mixed["rule"]["branches"] = json!([branch("user.id", "exists", json!([]), json!(true))]);
@@ -298,8 +317,12 @@ async fn an_explanation_shows_the_way_through_the_rule(app: TestApp) {
                          { "attribute": "custom.beta", "operator": "not_exists" }], "returnValue": "B" },
         branch("user.id", "exists", json!([]), json!("C")),
     ]);
-    let path = flag(&app, json!({ "key": "k", "state": "on-with-rule", "valueType": "string", "offValue": "0",
-                                  "onValue": "1", "rule": { "branches": branches, "rolloutPct": 99 } })).await;
+    let path = flag(
+        &app,
+        json!({ "key": "k", "state": "on-with-rule", "valueType": "string", "offValue": "0",
+                                  "onValue": "1", "rule": { "branches": branches, "rolloutPct": 99 } }),
+    )
+    .await;
     let context = json!({ "user": { "id": "u1", "role": "ADMIN" } });
     let told = app.operator().post(&format!("{path}/explain"), context.clone()).await.expect(200);
     assert_body!(told, @r#"
@@ -372,15 +395,20 @@ async fn deleting_the_app_removes_its_flags(app: TestApp) {
     let other = app.other_app().await.app_id();
     let flags = format!("/admin/apps/{other}/flags");
     app.operator().post(&flags, json!({ "key": "k" })).await.expect(201);
-    app.operator().post(&format!("/admin/apps/{other}/flag-groups"), json!({ "key": "g", "name": "G" })).await.expect(201);
+    app.operator()
+        .post(&format!("/admin/apps/{other}/flag-groups"), json!({ "key": "g", "name": "G" }))
+        .await
+        .expect(201);
     app.anon().get(&format!("/cloud-views/flags/evaluate/{other}/unknown")).await.expect(200);
     app.operator().delete(&format!("/admin/apps/{other}")).await.expect(200);
     app.anon().get(&format!("/cloud-views/flags/evaluate/{other}/k")).await.error(404, "NOT_FOUND");
     app.drain().await;
     let left = app.service().core().db.read(move |tx| {
         let (flags,): (i64,) = tx.one("SELECT count(*) FROM flags WHERE app_id = $1", &store::args![other])?;
-        let (versions,): (i64,) = tx.one("SELECT count(*) FROM flag_versions WHERE app_id = $1", &store::args![other])?;
-        let (revisions,): (i64,) = tx.one("SELECT count(*) FROM flag_revisions WHERE app_id = $1", &store::args![other])?;
+        let (versions,): (i64,) =
+            tx.one("SELECT count(*) FROM flag_versions WHERE app_id = $1", &store::args![other])?;
+        let (revisions,): (i64,) =
+            tx.one("SELECT count(*) FROM flag_revisions WHERE app_id = $1", &store::args![other])?;
         Ok(flags + versions + revisions)
     });
     assert_eq!(left.await.expect("a count"), 0);

@@ -68,12 +68,13 @@ const GUARDED: &[(&str, &str)] = &[
 
 /// A route's path with something in the place of its parameters.
 pub(crate) fn path(app: &TestApp, route: &str) -> String {
-    let filled =
-        route.replace("{app_id}", &app.app_id().to_string()).replace("{key_id}", &KeyId::from_u128(7).to_string())
-            .replace("{flag_id}", &flags::model::FlagId::from_u128(7).to_string())
-            .replace("{group_id}", &flags::model::GroupId::from_u128(7).to_string())
-            .replace("{flag_key}", "some-flag")
-            .replace("{key}", "some-flag");
+    let filled = route
+        .replace("{app_id}", &app.app_id().to_string())
+        .replace("{key_id}", &KeyId::from_u128(7).to_string())
+        .replace("{flag_id}", &flags::model::FlagId::from_u128(7).to_string())
+        .replace("{group_id}", &flags::model::GroupId::from_u128(7).to_string())
+        .replace("{flag_key}", "some-flag")
+        .replace("{key}", "some-flag");
     assert!(!filled.contains('{'), "{filled} has a parameter that this test does not know");
     filled
 }
@@ -190,7 +191,8 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
             _ => app.key(),
         };
         let answer = ask(&caller, &app, route, body).await;
-        let nothing_there = ["{key_id}", "{flag_id}", "{group_id}", "{key}"].iter().any(|made_up| name.contains(made_up));
+        let nothing_there =
+            ["{key_id}", "{flag_id}", "{group_id}", "{key}"].iter().any(|made_up| name.contains(made_up));
         // Public, but the app has to be named by a header.
         let nameless = name.contains(" /ofrep/") && answer.status() == 400;
         let fine = answer.status() < 400 || answer.status() == 404 && nothing_there || nameless;

@@ -41,8 +41,12 @@ fn text_flag(key: &str, rule: Value) -> Value {
 async fn off_on_and_rules_are_worth_what_they_say(app: TestApp) {
     flag(&app, json!({ "key": "off" })).await;
     flag(&app, json!({ "key": "on", "state": "on" })).await;
-    flag(&app, json!({ "key": "json", "state": "on", "valueType": "json", "offValue": {}, "onValue": { "a": [1] } })).await;
-    let branches = json!([when("tenant.plan", "eq", json!(["pro"]), json!("P")), when("user.role", "in", json!(["OWNER"]), json!("O"))]);
+    flag(&app, json!({ "key": "json", "state": "on", "valueType": "json", "offValue": {}, "onValue": { "a": [1] } }))
+        .await;
+    let branches = json!([
+        when("tenant.plan", "eq", json!(["pro"]), json!("P")),
+        when("user.role", "in", json!(["OWNER"]), json!("O"))
+    ]);
     flag(&app, text_flag("rule", json!({ "branches": branches, "otherwiseValue": "else" }))).await;
     flag(&app, text_flag("base", json!({ "branches": branches }))).await;
     let owner = json!({ "user": { "role": "OWNER" } });
@@ -50,10 +54,17 @@ async fn off_on_and_rules_are_worth_what_they_say(app: TestApp) {
         ("off", Value::Null, json!({ "value": false, "enabled": false, "variantIndex": -1 })),
         ("on", Value::Null, json!({ "value": true, "enabled": true, "variantIndex": -1 })),
         ("json", Value::Null, json!({ "value": { "a": [1] }, "enabled": true, "variantIndex": -1 })),
-        ("rule", json!({ "tenant": { "plan": "pro" }, "user": { "role": "OWNER" } }),
-         json!({ "value": "P", "enabled": true, "variantIndex": 0 })),
+        (
+            "rule",
+            json!({ "tenant": { "plan": "pro" }, "user": { "role": "OWNER" } }),
+            json!({ "value": "P", "enabled": true, "variantIndex": 0 }),
+        ),
         ("rule", owner.clone(), json!({ "value": "O", "enabled": true, "variantIndex": 1 })),
-        ("rule", json!({ "tenant": { "plan": "Pro" } }), json!({ "value": "else", "enabled": false, "variantIndex": -1 })),
+        (
+            "rule",
+            json!({ "tenant": { "plan": "Pro" } }),
+            json!({ "value": "else", "enabled": false, "variantIndex": -1 }),
+        ),
         ("base", json!({}), json!({ "value": "on", "enabled": false, "variantIndex": -1 })),
         ("rule", Value::Null, json!({ "value": "else", "enabled": false, "variantIndex": -1 })),
     ] {
@@ -87,12 +98,16 @@ async fn a_context_comes_bare_or_wrapped_and_org_is_tenant(app: TestApp) {
 
 async fn all_flags_at_once(app: TestApp) {
     flag(&app, json!({ "key": "b", "state": "on" })).await;
-    flag(&app, text_flag("a", json!({ "branches": [when("custom.team.size", "gte", json!([3]), json!("big"))] }))).await;
+    flag(&app, text_flag("a", json!({ "branches": [when("custom.team.size", "gte", json!([3]), json!("big"))] })))
+        .await;
     let answer = app.anon().post(&bulk(&app), json!({ "custom": { "team": { "size": 3.0 } } })).await.expect(200);
-    assert_eq!(answer.json(), json!({ "flags": [
+    assert_eq!(
+        answer.json(),
+        json!({ "flags": [
         { "flag": "a", "evaluation": { "value": "big", "enabled": true, "variantIndex": 0 } },
         { "flag": "b", "evaluation": { "value": true, "enabled": true, "variantIndex": -1 } },
-    ] }));
+    ] })
+    );
     let ignored = app.anon().post(&bulk(&app), json!({ "accessToken": "junk" })).await.expect(200);
     assert_eq!(ignored.at("/errorCode"), json!("INVALID_TOKEN"));
     assert_eq!(ignored.at("/flags/1/evaluation/value"), json!(true));
@@ -129,7 +144,8 @@ async fn an_unknown_key_is_false_and_listed_as_discovered(app: TestApp) {
 }
 
 async fn only_the_latest_thousand_discoveries_are_kept(app: TestApp) {
-    let keys = |from: usize| (from..from + 1_000).map(|number| json!({ "key": format!("k{number}") })).collect::<Vec<_>>();
+    let keys =
+        |from: usize| (from..from + 1_000).map(|number| json!({ "key": format!("k{number}") })).collect::<Vec<_>>();
     app.key().post("/flags/discover", keys(0)).await.expect(202);
     let listed = app.operator().get(&flags(&app)).await.expect(200).json();
     assert_eq!(listed.as_array().map(Vec::len), Some(1_000));
@@ -150,7 +166,8 @@ async fn an_unknown_app_is_not_found(app: TestApp) {
 }
 
 async fn a_rollout_is_stable_and_needs_an_identity(app: TestApp) {
-    let rule = |percentage: f64| json!({ "branches": [{ "conditions": [], "returnValue": "in" }], "rolloutPct": percentage });
+    let rule =
+        |percentage: f64| json!({ "branches": [{ "conditions": [], "returnValue": "in" }], "rolloutPct": percentage });
     let path = flag(&app, text_flag("new-nav", rule(78.97))).await;
     let of = async |context: Value| app.anon().post(&evaluate(&app, "new-nav"), context).await.expect(200).at("/value");
     // SHA-256("new-nav:user_1") modulo 10,000 is 7,897.

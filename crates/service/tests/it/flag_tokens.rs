@@ -116,9 +116,11 @@ async fn a_new_plan_or_role_counts_at_once(app: TestApp) {
     flag_when(&app, "none", "tenant.plan", "not_exists", json!([])).await;
     let change = async |plan: Option<&'static str>| {
         let tenant = member.tenant;
-        let set = app.service().core().db.write(move |tx| {
-            tx.exec("UPDATE tenants SET plan_key = $2 WHERE id = $1", &args![tenant, plan])
-        });
+        let set = app
+            .service()
+            .core()
+            .db
+            .write(move |tx| tx.exec("UPDATE tenants SET plan_key = $2 WHERE id = $1", &args![tenant, plan]));
         set.await.expect("the plan can be changed");
     };
     let of = async |key: &str| app.anon().post(&evaluate(&app, key), body.clone()).await.expect(200).at("/value");
@@ -146,9 +148,11 @@ async fn a_token_that_is_not_valid_is_ignored_and_said_so(app: TestApp) {
     assert_eq!(app.anon().post(&evaluate(&app, "k"), sent(&token)).await.expect(200).at("/errorCode"), Value::Null);
     // A member who was shut out is nobody, at once.
     let user = member.user;
-    let shut_out = app.service().core().db.write(move |tx| {
-        tx.exec("UPDATE members SET enabled = FALSE WHERE user_id = $1", &args![user])
-    });
+    let shut_out = app
+        .service()
+        .core()
+        .db
+        .write(move |tx| tx.exec("UPDATE members SET enabled = FALSE WHERE user_id = $1", &args![user]));
     shut_out.await.expect("the member can be changed");
     assert_eq!(app.anon().post(&evaluate(&app, "k"), sent(&token)).await.expect(200).json(), ignored);
     app.drain().await;

@@ -16,15 +16,23 @@ const ALL: &str = "/ofrep/v1/evaluate/flags";
 
 async fn three_flags(app: &TestApp) {
     flag(app, json!({ "key": "on", "state": "on" })).await;
-    let branch = |attribute: &str, value: &str| {
-        json!({ "conditions": [{ "attribute": attribute, "operator": "eq", "values": ["x"] }], "returnValue": value })
-    };
-    let rule = json!({ "branches": [branch("custom.country", "C"), branch("tenant.plan", "P"), branch("user.id", "U")] });
-    flag(app, json!({ "key": "text", "state": "on-with-rule", "valueType": "string", "offValue": "", "onValue": "base",
-                      "rule": rule })).await;
-    let split = json!({ "branches": [{ "conditions": [], "returnValue": 2 }], "rolloutPct": 99.99, "otherwiseValue": 1 });
-    flag(app, json!({ "key": "split", "state": "on-with-rule", "valueType": "number", "offValue": 0, "onValue": 1,
-                      "rule": split })).await;
+    let branch = |attribute: &str, value: &str| json!({ "conditions": [{ "attribute": attribute, "operator": "eq", "values": ["x"] }], "returnValue": value });
+    let rule =
+        json!({ "branches": [branch("custom.country", "C"), branch("tenant.plan", "P"), branch("user.id", "U")] });
+    flag(
+        app,
+        json!({ "key": "text", "state": "on-with-rule", "valueType": "string", "offValue": "", "onValue": "base",
+                      "rule": rule }),
+    )
+    .await;
+    let split =
+        json!({ "branches": [{ "conditions": [], "returnValue": 2 }], "rolloutPct": 99.99, "otherwiseValue": 1 });
+    flag(
+        app,
+        json!({ "key": "split", "state": "on-with-rule", "valueType": "number", "offValue": 0, "onValue": 1,
+                      "rule": split }),
+    )
+    .await;
 }
 
 async fn one_flag_in_the_protocols_words(app: TestApp) {
@@ -55,7 +63,8 @@ async fn all_flags_and_not_again_until_something_changes(app: TestApp) {
     let caller = app.anon().header("x-app-id", &app.app_id().to_string()).header("origin", "https://anywhere.example");
     let context = json!({ "context": { "targetingKey": "x" } });
     let answer = caller.post(ALL, context.clone()).await.expect(200);
-    let values: Vec<Value> = answer.at("/flags").as_array().expect("a list").iter().map(|flag| flag["value"].clone()).collect();
+    let values: Vec<Value> =
+        answer.at("/flags").as_array().expect("a list").iter().map(|flag| flag["value"].clone()).collect();
     assert_eq!(values, [json!(true), json!(2), json!("U")]);
     assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
     let tag = answer.header("etag").expect("a tag").to_owned();
@@ -72,9 +81,7 @@ async fn the_app_comes_from_a_header_a_key_or_the_base_url(app: TestApp) {
     flag(&app, json!({ "key": "on", "state": "on" })).await;
     let id = app.app_id().to_string();
     let base = format!("/cloud-views/ofrep/{id}");
-    for (caller, base) in
-        [(app.key(), ""), (app.anon().header("x-app-id", &id), ""), (app.anon(), base.as_str())]
-    {
+    for (caller, base) in [(app.key(), ""), (app.anon().header("x-app-id", &id), ""), (app.anon(), base.as_str())] {
         assert_eq!(caller.post(&format!("{base}{ALL}/on"), json!({})).await.expect(200).at("/value"), json!(true));
         assert_eq!(caller.post(&format!("{base}{ALL}"), json!({})).await.expect(200).at("/flags/0/value"), json!(true));
     }

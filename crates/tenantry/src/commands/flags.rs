@@ -32,7 +32,8 @@ pub async fn run(api: &Api, command: FlagCommand) -> Result<(), String> {
             let app = app(api, &of, file.app.as_deref()).await?;
             let done = Value::from(file.apply(api, &app, dry_run).await?);
             print(output, &done, |done| {
-                let line = |step: &Value| format!("{} {} {}", text(step, "/action"), text(step, "/kind"), text(step, "/key"));
+                let line =
+                    |step: &Value| format!("{} {} {}", text(step, "/action"), text(step, "/kind"), text(step, "/key"));
                 list_of(done).iter().map(line).collect::<Vec<_>>().join("\n")
             });
         }
@@ -140,7 +141,8 @@ impl File {
             let known = if entries.is_empty() { Value::Null } else { api.get(&path).await? };
             for entry in entries {
                 let key = text(entry, "/key");
-                let present = list_of(&known).iter().find(|known| text(known, "/key") == key && known["id"].is_string());
+                let present =
+                    list_of(&known).iter().find(|known| text(known, "/key") == key && known["id"].is_string());
                 let action = match present {
                     None if dry_run => "would create",
                     None => {
@@ -177,7 +179,8 @@ fn same(one: &Value, other: &Value) -> bool {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len() && one.iter().all(|(name, value)| other.get(name).is_some_and(|known| same(value, known)))
+            one.len() == other.len()
+                && one.iter().all(|(name, value)| other.get(name).is_some_and(|known| same(value, known)))
         }
         _ => one == other,
     }
@@ -193,7 +196,8 @@ mod tests {
         assert_eq!(one.flags, [json!({ "key": "nav", "state": "on-with-rule", "rule": { "rolloutPct": 20 } })]);
         let list = File::parse("- key: a\n- key: b\n").unwrap();
         assert_eq!(list.flags.len(), 2);
-        let whole = File::parse(r#"{ "app": "app_1", "groups": [{ "key": "g" }], "flags": [{ "key": "f" }] }"#).unwrap();
+        let whole =
+            File::parse(r#"{ "app": "app_1", "groups": [{ "key": "g" }], "flags": [{ "key": "f" }] }"#).unwrap();
         assert_eq!((whole.app.as_deref(), whole.groups.len(), whole.flags.len()), (Some("app_1"), 1, 1));
         // `state: on` and `state: off` are words, not YAML 1.1's booleans.
         assert_eq!(File::parse("key: a\nstate: off").unwrap().flags[0]["state"], "off");

@@ -3,11 +3,12 @@
 
 use std::net::SocketAddr;
 
-use bench::{Result, load::Caller};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
+
+use crate::{Result, load::Caller};
 
 /// A request as it goes over the wire, and the status that it must be answered with.
 #[derive(Clone, Debug)]
@@ -25,11 +26,18 @@ impl Request {
 
     pub fn post(path: &str, header: &str, body: &str) -> Self {
         let length = body.len();
+        let header = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
         let text = format!(
-            "POST {path} HTTP/1.1\r\nhost: bench\r\n{header}\r\ncontent-type: application/json\r\n\
+            "POST {path} HTTP/1.1\r\nhost: bench\r\n{header}content-type: application/json\r\n\
              content-length: {length}\r\n\r\n{body}"
         );
         Self { bytes: text.into_bytes(), expected: 201 }
+    }
+
+    /// The same request where another status is right.
+    #[must_use]
+    pub fn expecting(self, status: u16) -> Self {
+        Self { expected: status, ..self }
     }
 }
 
