@@ -10,7 +10,7 @@ use kernel::{AppId, Clock, Entropy, MemberId, Secret, TenantId, UserId};
 use serde_json::json;
 use service::{Core, Options, Service, installation::GivenKeys};
 use store::{DatabaseUrl, args};
-use web::{Conventions, RateLimits, Routes, State};
+use web::{Conventions, RateLimits, RawBody, Routes, State};
 
 use crate::sample;
 
@@ -58,6 +58,15 @@ async fn one(State(measured): State<Measured>) -> web::Result<Response> {
     Ok(answer(measured.one))
 }
 
+/// Takes a body and looks at nothing in it.
+async fn one_for_a_body(State(measured): State<Measured>, _: RawBody) -> web::Result<Response> {
+    Ok(answer(measured.one))
+}
+
+async fn all_for_a_body(State(measured): State<Measured>, _: RawBody) -> web::Result<Response> {
+    Ok(answer(measured.all))
+}
+
 async fn all(State(measured): State<Measured>) -> web::Result<Response> {
     Ok(answer(measured.all))
 }
@@ -81,6 +90,10 @@ pub async fn serve() -> Result<()> {
         .get("/static/one", one, "JSON of the size of one evaluation")
         .any_origin()
         .get("/static/all", all, "JSON of the size of a bulk evaluation")
+        .any_origin()
+        .post("/static/one", one_for_a_body, "The same to a request with a body")
+        .any_origin()
+        .post("/static/all", all_for_a_body, "The same to a request with a body")
         .any_origin()
         .merge(flags::routes().within(|measured: &Measured| measured.core.flags.clone()))
         .into_router(measured);

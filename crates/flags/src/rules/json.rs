@@ -218,7 +218,8 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json<'de>, A::Error> {
-        let mut members = Vec::new();
+        // Most objects of a context have a few members: one allocation for them.
+        let mut members = Vec::with_capacity(8);
         while let Some(Name(name)) = entries.next_key()? {
             members.push((name, entries.next_value()?));
         }
