@@ -20,13 +20,12 @@ pub struct Request {
 impl Request {
     /// `header` is a whole line such as `x-api-key: …`, or empty.
     pub fn get(path: &str, header: &str) -> Self {
-        let header = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
+        let header = line(header);
         Self { bytes: format!("GET {path} HTTP/1.1\r\nhost: bench\r\n{header}\r\n").into_bytes(), expected: 200 }
     }
 
     pub fn post(path: &str, header: &str, body: &str) -> Self {
-        let length = body.len();
-        let header = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
+        let (header, length) = (line(header), body.len());
         let text = format!(
             "POST {path} HTTP/1.1\r\nhost: bench\r\n{header}content-type: application/json\r\n\
              content-length: {length}\r\n\r\n{body}"
@@ -39,6 +38,10 @@ impl Request {
     pub fn expecting(self, status: u16) -> Self {
         Self { expected: status, ..self }
     }
+}
+
+fn line(header: &str) -> String {
+    if header.is_empty() { String::new() } else { format!("{header}\r\n") }
 }
 
 /// One connection that is kept and sends the same request again and again.

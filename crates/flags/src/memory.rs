@@ -4,16 +4,18 @@
 use std::{
     collections::{HashMap, HashSet},
     hash::{BuildHasher, RandomState},
+    num::NonZero,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    thread::available_parallelism,
     time::Duration,
 };
 
-use kernel::{AppId, Result};
+use kernel::{AppId, Error, Result};
 use spine::{Fact, Job, News, Signal, Worked};
 use store::Db;
 use tokio::sync::watch;
 
-use crate::definitions::{CHANGED, CompiledApp, load_all, load_app};
+use crate::definitions::{CHANGED, CompiledApp, StoredApp, load_all, load_app};
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -97,13 +99,24 @@ impl Memory {
         Ok(())
     }
 
-    /// Reads and compiles all apps' flags.
+    /// Reads and compiles all apps' flags, on all processors: an installation may have very many.
     pub async fn load(&self) -> Result<()> {
-        let compiled = self.0.db.scan(|tx| {
-            let apps = load_all(tx)?;
-            Ok(apps.into_iter().map(|(app, flags)| (app, Arc::new(flags.compile()))).collect::<Vec<_>>())
+        let apps: Vec<(AppId, StoredApp)> = self.0.db.scan(load_all).await?.into_iter().collect();
+        let share = apps.len().div_ceil(available_parallelism().map_or(1, NonZero::get)).max(1);
+        let apps = Arc::new(apps);
+        let parts = (0..apps.len()).step_by(share).map(|from| {
+            let (memory, apps) = (self.clone(), Arc::clone(&apps));
+            tokio::task::spawn_blocking(move || -> Result<()> {
+                let part = apps.iter().skip(from).take(share);
+                for (app, stored) in part {
+                    memory.put(*app, Arc::new(stored.compile()?));
+                }
+                Ok(())
+            })
         });
-        compiled.await?.into_iter().for_each(|(app, compiled)| self.put(app, compiled));
+        for part in parts.collect::<Vec<_>>() {
+            part.await.map_err(Error::internal)??;
+        }
         Ok(())
     }
 

@@ -66,6 +66,9 @@ codes! {
     MethodNotAllowed "METHOD_NOT_ALLOWED" MethodNotAllowed "The path exists but not with this method.";
     Conflict "CONFLICT" Conflict "The current state does not permit this change.";
     DomainTaken "DOMAIN_TAKEN" Conflict "Another app already has this domain.";
+    MemberExists "MEMBER_EXISTS" Conflict "The person is already a member of this workspace.";
+    LastOwner "LAST_OWNER" Conflict "A workspace keeps at least one enabled OWNER.";
+    WorkspaceInUse "WORKSPACE_IN_USE" Conflict "The workspace cannot be deleted yet; its deletion preview lists why.";
     BodyTooLarge "BODY_TOO_LARGE" TooLarge "The request body is larger than this operation accepts.";
     UnsupportedMediaType "UNSUPPORTED_MEDIA_TYPE" UnsupportedMediaType "The `Content-Type` is not one this operation accepts.";
     RateLimited "RATE_LIMITED" RateLimited "Too many requests; `Retry-After` says when to come back.";
@@ -78,6 +81,19 @@ codes! {
     FlagKeyTaken "FLAG_KEY_TAKEN" Conflict "Another flag or group of the app already has this key.";
     FlagGroupInUse "FLAG_GROUP_IN_USE" Conflict "Flags still use this group.";
     VersionMismatch "VERSION_MISMATCH" PreconditionFailed "The thing was changed since the version named in `If-Match`.";
+    RoleKeyTaken "ROLE_KEY_TAKEN" Conflict "Another role of this app already has this key.";
+    RoleInUse "ROLE_IN_USE" Conflict "Members still hold this role; give them another one first.";
+    OwnerRoleProtected "OWNER_ROLE_PROTECTED" Conflict "The OWNER role keeps its key and cannot be deleted.";
+    DefaultRoleRequired "DEFAULT_ROLE_REQUIRED" Conflict "An app always has one default role; make another role the default instead.";
+    PrivilegeKeyTaken "PRIVILEGE_KEY_TAKEN" Conflict "Another privilege of this app already has this key.";
+    BuiltInPrivilege "BUILT_IN_PRIVILEGE" Conflict "Operations ask for the built-in privileges, which keep their key and cannot be deleted.";
+    LastPrivilege "LAST_PRIVILEGE" Conflict "A role would be left without any privilege.";
+    ConnectionInUse "CONNECTION_IN_USE" Conflict "Workspaces still sign in through this federation connection.";
+    PlanKeyTaken "PLAN_KEY_TAKEN" Conflict "Another plan of this app already has this key.";
+    PlanInUse "PLAN_IN_USE" Conflict "Workspaces are still on this plan.";
+    PrivilegeNotAllowed "PRIVILEGE_NOT_ALLOWED" Forbidden "API tokens of this app may not hold a privilege that was asked for: it is outside `allowedTokenPrivileges`.";
+    SecretStillSigns "SECRET_STILL_SIGNS" Conflict "The secret signs new API tokens and cannot be retired before a rotation.";
+    TooManySecrets "TOO_MANY_SECRETS" Conflict "The app has too many secrets that are not retired.";
     Internal "INTERNAL" Internal "Something went wrong inside; the request id leads to the cause in the server's log.";
 }
 

@@ -142,10 +142,23 @@ fn decode(suffix: &str) -> Option<u128> {
         return None;
     }
     suffix.bytes().try_fold(0u128, |value, character| {
-        let digit = ALPHABET.iter().position(|&known| known == character)?;
-        Some(value << 5 | digit as u128)
+        let digit = DIGITS[usize::from(character)];
+        (digit != NO_DIGIT).then(|| value << 5 | u128::from(digit))
     })
 }
+
+const NO_DIGIT: u8 = u8::MAX;
+
+/// The value of each character: ids are read on every request.
+const DIGITS: [u8; 256] = {
+    let mut digits = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < ALPHABET.len() {
+        digits[ALPHABET[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
 
 impl<K: IdKind> Serialize for Id<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,17 +4,23 @@
 //! in; their ambient cousins are forbidden elsewhere by `clippy.toml`.
 
 mod clock;
+mod country;
+mod email;
 mod entropy;
 pub mod error;
 mod id;
+mod locale;
 mod money;
 mod secret;
 pub mod validate;
 
 pub use clock::{Clock, Tick, Ticker, Timestamp};
+pub use country::Country;
+pub use email::{EMAIL_PATTERN, email_key, is_email};
 pub use entropy::Entropy;
 pub use error::{Code, Error, Kind, Result};
 pub use id::{AppId, Id, IdKind, IdSource, InvalidId, KeyId, MemberId, TenantId, UserId};
+pub use locale::Locale;
 pub use money::{Currency, Money};
 pub use secret::Secret;
 pub use validate::{FieldProblem, Problems};

@@ -17,6 +17,10 @@ pub const MAX_TEXT: usize = 64 * 1024;
 /// Lists are limited to this many entries, bulk import apart.
 pub const MAX_LIST: usize = 1_000;
 
+/// What a key looks like: the name by which programs know a role, a privilege or a plan. Without spaces, since
+/// privileges are listed between spaces in tokens.
+pub const KEY_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$";
+
 /// One wrong field. `field` is its path in the request (`prices[0].amount`), `message` reads on from it ("must not be negative").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct FieldProblem {
@@ -47,6 +51,18 @@ impl Problems {
     pub fn text(&mut self, field: &str, value: &str) {
         self.check(field, !value.trim().is_empty(), "must not be empty");
         self.optional_text(field, value);
+    }
+
+    /// A key, as [`KEY_PATTERN`] describes it.
+    pub fn key(&mut self, field: &str, value: &str) {
+        let fits = value.len() <= 128
+            && value.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && value.chars().all(|character| character.is_ascii_alphanumeric() || "._:-".contains(character));
+        self.check(
+            field,
+            fits,
+            "must be 1 to 128 letters, digits, dots, colons, hyphens or underscores, a letter or digit first",
+        );
     }
 
     /// A text that may be empty.
@@ -81,6 +97,23 @@ impl Problems {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_words_for_programs() {
+        for (key, fits) in [
+            ("OWNER", true),
+            ("reports:read", true),
+            ("1.a-b_c", true),
+            ("", false),
+            ("a b", false),
+            ("_a", false),
+            ("ä", false),
+        ] {
+            let mut problems = Problems::new();
+            problems.key("key", key);
+            assert_eq!(problems.is_empty(), fits, "{key}");
+        }
+    }
 
     #[test]
     fn collects_every_problem_in_order() {

@@ -19,6 +19,7 @@ CREATE TABLE roles (
     created_at {int} NOT NULL,
     UNIQUE (app_id, key)
 ) {strict};
+CREATE UNIQUE INDEX roles_one_default ON roles (app_id) WHERE is_default;
 
 CREATE TABLE role_privileges (
     role_id {key} NOT NULL,

@@ -2,6 +2,7 @@
 CREATE TABLE app_secrets (
     id {key} PRIMARY KEY,
     app_id {key} NOT NULL,
+    -- Empty once it is retired.
     sealed TEXT NOT NULL,
     created_at {int} NOT NULL,
     retired_at {int}
@@ -13,6 +14,8 @@ CREATE TABLE api_tokens (
     app_id {key} NOT NULL,
     -- NULL for tokens of the whole app.
     tenant_id {key},
+    -- The secret that signed it.
+    secret_id {key} NOT NULL,
     name TEXT NOT NULL,
     privileges TEXT NOT NULL,
     expire_at {int},

@@ -4,6 +4,7 @@ pub mod installation;
 mod migrations;
 mod operations;
 mod routes;
+pub mod workflows;
 
 use std::{
     path::{Path, PathBuf},
@@ -11,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use billing::Billing;
 use flags::Flags;
 use installation::{FirstRun, GivenKeys, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
@@ -21,6 +23,7 @@ use store::{DatabaseUrl, Db};
 use tenancy::{OperatorKey, Tenancy};
 use vault::{Keyring, SigningKeys};
 use web::{App, Conventions, RateLimits};
+use workflows::{Departure, NoSubscriptions};
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -49,13 +52,22 @@ pub struct Core {
     pub base_url: Arc<str>,
     pub tenancy: Tenancy,
     pub flags: Flags,
+    pub billing: Billing,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
+    /// Billing's part in the deletion of a workspace.
+    pub departure: Arc<dyn Departure>,
     /// Where a backup is made before it is sent.
     pub(crate) backup_folder: Arc<Path>,
     pub(crate) mail_is_logged: bool,
     metrics: web::metrics::Handle,
+}
+
+impl AsRef<Tenancy> for Core {
+    fn as_ref(&self) -> &Tenancy {
+        &self.tenancy
+    }
 }
 
 impl AsRef<OperatorKey> for Core {
@@ -127,10 +139,12 @@ impl Service {
             db: db.clone(),
             base_url: options.base_url.into(),
             flags: Flags::new(tenancy.clone()),
+            billing: Billing::new(tenancy.clone()),
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
             test_clock,
+            departure: Arc::new(NoSubscriptions),
             backup_folder,
             mail_is_logged: matches!(mail, MailTransport::Log),
             metrics: web::metrics::install()?,
@@ -139,6 +153,7 @@ impl Service {
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
         core.flags.register(&mut outbox, &runner);
+        core.billing.register(&mut outbox);
         operations::signing_keys::register(&core, &mut outbox, &runner);
         Mailer::new(db.clone(), keys.keyring.clone(), mail, &options.mail_from)?.add_to(&runner);
         Texter::new(db.clone(), keys.keyring.clone(), sms).add_to(&runner);

@@ -3,15 +3,26 @@
 use serde_json::Value;
 use web::{Info, RouteEntry, Routes};
 
-use crate::{Core, VERSION, operations};
+use crate::{Core, VERSION, operations, workflows};
 
 /// Every route there can be. The router leaves out those that are switched off.
 fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
-    let tenancy = tenancy::apps::http::routes().merge(tenancy::keys::http::routes());
+    let tenancy = tenancy::apps::http::routes()
+        .merge(tenancy::keys::http::routes())
+        .merge(tenancy::roles::http::routes())
+        .merge(tenancy::federation::http::routes())
+        .merge(tenancy::workspaces::http::routes())
+        .merge(tenancy::members::http::routes())
+        .merge(tenancy::api_tokens::http::routes())
+        .merge(tenancy::credentials::http::routes())
+        .merge(tenancy::branding::http::routes());
     let routes = operations::diagnostics::routes()
         .merge(operations::health::routes(metrics_public))
         .merge(tenancy.within(|core: &Core| core.tenancy.clone()))
         .merge(flags::routes().within(|core: &Core| core.flags.clone()))
+        .merge(billing::routes().within(|core: &Core| core.billing.clone()))
+        .merge(workflows::routes())
+        .merge(web::pages::routes())
         .merge(operations::signing_keys::routes())
         .merge(operations::backup::routes())
         .merge(operations::doctor::routes());

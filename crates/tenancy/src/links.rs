@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, Result, Timestamp, UserId, id_kinds};
+use kernel::{AppId, Code, Error, Result, TenantId, Timestamp, UserId, id_kinds};
 use serde_json::Value;
-use store::{FromRow, Row, Tx, args};
+use spine::{Job, Worked};
+use store::{Db, FromRow, Row, Tx, args};
 use vault::hash_token;
 
 id_kinds! {
@@ -119,6 +120,46 @@ pub fn revoke(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: UserId) -> Re
         &args![app, purpose.name(), user, tx.now()],
     )
     .map(|_| ())
+}
+
+/// Ends every unused invitation to a workspace; call it while its memberships still exist.
+pub fn revoke_invitations(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<()> {
+    tx.exec(
+        "UPDATE one_time_links SET used_at = $5 WHERE app_id = $1 AND purpose = $3 AND payload LIKE $4 \
+         AND used_at IS NULL AND user_id IN (SELECT user_id FROM members WHERE tenant_id = $2)",
+        &args![app, tenant, Purpose::Invitation.name(), format!("%\"{tenant}\"%"), tx.now()],
+    )
+    .map(|_| ())
+}
+
+/// How long a link is kept after it expired.
+const KEPT: Duration = Duration::from_secs(24 * 3600);
+const SWEPT: u64 = 500;
+
+/// Deletes links that expired.
+pub(crate) struct Sweeper(pub(crate) Db);
+
+impl Job for Sweeper {
+    fn name(&self) -> &'static str {
+        "one-time-links"
+    }
+
+    fn every(&self) -> Duration {
+        Duration::from_secs(3600)
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        let expired_before = self.0.clock().now().minus(KEPT);
+        let deleted = self
+            .0
+            .exec_one(
+                "DELETE FROM one_time_links \
+                 WHERE id IN (SELECT id FROM one_time_links WHERE expires_at < $1 LIMIT 500)",
+                &args![expired_before],
+            )
+            .await?;
+        Ok(Worked::some_if(deleted >= SWEPT))
+    }
 }
 
 fn invalid() -> Error {

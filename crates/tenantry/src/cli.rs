@@ -41,6 +41,9 @@ pub enum Command {
     /// The keys that sign tokens
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// The secrets that sign an app's API tokens
+    #[command(subcommand)]
+    Secret(SecretCommand),
     /// Look for what is wrong with this installation and say how to mend it
     Doctor(Output),
     /// Show the configuration in force
@@ -185,6 +188,33 @@ pub enum KeysCommand {
     Rotate(Output),
     /// List the signing keys
     List(Output),
+}
+
+#[derive(Subcommand)]
+pub enum SecretCommand {
+    /// Let a new secret sign; tokens of the ones before it stay valid until those are retired
+    Rotate {
+        /// The app's id
+        app: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// List an app's secrets and how many tokens each has signed; the secrets themselves are never shown
+    List {
+        /// The app's id
+        app: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Retire a secret and revoke every token that it signed
+    Retire {
+        /// The app's id
+        app: String,
+        /// The secret's id
+        secret: String,
+        #[command(flatten)]
+        output: Output,
+    },
 }
 
 #[derive(Subcommand)]

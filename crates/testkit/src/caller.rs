@@ -3,7 +3,7 @@
 use axum::{body::Body, extract::Request};
 use http::{HeaderName, HeaderValue, Method, header};
 use http_body_util::BodyExt as _;
-use kernel::AppId;
+use kernel::{AppId, TenantId};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -41,6 +41,19 @@ impl Caller {
     #[must_use]
     pub fn with_api_key(&self, app: AppId, key: &str) -> Self {
         Self { app: Some(app), ..self.header("x-api-key", key) }
+    }
+
+    /// A signed-in user, who also names the app.
+    #[must_use]
+    pub fn with_access_token(&self, app: AppId, token: &str) -> Self {
+        let caller = self.header("authorization", &format!("Bearer {token}")).header("x-app-id", &app.to_string());
+        Self { app: Some(app), ..caller }
+    }
+
+    /// The same caller, acting in this workspace.
+    #[must_use]
+    pub fn in_workspace(&self, tenant: TenantId) -> Self {
+        self.header("x-tenant-id", &tenant.to_string())
     }
 
     #[must_use]

@@ -22,6 +22,7 @@ mod messages;
 mod receiver;
 mod site;
 mod snapshot;
+mod workspace;
 
 pub use answer::Answer;
 pub use app::TestApp;
@@ -33,6 +34,7 @@ pub use receiver::{Received, Receiver};
 pub use site::{MASTER_KEY, OPERATOR_KEY, Site};
 pub use snapshot::redacted;
 pub use store::EngineName;
+pub use workspace::Workspace;
 
 #[doc(hidden)]
 pub use insta;

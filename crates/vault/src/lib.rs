@@ -7,6 +7,7 @@ mod digest;
 mod jwks;
 pub mod jwt;
 mod master_key;
+mod pem;
 mod rsa;
 mod seal;
 mod signing_keys;
@@ -15,6 +16,7 @@ pub use digest::{hash_token, hmac_sha256, hmac_sha256_hex, same, sha256_hex, ver
 pub use jwks::{Jwk, JwkSet, Jwks};
 pub use jwt::InvalidToken;
 pub use master_key::{InvalidMasterKey, MasterKey};
+pub use pem::{is_certificate, is_signing_key};
 pub use rsa::{PrivateKey, PublicKey};
 pub use seal::{Keyring, Place};
 pub use signing_keys::{JWKS_MAX_AGE, NewKey, PUBLICATION_DELAY, Rotation, SigningKey, SigningKeyId, SigningKeys};

@@ -141,6 +141,22 @@ impl Describe for Text {
     }
 }
 
+/// 200 with a style sheet.
+#[derive(Clone, Debug)]
+pub struct Css(pub String);
+
+impl IntoResponse for Css {
+    fn into_response(self) -> Response {
+        plain(StatusCode::OK, "text/css; charset=utf-8", Body::from(self.0))
+    }
+}
+
+impl Describe for Css {
+    fn describe(operation: &mut Operation) {
+        operation.raw_answer(StatusCode::OK, "text/css");
+    }
+}
+
 /// An answer with headers of its own, which replace those it would have had.
 #[derive(Clone, Debug)]
 pub struct WithHeaders<R>(pub HeaderMap, pub R);

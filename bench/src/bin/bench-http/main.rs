@@ -218,18 +218,30 @@ impl Subject {
     }
 }
 
-/// Makes apps to ask for, each with a key.
+/// Sends one request and returns the texts at JSON pointers of its answer.
+async fn made<const N: usize>(address: SocketAddr, request: Request, pointers: [&str; N]) -> Result<[String; N]> {
+    let answer: Value = serde_json::from_slice(Connection::open(address, request).await?.ask().await?)?;
+    let text = |pointer| answer.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let texts: Option<Vec<String>> = pointers.into_iter().map(text).collect();
+    let texts = texts.and_then(|texts| texts.try_into().ok());
+    texts.ok_or_else(|| format!("an answer in an unknown form: {answer}").into())
+}
+
+/// Makes apps to ask for, each with a key and an API token.
 async fn routes(address: SocketAddr, operator: &str) -> Result<Vec<Route>> {
-    let (mut ids, mut keys) = (Vec::new(), Vec::new());
+    let (mut ids, mut keys, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..APPS {
         let body = format!(
             r#"{{"name":"Bench {number}","domain":"bench-{number}.example","uiUrl":"https://bench-{number}.example"}}"#
         );
         let request = Request::post("/admin/apps", operator, &body);
-        let created: Value = serde_json::from_slice(Connection::open(address, request).await?.ask().await?)?;
-        let text = |value: &Value| value.as_str().map(str::to_owned).ok_or("an app was made in an unknown form");
-        ids.push(text(&created["app"]["id"])?);
-        keys.push(format!("x-api-key: {}", text(&created["apiKey"])?));
+        let [id, key] = made(address, request, ["/app/id", "/apiKey"]).await?;
+        let key = format!("x-api-key: {key}");
+        let body = r#"{"name":"Bench","privileges":["APP_READ"]}"#;
+        let [token] = made(address, Request::post("/account/api-token/app", &key, body), ["/token"]).await?;
+        ids.push(id);
+        keys.push(key);
+        tokens.push(token);
     }
     let each = |make: &dyn Fn(&String) -> Request, of: &[String]| of.iter().map(make).collect::<Vec<_>>();
     Ok(vec![
@@ -243,6 +255,19 @@ async fn routes(address: SocketAddr, operator: &str) -> Result<Vec<Route>> {
             name: "GET /account/app",
             is_point_read: true,
             requests: each(&|key| Request::get("/account/app", key), &keys),
+        },
+        Route {
+            name: "GET /account/app (API token)",
+            is_point_read: true,
+            requests: each(&|token| Request::get("/account/app", &format!("x-api-key: {token}")), &tokens),
+        },
+        Route {
+            name: "POST /account/api-token/introspect",
+            is_point_read: true,
+            requests: each(
+                &|token| Request::post("/account/api-token/introspect", "", &format!(r#"{{"token":"{token}"}}"#)),
+                &tokens,
+            ),
         },
         Route {
             name: "POST /admin/apps/{id}/keys",

@@ -18,7 +18,7 @@ use std::{collections::HashMap, sync::Arc};
 use kernel::Timestamp;
 
 pub(crate) use change::Changes;
-pub(crate) use store::{load_all, load_app};
+pub(crate) use store::{StoredApp, load_all, load_app};
 
 use crate::{
     model::{Definition, FlagId, GroupDefinition, GroupId},
@@ -56,24 +56,47 @@ pub struct AppDefinitions {
 
 impl AppDefinitions {
     pub(crate) fn groups_by_key(&self) -> Groups {
-        let entry = |group: &GroupRecord| (group.definition.key.clone(), group.definition.branches.as_slice().into());
-        self.groups.iter().map(entry).collect::<HashMap<String, Arc<[_]>>>()
+        by_key(&self.groups)
     }
 
     pub(crate) fn compile(&self) -> CompiledApp {
-        let groups = self.groups_by_key();
-        let mut attributes = Attributes::default();
-        let mut flags: Vec<Flag> = Vec::with_capacity(self.flags.len());
-        for flag in &self.flags {
-            let compiled = Flag::compile(flag.id, &flag.definition, &groups, &mut attributes);
-            if compiled.is_broken() {
-                tracing::warn!(flag = %flag.id, key = flag.definition.key, "a flag cannot be evaluated");
-            }
-            flags.push(compiled);
+        let mut compiler = Compiler::new(self.revision, &self.groups, self.flags.len());
+        self.flags.iter().for_each(|flag| compiler.add(flag.id, &flag.definition));
+        compiler.finish()
+    }
+}
+
+fn by_key(groups: &[GroupRecord]) -> Groups {
+    let entry = |group: &GroupRecord| (group.definition.key.clone(), group.definition.branches.as_slice().into());
+    groups.iter().map(entry).collect::<HashMap<String, Arc<[_]>>>()
+}
+
+/// Compiles an app's flags one after the other.
+pub(crate) struct Compiler {
+    revision: i64,
+    groups: Groups,
+    attributes: Attributes,
+    flags: Vec<Flag>,
+}
+
+impl Compiler {
+    fn new(revision: i64, groups: &[GroupRecord], flags: usize) -> Self {
+        let (attributes, flags) = (Attributes::default(), Vec::with_capacity(flags));
+        Self { revision, groups: by_key(groups), attributes, flags }
+    }
+
+    fn add(&mut self, id: FlagId, definition: &Definition) {
+        let compiled = Flag::compile(id, definition, &self.groups, &mut self.attributes);
+        if compiled.is_broken() {
+            tracing::warn!(flag = %id, key = definition.key, "a flag cannot be evaluated");
         }
-        flags.sort_unstable_by(|one, other| one.key.cmp(&other.key));
-        attributes.seal();
-        CompiledApp { revision: self.revision, attributes, flags: flags.into() }
+        self.flags.push(compiled);
+    }
+
+    fn finish(mut self) -> CompiledApp {
+        self.flags.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        self.attributes.seal();
+        CompiledApp { revision: self.revision, attributes: self.attributes, flags: self.flags.into() }
     }
 }
 

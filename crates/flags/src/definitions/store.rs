@@ -7,7 +7,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use store::{FromRow, Row, Tx, args};
 
-use super::{AppDefinitions, FlagRecord, GroupRecord, diff::Difference};
+use super::{AppDefinitions, CompiledApp, Compiler, FlagRecord, GroupRecord, diff::Difference};
+use crate::model::FlagId;
 
 fn parse<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T> {
     let text: String = row.get(column)?;
@@ -59,12 +60,30 @@ pub(crate) fn load_app(tx: &mut Tx<'_>, app: AppId) -> Result<AppDefinitions> {
 }
 
 const ALL_REVISIONS: &str = "SELECT app_id, revision FROM flag_revisions";
-const ALL_FLAGS: &str = "SELECT app_id, id, definition, version, created_at, updated_at FROM flags";
+const ALL_FLAGS: &str = "SELECT app_id, id, definition FROM flags";
 const ALL_GROUPS: &str = "SELECT app_id, id, definition, version, created_at, updated_at FROM flag_groups";
 
-/// Every app's definitions. To be called in a scan.
-pub(crate) fn load_all(tx: &mut Tx<'_>) -> Result<HashMap<AppId, AppDefinitions>> {
-    let mut apps: HashMap<AppId, AppDefinitions> = HashMap::new();
+/// An app's flags as stored, still to be read: most of the work of loading is there.
+#[derive(Default)]
+pub(crate) struct StoredApp {
+    revision: i64,
+    groups: Vec<GroupRecord>,
+    flags: Vec<(FlagId, String)>,
+}
+
+impl StoredApp {
+    pub(crate) fn compile(&self) -> Result<CompiledApp> {
+        let mut compiler = Compiler::new(self.revision, &self.groups, self.flags.len());
+        for (id, definition) in &self.flags {
+            compiler.add(*id, &serde_json::from_str(definition).map_err(Error::internal)?);
+        }
+        Ok(compiler.finish())
+    }
+}
+
+/// Every app's flags. To be called in a scan.
+pub(crate) fn load_all(tx: &mut Tx<'_>) -> Result<HashMap<AppId, StoredApp>> {
+    let mut apps: HashMap<AppId, StoredApp> = HashMap::new();
     tx.each(ALL_REVISIONS, &[], &mut |row| {
         apps.entry(row.get("app_id")?).or_default().revision = row.get("revision")?;
         Ok(())
@@ -74,7 +93,7 @@ pub(crate) fn load_all(tx: &mut Tx<'_>) -> Result<HashMap<AppId, AppDefinitions>
         Ok(())
     })?;
     tx.each(ALL_FLAGS, &[], &mut |row| {
-        apps.entry(row.get("app_id")?).or_default().flags.push(FlagRecord::from_row(row)?);
+        apps.entry(row.at(0)?).or_default().flags.push((row.at(1)?, row.at(2)?));
         Ok(())
     })?;
     Ok(apps)

@@ -1,4 +1,4 @@
-//! The first run: an empty installation gets an app to start with, exactly once, whichever node comes first.
+//! The first run: an empty installation gets an app with plans to start with, exactly once, whichever node comes first.
 
 use ::store::{Db, Tx};
 use kernel::Result;
@@ -28,5 +28,6 @@ fn set_up(tx: &mut Tx<'_>, tenancy: &Tenancy) -> Result<Option<FirstRun>> {
         return Ok(None);
     }
     let created = apps::create(tx, tenancy, &apps::first_app())?;
+    billing::seed_first_plans(tx, created.app.id)?;
     Ok(Some(FirstRun { app: created.app, api_key: created.api_key }))
 }

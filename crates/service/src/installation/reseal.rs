@@ -28,9 +28,10 @@ impl Job for Resealer {
     async fn run(&self) -> Result<Worked> {
         let keys = self.signing_keys.reseal(&self.db).await?;
         let messages = spine::reseal_messages(&self.db, &self.keyring).await?;
+        let secrets = tenancy::sealed::reseal(&self.db, &self.keyring).await?;
         adopt_master_key(&self.db, &self.keyring).await?;
-        if keys + messages > 0 {
-            tracing::info!(keys, messages, "sealed anew under the present master key");
+        if keys + messages + secrets > 0 {
+            tracing::info!(keys, messages, secrets, "sealed anew under the present master key");
         }
         Ok(Worked::Nothing)
     }

@@ -47,6 +47,7 @@ async fn a_new_app_is_answered_whole_with_its_key(app: TestApp) {
         "domain": "shop.example",
         "emailSenderEmail": null,
         "emailSenderName": null,
+        "emailSenderVerified": false,
         "id": "[app id]",
         "logo": null,
         "magicLinkEnabled": true,
@@ -104,7 +105,7 @@ async fn everything_that_may_be_given_is_kept(app: TestApp) {
 async fn each_wrong_field_is_named_and_nothing_is_made(app: TestApp) {
     let before = listed(&app, "").await;
     let refused = [
-        (json!({}), &["name"][..]),
+        (json!({}), &["domain", "name"][..]),
         (json!({ "name": "Shop" }), &["domain"]),
         (json!({ "name": " ", "domain": "" }), &["domain", "name"]),
         (json!({ "name": 7, "domain": "shop.example" }), &["name"]),

@@ -39,28 +39,46 @@ const RELEASE: &str =
     "UPDATE outbox_cursors SET lease_owner = NULL, lease_until = NULL WHERE name = $1 AND lease_owner = $2";
 const NEXT_DUE: &str = "SELECT outbox.created_at, outbox_cursors.next_attempt_at FROM outbox_cursors, outbox \
                         WHERE outbox_cursors.name = $1 AND outbox.position = outbox_cursors.position + 1";
+/// What the consumer passes over is no work that waits.
+const NEXT_DUE_OF: &str = "SELECT outbox.created_at, outbox_cursors.next_attempt_at FROM outbox_cursors, outbox \
+                           WHERE outbox_cursors.name = $1 AND outbox.position > outbox_cursors.position \
+                           AND outbox.kind = ANY($2) ORDER BY outbox.position LIMIT 1";
 const PARK: &str = "INSERT INTO outbox_parked (consumer, position, fact_id, kind, app_id, tenant_id, payload, \
                     created_at, attempts, error, parked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 const PARKED: &str = "SELECT consumer, position, fact_id, kind, attempts, error, parked_at FROM outbox_parked \
                       ORDER BY parked_at DESC, consumer, position DESC LIMIT $1";
 
+/// A consumer as it was registered.
+#[derive(Clone)]
+pub(super) struct Registered {
+    pub(super) name: &'static str,
+    /// The kinds of facts it is for; `None` for all.
+    pub(super) kinds: Option<&'static [&'static str]>,
+    pub(super) handle: Handler,
+}
+
+impl Registered {
+    fn is_for(&self, fact: &Fact) -> bool {
+        self.kinds.is_none_or(|kinds| kinds.contains(&fact.kind.as_str()))
+    }
+}
+
 pub(super) struct Consumer {
     db: Db,
     head: Signal,
-    name: &'static str,
-    handle: Handler,
+    registered: Registered,
     owner: String,
 }
 
 impl Consumer {
-    pub(super) fn new(db: Db, head: Signal, name: &'static str, handle: Handler, owner: String) -> Self {
-        Self { db, head, name, handle, owner }
+    pub(super) fn new(db: Db, head: Signal, registered: Registered, owner: String) -> Self {
+        Self { db, head, registered, owner }
     }
 }
 
 impl Job for Consumer {
     fn name(&self) -> &'static str {
-        self.name
+        self.registered.name
     }
 
     fn every(&self) -> Duration {
@@ -73,11 +91,12 @@ impl Job for Consumer {
 
     async fn run(&self) -> Result<Worked> {
         let now = self.db.clock().now();
-        if self.db.get_one::<(i64,)>(BEHIND, &args![self.name, self.owner, now]).await?.is_none() {
+        let name = self.registered.name;
+        if self.db.get_one::<(i64,)>(BEHIND, &args![name, self.owner, now]).await?.is_none() {
             return Ok(Worked::Nothing);
         }
-        let (name, handle, owner) = (self.name, self.handle.clone(), self.owner.clone());
-        let batch = self.db.write(move |tx| handle_batch(tx, name, &*handle, &owner)).await?;
+        let (registered, owner) = (self.registered.clone(), self.owner.clone());
+        let batch = self.db.write(move |tx| handle_batch(tx, &registered, &owner)).await?;
         if let Some(failure) = batch.failure {
             failure.report(name);
         }
@@ -85,13 +104,21 @@ impl Job for Consumer {
     }
 
     async fn next_due(&self) -> Result<Option<Timestamp>> {
-        let next: Option<(Timestamp, Option<Timestamp>)> = self.db.get_one(NEXT_DUE, &args![self.name]).await?;
+        let Registered { name, kinds, .. } = self.registered;
+        let next: Option<(Timestamp, Option<Timestamp>)> = match kinds {
+            Some(kinds) => {
+                let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+                self.db.get_one(NEXT_DUE_OF, &args![name, kinds]).await?
+            }
+            None => self.db.get_one(NEXT_DUE, &args![name]).await?,
+        };
         Ok(next.map(|(created_at, retry_at)| retry_at.unwrap_or(created_at)))
     }
 
     async fn stopped(&self) {
-        if let Err(error) = self.db.exec_one(RELEASE, &args![self.name, self.owner]).await {
-            tracing::debug!(consumer = self.name, ?error, "lease not given back; it will expire");
+        let name = self.registered.name;
+        if let Err(error) = self.db.exec_one(RELEASE, &args![name, self.owner]).await {
+            tracing::debug!(consumer = name, ?error, "lease not given back; it will expire");
         }
     }
 }
@@ -124,12 +151,8 @@ impl Failure {
 }
 
 /// Handles facts up to the first that fails. What the earlier ones did commits in any case.
-fn handle_batch(
-    tx: &mut Tx<'_>,
-    name: &str,
-    handle: &dyn Fn(&mut Tx<'_>, &Fact) -> Result<()>,
-    owner: &str,
-) -> Result<Batch> {
+fn handle_batch(tx: &mut Tx<'_>, registered: &Registered, owner: &str) -> Result<Batch> {
+    let (name, handle) = (registered.name, &*registered.handle);
     let started = Ticker.now();
     let Some((before, mut attempts)) = tx.opt::<(i64, i64)>(CLAIM, &args![name, owner, tx.now()])? else {
         return Ok(Batch { moved: false, failure: None });
@@ -137,6 +160,10 @@ fn handle_batch(
     let mut position = before;
     let mut failure = None;
     for fact in tx.all::<Fact>(AFTER, &args![before, BATCH])? {
+        if !registered.is_for(&fact) {
+            position = fact.position;
+            continue;
+        }
         match handle_one(tx, handle, &fact) {
             Ok(()) => {
                 position = fact.position;

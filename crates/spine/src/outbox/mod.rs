@@ -15,7 +15,7 @@ use kernel::Result;
 use store::{Db, Tx, args};
 
 use crate::{Runner, Signal, lease};
-use consumer::{Consumer, Handler};
+use consumer::{Consumer, Registered};
 pub use consumer::{Parked, parked};
 pub use fact::{Fact, FactId, FactKind, NewFact};
 pub use follower::News;
@@ -43,7 +43,7 @@ pub fn emit(tx: &mut Tx<'_>, fact: &NewFact) -> Result<FactId> {
 /// A node's readers of the outbox, collected before the node starts.
 pub struct Outbox {
     db: Db,
-    consumers: Vec<(&'static str, Handler)>,
+    consumers: Vec<Registered>,
     followers: Vec<Follower>,
 }
 
@@ -63,7 +63,17 @@ impl Outbox {
         name: &'static str,
         handle: impl Fn(&mut Tx<'_>, &Fact) -> Result<()> + Send + Sync + 'static,
     ) {
-        self.consumers.push((name, Arc::new(handle)));
+        self.consumers.push(Registered { name, kinds: None, handle: Arc::new(handle) });
+    }
+
+    /// The same for facts of some kinds only. Others are passed over and never count as work that waits.
+    pub fn consume_only(
+        &mut self,
+        name: &'static str,
+        kinds: &'static [&'static str],
+        handle: impl Fn(&mut Tx<'_>, &Fact) -> Result<()> + Send + Sync + 'static,
+    ) {
+        self.consumers.push(Registered { name, kinds: Some(kinds), handle: Arc::new(handle) });
     }
 
     /// A reader in memory, on every node: `hear` is called for each fact committed by any node from now on, and with
@@ -76,15 +86,15 @@ impl Outbox {
     /// before anything is emitted; caches may be filled once it has returned.
     pub async fn open(self, runner: &Runner) -> Result<()> {
         let Self { db, consumers, followers } = self;
-        let names: Vec<&'static str> = consumers.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&'static str> = consumers.iter().map(|registered| registered.name).collect();
         db.write(move |tx| names.iter().try_for_each(|name| tx.exec(REGISTER, &args![*name]).map(|_| ()))).await?;
         let head = Signal::new();
         let start = sequencer::head(&db).await?;
         let owner = lease::new_owner(db.entropy());
         runner.add(Sequencer::new(db.clone(), head.clone(), start));
         runner.add(Tail::new(db.clone(), head.clone(), followers, start));
-        for (name, handle) in consumers {
-            runner.add(Consumer::new(db.clone(), head.clone(), name, handle, owner.clone()));
+        for registered in consumers {
+            runner.add(Consumer::new(db.clone(), head.clone(), registered, owner.clone()));
         }
         runner.add(Trimmer { db });
         Ok(())

@@ -67,6 +67,18 @@ async fn a_failing_fact_is_parked_after_ten_attempts(test: TestDb) {
     assert!(parked[2].error.contains("this fact is bad"), "{}", parked[2].error);
 }
 
+async fn a_consumer_of_some_kinds_passes_over_the_others(test: TestDb) {
+    let runner = Runner::new();
+    let mut outbox = Outbox::new(test.db.clone());
+    outbox.consume_only("choosy", &["good", "bad"], |tx, fact| see_unless_bad(tx, "choosy", fact));
+    outbox.open(&runner).await.unwrap();
+    emit_kinds(&test.db, &["dreadful", "dreadful"]).await;
+    assert_eq!(runner.next_due().await.unwrap(), None, "nothing that it waits for");
+    emit_kinds(&test.db, &["good", "dreadful", "bad", "good"]).await;
+    assert_eq!(settle(&test.db, &runner).await, 9, "the pauses of one fact");
+    assert_eq!(seen(&test.db, "choosy").await, [3, 6]);
+}
+
 async fn a_fact_that_succeeds_at_last_is_not_parked(test: TestDb) {
     let failures = Arc::new(AtomicUsize::new(9));
     let runner = Runner::new();
@@ -202,6 +214,7 @@ async fn a_dead_nodes_consumers_are_taken_over(test: TestDb) {
 
 on_both_engines!(
     MIGRATIONS: a_failing_fact_is_parked_after_ten_attempts,
+    a_consumer_of_some_kinds_passes_over_the_others,
     a_fact_that_succeeds_at_last_is_not_parked,
     only_old_facts_that_all_consumers_passed_are_trimmed,
     a_follower_hears_facts_in_order_and_of_gaps,

@@ -1,9 +1,10 @@
 //! Backups: one portable file for both engines, made while writers go on, loaded into an empty database of either.
 //!
-//! The file is an SQLite database with the schema of the same migrations, all rows, and a table `backup_info`. It appears
-//! under its name only when it is complete and on disk; a restore is one transaction, so that a failed one leaves the
-//! target as empty as it was.
+//! The file is an SQLite database with the schema of the same migrations, all rows, and a table `backup_info`, and ends in
+//! a digest of it all. It appears under its name only when it is complete and on disk; a restore is one transaction, so
+//! that a failed one leaves the target as empty as it was.
 
+mod checksum;
 mod dump;
 mod file;
 mod load;
@@ -67,6 +68,7 @@ impl Db {
             let (written, target) = (partial.clone(), path.to_owned());
             let finished = tokio::task::spawn_blocking(move || {
                 info.schema = file::finish(&written, &info, migrations)?;
+                checksum::append(&written).map_err(|error| file::cannot("write", &written, &error))?;
                 publish(&written, &target).map_err(|error| file::cannot("write", &target, &error))?;
                 Ok(info)
             });

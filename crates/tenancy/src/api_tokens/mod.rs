@@ -1,23 +1,36 @@
 //! API tokens: JWTs signed with the app's own secret, each backed by a record that is looked at on every call.
+//!
+//! A token does what its record says, as far as the app still defines those privileges, and nothing from the moment its
+//! record, its secret or its app is gone. The token itself is shown once and never stored.
 
+pub mod http;
+mod rules;
 mod secrets;
 mod store;
+mod uses;
 
 use std::sync::Arc;
 
-use ::store::{Db, args};
+use ::store::{Db, Tx, args};
 use kernel::{AppId, Code, Error, Result, TenantId, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spine::{Cached, News};
-use vault::{Keyring, jwt::Unverified};
+use spine::{Cached, NewFact, News, Runner, emit};
+use vault::{
+    Keyring,
+    jwt::{Unverified, sign_hs256},
+};
 
+use rules::Measure;
+pub use rules::NewApiToken;
 use secrets::Secrets;
-pub use secrets::{SecretId, create_secret};
+pub use secrets::{RETIRED, ROTATED, SecretId, SecretRecord, create_secret};
+use uses::{LastSeen, UseWriter, Uses};
 
 use crate::{
     AppDirectory, apps,
     callers::{KeyCredential, KeyHolder},
+    roles::{self, PrivilegeRecord},
 };
 
 id_kinds! {
@@ -25,13 +38,17 @@ id_kinds! {
     ApiTokenId(ApiToken) = "apitoken";
 }
 
-/// Emitted when tokens are revoked.
+/// Emitted when a token is made.
+pub const CREATED: &str = "api_token.created";
+/// Emitted when a token is revoked.
 pub const REVOKED: &str = "api_token.revoked";
 
 /// The `typ` of API tokens.
 const TYP: &str = "JWT";
+/// Their `type` claim.
+const KIND: &str = "api";
 
-/// A token's record as it is listed. The token itself is shown once and never stored.
+/// A token's record as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiTokenRecord {
@@ -42,7 +59,9 @@ pub struct ApiTokenRecord {
     pub privileges: Arc<[String]>,
     /// `null` for a token of the whole app.
     pub tenant_id: Option<TenantId>,
+    /// `null` for a token that does not expire.
     pub expire_at: Option<Timestamp>,
+    /// To the minute; `null` when it was never used.
     pub last_used_at: Option<Timestamp>,
     pub created_at: Timestamp,
 }
@@ -50,6 +69,27 @@ pub struct ApiTokenRecord {
 impl ApiTokenRecord {
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expire_at.is_some_and(|at| at <= now)
+    }
+
+    fn claims(&self) -> Claims {
+        Claims {
+            sub: self.id,
+            aid: self.app,
+            tid: self.tenant_id,
+            kind: KIND.to_owned(),
+            privileges: self.privileges.to_vec(),
+            iat: self.created_at.as_seconds(),
+            exp: self.expire_at.map(Timestamp::as_seconds),
+        }
+    }
+
+    fn fact(&self, kind: &'static str) -> NewFact {
+        let data = serde_json::json!({ "tokenId": self.id, "name": self.name, "privileges": self.privileges });
+        let fact = NewFact::new(kind, data).app(self.app);
+        match self.tenant_id {
+            Some(tenant) => fact.tenant(tenant),
+            None => fact,
+        }
     }
 }
 
@@ -67,6 +107,116 @@ struct Claims {
     exp: Option<i64>,
 }
 
+/// A token whose record exists, as it counts now.
+pub struct LiveToken {
+    pub record: ApiTokenRecord,
+    /// The record's privileges that the app still defines.
+    pub privileges: Arc<[String]>,
+    seen: LastSeen,
+}
+
+impl LiveToken {
+    fn new(record: ApiTokenRecord, privileges: Arc<[String]>) -> Self {
+        Self { seen: LastSeen::new(record.last_used_at), record, privileges }
+    }
+}
+
+/// A new token, shown this once.
+#[derive(Serialize, JsonSchema)]
+pub struct CreatedToken {
+    pub token: String,
+    pub record: ApiTokenRecord,
+}
+
+/// Who grants: an app API key may grant anything, everybody else what they hold themselves.
+#[derive(Clone, Debug)]
+pub enum Granter {
+    AppKey,
+    Holder(Arc<[String]>),
+}
+
+impl Granter {
+    fn of(credential: &KeyCredential) -> Self {
+        match credential.holder {
+            KeyHolder::AppKey(_) => Self::AppKey,
+            KeyHolder::ApiToken(_) => Self::Holder(credential.privileges.clone()),
+        }
+    }
+
+    fn held(&self) -> Option<&[String]> {
+        match self {
+            Self::AppKey => None,
+            Self::Holder(held) => Some(held),
+        }
+    }
+}
+
+/// Makes a token of the whole app, or of one workspace.
+pub fn create(
+    tx: &mut Tx<'_>,
+    keyring: &Keyring,
+    app: AppId,
+    tenant: Option<TenantId>,
+    granter: &Granter,
+    new: &NewApiToken,
+) -> Result<CreatedToken> {
+    // Not beside a deletion of the app or the workspace, which would leave the token behind, nor beside a retirement
+    // of the secret that signs it.
+    tx.lock(&format!("app:{app}"))?;
+    let profile = apps::get(tx, app)?.profile;
+    if let Some(tenant) = tenant {
+        tx.lock(&format!("tenant:{tenant}"))?;
+        if !store::has_workspace(tx, app, tenant)? {
+            return Err(Error::not_found("workspace"));
+        }
+    }
+    let defined = roles::defined_privileges(tx, app)?;
+    let defined: Vec<&str> = defined.iter().map(|privilege| privilege.key.as_str()).collect();
+    let allowed = profile.allowed_token_privileges.as_deref();
+    let measure = Measure { defined: &defined, allowed, held: granter.held(), now: tx.now() };
+    let record = ApiTokenRecord {
+        privileges: measure.granted(new)?.into(),
+        id: tx.new_id(),
+        app,
+        name: new.name.trim().to_owned(),
+        tenant_id: tenant,
+        expire_at: new.expire_at,
+        last_used_at: None,
+        created_at: tx.now(),
+    };
+    let secret = secrets::newest(tx, keyring, app)?;
+    let token = sign_hs256(&secret.key, &secret.id.to_string(), TYP, &record.claims())?;
+    store::insert(tx, &record, secret.id)?;
+    emit(tx, &record.fact(CREATED))?;
+    Ok(CreatedToken { token, record })
+}
+
+/// The privileges that this caller could put into a token.
+pub fn grantable(tx: &mut Tx<'_>, app: AppId, granter: &Granter) -> Result<Vec<PrivilegeRecord>> {
+    let profile = apps::get(tx, app)?.profile;
+    let allowed = profile.allowed_token_privileges.as_deref();
+    let measure = Measure { defined: &[], allowed, held: granter.held(), now: tx.now() };
+    let mut defined = roles::defined_privileges(tx, app)?;
+    defined.retain(|privilege| measure.holds(&privilege.key) && measure.allows(&privilege.key));
+    Ok(defined)
+}
+
+/// The token is refused from the next request on, on every node. With a workspace, only one of that workspace's tokens.
+pub fn revoke(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, tenant: Option<TenantId>, id: ApiTokenId) -> Result<()> {
+    let record = store::delete(tx, app, tenant, id)?.ok_or_else(|| Error::not_found("API token"))?;
+    emit(tx, &record.fact(REVOKED))?;
+    let tokens = tokens.clone();
+    tx.on_commit(move || tokens.forget(id));
+    Ok(())
+}
+
+/// Part of deleting a workspace: its tokens are refused at once. The caller emits the fact; how many there were.
+pub fn revoke_of_workspace(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, tenant: TenantId) -> Result<u64> {
+    let revoked = store::delete_of_workspace(tx, app, tenant)?;
+    tokens.forget_all_on_commit(tx);
+    Ok(revoked)
+}
+
 /// Checks tokens: the signature in memory, the record in memory where this process is the only one, else in the
 /// database, so that a revocation counts at once on every node.
 #[derive(Clone)]
@@ -74,51 +224,59 @@ pub struct ApiTokens {
     db: Db,
     apps: AppDirectory,
     secrets: Secrets,
-    records: Cached<ApiTokenId, Option<Arc<ApiTokenRecord>>>,
+    records: Cached<ApiTokenId, Option<Arc<LiveToken>>>,
+    uses: Uses,
 }
 
 const REMEMBERED: usize = 100_000;
 
 impl ApiTokens {
     pub(crate) fn new(db: Db, apps: AppDirectory, keyring: Keyring) -> Self {
-        Self { secrets: Secrets::new(db.clone(), keyring), db, apps, records: Cached::new(REMEMBERED) }
+        let secrets = Secrets::new(db.clone(), keyring);
+        Self { secrets, db, apps, records: Cached::new(REMEMBERED), uses: Uses::default() }
     }
 
-    /// The record behind a token that is genuine, known and not expired.
-    pub async fn find(&self, token: &str) -> Result<Arc<ApiTokenRecord>> {
+    pub(crate) fn register(&self, runner: &Runner) {
+        runner.add(UseWriter { db: self.db.clone(), uses: self.uses.clone() });
+    }
+
+    /// The token, when it is genuine, known and not expired. Notes that it was used.
+    pub async fn find(&self, token: &str) -> Result<Arc<LiveToken>> {
         let unverified = Unverified::parse(token)?;
         let secret_id: SecretId = unverified.kid().parse().map_err(|_| unknown())?;
         let secret = self.secrets.find(secret_id).await?.ok_or_else(unknown)?;
         let claims: Claims = unverified.verify_hs256(TYP, &secret.key)?;
-        let record = if self.db.is_single_node() {
-            self.records.get_or_read(claims.sub, |id| self.read(id)).await?
-        } else {
-            self.read(claims.sub).await?
-        };
-        let record = record.ok_or_else(unknown)?;
-        if record.app != secret.app || claims.aid != secret.app || record.is_expired(self.db.clock().now()) {
+        if claims.aid != secret.app || claims.kind != KIND {
             return Err(unknown());
         }
-        Ok(record)
+        let live = if self.db.is_single_node() {
+            self.records.get_or_read(claims.sub, |id| self.read(id, secret.app, secret.id)).await?
+        } else {
+            self.read(claims.sub, secret.app, secret.id).await?
+        };
+        let now = self.db.clock().now();
+        let live = live.filter(|live| !live.record.is_expired(now)).ok_or_else(unknown)?;
+        self.uses.note(live.record.id, &live.seen, now);
+        Ok(live)
     }
 
     pub(crate) async fn authenticate(&self, token: &str) -> Result<KeyCredential> {
-        let record = self.find(token).await?;
-        let app = self.apps.find(record.app).await?.ok_or_else(unknown)?;
+        let live = self.find(token).await?;
+        let app = self.apps.find(live.record.app).await?.ok_or_else(unknown)?;
         Ok(KeyCredential {
             app,
-            holder: KeyHolder::ApiToken(record.id),
-            tenant: record.tenant_id,
-            privileges: record.privileges.clone(),
+            holder: KeyHolder::ApiToken(live.record.id),
+            tenant: live.record.tenant_id,
+            privileges: live.privileges.clone(),
         })
     }
 
-    async fn read(&self, id: ApiTokenId) -> Result<Option<Arc<ApiTokenRecord>>> {
-        Ok(self.db.get_one::<ApiTokenRecord>(store::FIND, &args![id]).await?.map(Arc::new))
+    async fn read(&self, id: ApiTokenId, app: AppId, secret: SecretId) -> Result<Option<Arc<LiveToken>>> {
+        Ok(self.db.get_one::<LiveToken>(store::FIND_LIVE, &args![id, app, secret]).await?.map(Arc::new))
     }
 
-    /// A record changed or is gone.
-    pub(crate) fn forget(&self, id: ApiTokenId) {
+    /// A record is gone.
+    fn forget(&self, id: ApiTokenId) {
         self.records.invalidate(&id);
     }
 
@@ -127,9 +285,20 @@ impl ApiTokens {
         self.secrets.forget_all();
     }
 
+    /// For whatever changes what many tokens may do: a privilege that is deleted or gets another key, a workspace
+    /// that is deleted.
+    pub fn forget_all_on_commit(&self, tx: &mut Tx<'_>) {
+        let tokens = self.clone();
+        tx.on_commit(move || tokens.forget_all());
+    }
+
     pub(crate) fn hear(&self, news: News<'_>) {
         match news {
-            News::Fact(fact) if fact.kind == REVOKED || fact.kind == apps::DELETED => self.forget_all(),
+            News::Fact(fact) if fact.kind == REVOKED => {
+                let id = fact.data["tokenId"].as_str().and_then(|id| id.parse().ok());
+                id.map_or_else(|| self.forget_all(), |id| self.forget(id));
+            }
+            News::Fact(fact) if fact.kind == RETIRED || fact.kind == apps::DELETED => self.forget_all(),
             News::Fact(_) => {}
             News::Gap => self.forget_all(),
         }

@@ -1,16 +1,29 @@
-//! The secrets that sign an app's API tokens. A token names its secret by `kid`, so that secrets can be rotated.
+//! The secrets that sign an app's API tokens. A token names its secret by `kid`: the newest one signs, and those before
+//! it go on verifying until they are retired, because tokens may have no expiry.
 
 use std::sync::Arc;
 
 use ::store::{Db, FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Result, id_kinds};
-use spine::Cached;
+use kernel::{AppId, Code, Error, Result, Timestamp, id_kinds};
+use schemars::JsonSchema;
+use serde::Serialize;
+use spine::{Cached, NewFact, emit};
 use vault::{Keyring, Place, jwt::HmacKey};
+
+use super::ApiTokens;
 
 id_kinds! {
     /// The `kid` of an app's API tokens.
     SecretId(AppSecretKind) = "secret";
 }
+
+/// Emitted when a secret was retired; the tokens that it signed are deleted afterwards.
+pub const RETIRED: &str = "app_secret.retired";
+/// Emitted when a new secret took over signing.
+pub const ROTATED: &str = "app_secret.rotated";
+
+/// Secrets that verify at a time; whoever rotates more often retires old ones.
+const MOST: usize = 20;
 
 /// A secret, opened and ready to sign and verify.
 pub(super) struct AppSecret {
@@ -19,11 +32,32 @@ pub(super) struct AppSecret {
     pub(super) key: HmacKey,
 }
 
-#[derive(Clone)]
-pub(super) struct Secrets {
-    db: Db,
-    keyring: Keyring,
-    by_id: Cached<SecretId, Option<Arc<AppSecret>>>,
+/// What may be known of a secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretRecord {
+    /// The `kid` of the tokens that it signed.
+    pub id: SecretId,
+    /// Whether new tokens are signed with it.
+    pub signs: bool,
+    /// How many tokens stop working when it is retired.
+    #[schemars(range(min = 0))]
+    pub tokens: i64,
+    pub created_at: Timestamp,
+    /// Since when it verifies nothing; `null` while it does.
+    pub retired_at: Option<Timestamp>,
+}
+
+impl FromRow for SecretRecord {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            id: row.get("id")?,
+            signs: false,
+            tokens: row.get("tokens")?,
+            created_at: row.get("created_at")?,
+            retired_at: row.get("retired_at")?,
+        })
+    }
 }
 
 struct Sealed {
@@ -42,6 +76,12 @@ const FIND: &str = "SELECT id, app_id, sealed FROM app_secrets WHERE id = $1 AND
 const NEWEST: &str =
     "SELECT id, app_id, sealed FROM app_secrets WHERE app_id = $1 AND retired_at IS NULL ORDER BY id DESC LIMIT 1";
 const INSERT: &str = "INSERT INTO app_secrets (id, app_id, sealed, created_at) VALUES ($1, $2, $3, $4)";
+const LIST: &str = "SELECT app_secrets.id, app_secrets.created_at, app_secrets.retired_at, \
+     (SELECT count(*) FROM api_tokens WHERE api_tokens.app_id = $1 AND api_tokens.secret_id = app_secrets.id) AS tokens \
+     FROM app_secrets WHERE app_secrets.app_id = $1 ORDER BY app_secrets.id DESC";
+/// What the secret was is of no use to anybody any more.
+const RETIRE: &str =
+    "UPDATE app_secrets SET retired_at = $3, sealed = '' WHERE app_id = $1 AND id = $2 AND retired_at IS NULL";
 
 /// Makes the secret of a new app, or a further one, which signs from then on.
 pub fn create_secret(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId) -> Result<SecretId> {
@@ -55,6 +95,49 @@ pub fn create_secret(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId) -> Result<S
 pub(super) fn newest(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId) -> Result<AppSecret> {
     let sealed: Sealed = tx.one(NEWEST, &args![app])?;
     open(keyring, &sealed)
+}
+
+/// Newest first.
+pub fn list(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<SecretRecord>> {
+    let mut secrets: Vec<SecretRecord> = tx.all(LIST, &args![app])?;
+    if let Some(newest) = secrets.iter_mut().find(|secret| secret.retired_at.is_none()) {
+        newest.signs = true;
+    }
+    Ok(secrets)
+}
+
+/// A new secret signs from now on; the ones before it still verify. The caller holds the app's lock.
+pub fn rotate(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId) -> Result<SecretRecord> {
+    if list(tx, app)?.iter().filter(|secret| secret.retired_at.is_none()).count() >= MOST {
+        let message = format!("This app has {MOST} secrets already. Retire the ones that sign no token any more.");
+        return Err(Error::new(Code::TooManySecrets, message));
+    }
+    let id = create_secret(tx, keyring, app)?;
+    emit(tx, &NewFact::new(ROTATED, serde_json::json!({ "secretId": id })).app(app))?;
+    Ok(SecretRecord { id, signs: true, tokens: 0, created_at: tx.now(), retired_at: None })
+}
+
+/// Every token that the secret signed is refused from the next request on, on every node. The caller holds the app's lock.
+pub fn retire(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, id: SecretId) -> Result<()> {
+    let known = list(tx, app)?.into_iter().find(|secret| secret.id == id && secret.retired_at.is_none());
+    let secret = known.ok_or_else(|| Error::not_found("secret"))?;
+    if secret.signs {
+        let message = "This secret signs new API tokens. Rotate first, then retire it.";
+        return Err(Error::new(Code::SecretStillSigns, message));
+    }
+    tx.exec(RETIRE, &args![app, id, tx.now()])?;
+    emit(tx, &NewFact::new(RETIRED, serde_json::json!({ "secretId": id })).app(app))?;
+    let tokens = tokens.clone();
+    tx.on_commit(move || tokens.forget_all());
+    Ok(())
+}
+
+/// Secrets in memory, opened. Whether one has been retired meanwhile is read with the token's record.
+#[derive(Clone)]
+pub(super) struct Secrets {
+    db: Db,
+    keyring: Keyring,
+    by_id: Cached<SecretId, Option<Arc<AppSecret>>>,
 }
 
 impl Secrets {

@@ -1,25 +1,112 @@
 //! The SQL of API tokens.
 
-use ::store::{FromRow, Row};
-use kernel::{Error, Result};
+use std::sync::Arc;
 
-use super::ApiTokenRecord;
+use ::store::{FromRow, Row, Tx, args};
+use kernel::{AppId, Error, Result, TenantId, Timestamp};
+use web::Page;
 
-pub(super) const FIND: &str =
-    "SELECT id, app_id, tenant_id, name, privileges, expire_at, last_used_at, created_at FROM api_tokens WHERE id = $1";
+use super::{ApiTokenId, ApiTokenRecord, LiveToken, SecretId};
+
+/// All that decides whether a token counts, in one statement: its record, its secret, its app, and which privileges
+/// the app still defines.
+pub(super) const FIND_LIVE: &str = "SELECT api_tokens.id, api_tokens.app_id, api_tokens.tenant_id, api_tokens.name, api_tokens.privileges, \
+     api_tokens.expire_at, api_tokens.last_used_at, api_tokens.created_at, \
+     (SELECT string_agg(privileges.key, ' ') FROM privileges WHERE privileges.app_id = api_tokens.app_id) AS defined \
+     FROM api_tokens JOIN app_secrets ON app_secrets.id = api_tokens.secret_id JOIN apps ON apps.id = api_tokens.app_id \
+     WHERE api_tokens.id = $1 AND api_tokens.app_id = $2 AND app_secrets.id = $3 AND app_secrets.app_id = $2 \
+     AND app_secrets.retired_at IS NULL";
+
+const LIST: &str = "SELECT id, app_id, tenant_id, name, privileges, expire_at, last_used_at, created_at \
+                    FROM api_tokens WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3";
+const LIST_OF_WORKSPACE: &str = "SELECT id, app_id, tenant_id, name, privileges, expire_at, last_used_at, created_at \
+     FROM api_tokens WHERE app_id = $1 AND tenant_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4";
+const INSERT: &str = "INSERT INTO api_tokens (id, app_id, tenant_id, secret_id, name, privileges, expire_at, created_at) \
+                      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+const DELETE: &str = "DELETE FROM api_tokens WHERE app_id = $1 AND id = $2 \
+     RETURNING id, app_id, tenant_id, name, privileges, expire_at, last_used_at, created_at";
+const DELETE_IN_WORKSPACE: &str = "DELETE FROM api_tokens WHERE app_id = $1 AND tenant_id = $2 AND id = $3 \
+     RETURNING id, app_id, tenant_id, name, privileges, expire_at, last_used_at, created_at";
+const DELETE_OF_WORKSPACE: &str = "DELETE FROM api_tokens WHERE app_id = $1 AND tenant_id = $2";
+/// Not when a node has written a use within the last minute; nothing when the token was revoked meanwhile.
+const USED: &str =
+    "UPDATE api_tokens SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $3)";
+/// The person's id finds the member as well.
+const ROLE: &str = "SELECT roles.key FROM members JOIN roles ON roles.id = members.role_id \
+                    WHERE members.app_id = $1 AND members.tenant_id = $2 AND (members.id = $3 OR members.user_id = $3) \
+                    AND members.enabled";
+const WORKSPACE: &str = "SELECT id FROM tenants WHERE app_id = $1 AND id = $2";
+
+fn listed(row: &Row<'_>) -> Result<Vec<String>> {
+    serde_json::from_str(&row.get::<String>("privileges")?).map_err(Error::internal)
+}
 
 impl FromRow for ApiTokenRecord {
     fn from_row(row: &Row<'_>) -> Result<Self> {
-        let privileges: String = row.get("privileges")?;
         Ok(Self {
             id: row.get("id")?,
             app: row.get("app_id")?,
             name: row.get("name")?,
-            privileges: serde_json::from_str(&privileges).map_err(Error::internal)?,
+            privileges: listed(row)?.into(),
             tenant_id: row.get("tenant_id")?,
             expire_at: row.get("expire_at")?,
             last_used_at: row.get("last_used_at")?,
             created_at: row.get("created_at")?,
         })
     }
+}
+
+impl FromRow for LiveToken {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        let record = ApiTokenRecord::from_row(row)?;
+        let defined = row.get::<Option<String>>("defined")?.unwrap_or_default();
+        let is_defined = |key: &&String| defined.split(' ').any(|known| known == key.as_str());
+        let privileges: Arc<[String]> = record.privileges.iter().filter(is_defined).cloned().collect();
+        Ok(Self::new(record, privileges))
+    }
+}
+
+pub(super) fn insert(tx: &mut Tx<'_>, record: &ApiTokenRecord, secret: SecretId) -> Result<()> {
+    let privileges = serde_json::to_string(&record.privileges).map_err(Error::internal)?;
+    let ApiTokenRecord { id, app, tenant_id, name, expire_at, created_at, .. } = record;
+    tx.exec(INSERT, &args![*id, *app, *tenant_id, secret, name, privileges, *expire_at, *created_at]).map(|_| ())
+}
+
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, tenant: Option<TenantId>, page: Page) -> Result<Vec<ApiTokenRecord>> {
+    let (limit, offset) = (page.limit_or_all(), page.offset());
+    match tenant {
+        Some(tenant) => tx.all(LIST_OF_WORKSPACE, &args![app, tenant, limit, offset]),
+        None => tx.all(LIST, &args![app, limit, offset]),
+    }
+}
+
+pub(super) fn delete(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: Option<TenantId>,
+    id: ApiTokenId,
+) -> Result<Option<ApiTokenRecord>> {
+    match tenant {
+        Some(tenant) => tx.opt(DELETE_IN_WORKSPACE, &args![app, tenant, id]),
+        None => tx.opt(DELETE, &args![app, id]),
+    }
+}
+
+pub(super) fn delete_of_workspace(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<u64> {
+    tx.exec(DELETE_OF_WORKSPACE, &args![app, tenant])
+}
+
+/// `unless_since`: a use that was written after this instant stands.
+pub(super) fn used(tx: &mut Tx<'_>, id: ApiTokenId, at: Timestamp, unless_since: Timestamp) -> Result<()> {
+    tx.exec(USED, &args![id, at, unless_since]).map(|_| ())
+}
+
+/// The role of an enabled member of the workspace, by the member's or the person's id.
+pub(super) fn role_of(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, member: &str) -> Result<Option<String>> {
+    let found: Option<(String,)> = tx.opt(ROLE, &args![app, tenant, member])?;
+    Ok(found.map(|(role,)| role))
+}
+
+pub(super) fn has_workspace(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<bool> {
+    Ok(tx.opt::<(String,)>(WORKSPACE, &args![app, tenant])?.is_some())
 }

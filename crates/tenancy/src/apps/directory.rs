@@ -9,9 +9,9 @@ use std::{
     time::Duration,
 };
 
-use ::store::Db;
+use ::store::{Db, args};
 use arc_swap::ArcSwap;
-use kernel::{AppId, Result};
+use kernel::{AppId, Error, Result};
 use spine::{Job, News, Signal, Worked};
 use tokio::sync::watch;
 
@@ -58,6 +58,18 @@ impl AppDirectory {
 
     pub fn get(&self, id: AppId) -> Option<Arc<App>> {
         self.0.snapshot.load().apps.get(&id).cloned()
+    }
+
+    /// The app as it is in the database now. One small statement tells whether the copy in memory is that; usually it
+    /// is, and nothing has to be read and parsed.
+    pub(crate) async fn current(&self, id: AppId) -> Result<Arc<App>> {
+        let version: Option<(i64,)> = self.0.db.get_one(store::VERSION, &args![id]).await?;
+        let Some((version,)) = version else { return Err(Error::not_found("app")) };
+        if let Some(app) = self.get(id).filter(|app| app.version == version) {
+            return Ok(app);
+        }
+        self.refresh(id).await?;
+        self.get(id).ok_or_else(|| Error::not_found("app"))
     }
 
     /// Like [`AppDirectory::get`], but asks the database about an app that another node may have made just now. For

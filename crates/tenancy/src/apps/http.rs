@@ -1,14 +1,16 @@
 //! `/admin/apps` for the operator and `/account/app` for the app itself.
 
+use std::sync::Arc;
+
 use kernel::{AppId, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use web::{Created as CreatedAnswer, Json, Page, Params, Path, Routes, State, Success, Valid};
 
-use super::{App, NewApp};
+use super::{App, NewApp, ProfileChange, sender_page, webhook};
 use crate::{
     Tenancy,
-    callers::{AppCaller, AppRead, Operator},
+    callers::{AppCaller, AppDelete, AppRead, AppWrite, Operator},
 };
 
 pub fn routes() -> Routes<Tenancy> {
@@ -18,7 +20,20 @@ pub fn routes() -> Routes<Tenancy> {
         .answers(409, "Another app already has this domain")
         .get("/admin/apps/{app_id}", get, "Get an app")
         .delete("/admin/apps/{app_id}", delete, "Delete an app and everything in it")
+        .merge(webhook::routes())
+        .merge(own_routes())
+        .merge(sender_page::routes())
+}
+
+fn own_routes() -> Routes<Tenancy> {
+    Routes::new("App profile")
         .get("/account/app", own_profile, "Get the app profile")
+        .put("/account/app", change_own_profile, "Change the app profile")
+        .description(
+            "A missing member keeps its value, `null` clears it where it may be absent, read-only members are ignored. \
+             A new `emailSenderEmail` gets a mail with the link that verifies it.",
+        )
+        .delete("/account/app", delete_own, "Delete the app and everything in it")
 }
 
 /// The one time that the key is shown.
@@ -44,9 +59,8 @@ async fn create(
     Ok(CreatedAnswer(CreatedApp { app: created.app, api_key: created.api_key }))
 }
 
-async fn get(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Json<App>> {
-    let app = tenancy.db.read(move |tx| super::get(tx, id)).await?;
-    Ok(Json(app))
+async fn get(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Json<Arc<App>>> {
+    Ok(Json(tenancy.apps.current(id).await?))
 }
 
 async fn delete(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Success> {
@@ -55,8 +69,21 @@ async fn delete(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppI
     Ok(Success)
 }
 
-async fn own_profile(caller: AppCaller<AppRead>, State(tenancy): State<Tenancy>) -> Result<Json<App>> {
-    let id = caller.app_id();
-    let app = tenancy.db.read(move |tx| super::get(tx, id)).await?;
-    Ok(Json(app))
+async fn own_profile(caller: AppCaller<AppRead>, State(tenancy): State<Tenancy>) -> Result<Json<Arc<App>>> {
+    Ok(Json(tenancy.apps.current(caller.app_id()).await?))
+}
+
+async fn change_own_profile(
+    caller: AppCaller<AppWrite>,
+    State(tenancy): State<Tenancy>,
+    Valid(change): Valid<ProfileChange>,
+) -> Result<Json<App>> {
+    let (id, db) = (caller.app_id(), tenancy.db.clone());
+    Ok(Json(db.write(move |tx| super::update(tx, &tenancy, id, change.clone())).await?))
+}
+
+async fn delete_own(caller: AppCaller<AppDelete>, State(tenancy): State<Tenancy>) -> Result<Success> {
+    let (id, db) = (caller.app_id(), tenancy.db.clone());
+    db.write(move |tx| super::delete(tx, &tenancy, id)).await?;
+    Ok(Success)
 }

@@ -1,22 +1,29 @@
 //! Apps: the products that this installation serves. Each has its own people, workspaces, keys and settings.
 
+mod change;
 mod directory;
 pub mod http;
 mod profile;
 mod rules;
+mod sender;
+mod sender_page;
 mod store;
+pub mod webhook;
 
 use ::store::Tx;
 use kernel::{AppId, Code, Error, Result};
 use spine::{NewFact, emit};
 
+pub use change::ProfileChange;
 pub use directory::AppDirectory;
 pub use profile::{App, OnboardingFlow, Profile};
+pub(crate) use rules::is_web_url;
 pub use rules::{NewApp, first_app};
 
 use crate::{
-    Tenancy, api_tokens,
+    Tenancy, api_tokens, branding, credentials,
     keys::{self, NewKey},
+    roles,
 };
 
 /// Emitted whenever an app is made, changed or deleted.
@@ -30,21 +37,61 @@ pub struct Created {
     pub api_key: String,
 }
 
-/// Makes an app with its first API key and the secret of its API tokens.
+/// Makes an app with its roles, its first API key and the secret of its API tokens.
 pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Created> {
     let app = App { id: tx.new_id(), created_at: tx.now(), version: 1, profile: new.to_profile() };
     if !store::insert(tx, &app)? {
         let domain = &app.profile.domain;
         return Err(Error::new(Code::DomainTaken, format!("Another app already has the domain {domain}.")));
     }
+    roles::seed(tx, app.id)?;
     api_tokens::create_secret(tx, &tenancy.keyring, app.id)?;
+    roles::seed(tx, app.id)?;
     let key = keys::create(tx, app.id, &NewKey { name: "First key".into(), privileges: None })?;
     changed(tx, tenancy, &app)?;
     Ok(Created { app, api_key: key.key })
 }
 
+/// Serialises whatever changes what a whole app shares (its roles, its catalog), also with the deletion of the app, after
+/// which nothing may be added to it.
+pub fn hold(tx: &mut Tx<'_>, id: AppId) -> Result<()> {
+    tx.lock(&format!("app:{id}"))?;
+    get(tx, id).map(|_| ())
+}
+
 pub fn get(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
     store::find(tx, id)?.ok_or_else(|| Error::not_found("app"))
+}
+
+/// The app, which neither changes nor goes away before `tx` ends.
+pub(crate) fn locked(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
+    tx.lock(&format!("app:{id}"))?;
+    get(tx, id)
+}
+
+/// Changes the profile; a new sender's address gets a mail with the link that verifies it.
+pub fn update(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId, change: ProfileChange) -> Result<App> {
+    if let Some(tenant) = change.operator_tenant_id.value()
+        && !store::has_workspace(tx, id, *tenant)?
+    {
+        return Err(Error::invalid("operatorTenantId", "must be a workspace of this app"));
+    }
+    let mut app = locked(tx, id)?;
+    let sender = sender::asked_for(&app.profile, &change);
+    change.apply(&mut app.profile);
+    if let Some(sender) = sender {
+        app.profile.email_sender_verified = false;
+        sender::ask(tx, tenancy, &app, &sender)?;
+    }
+    save(tx, tenancy, &mut app)?;
+    Ok(app)
+}
+
+/// Stores a changed profile as the next version. The app has to be [`locked`].
+fn save(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &mut App) -> Result<()> {
+    app.version += 1;
+    store::update(tx, app)?;
+    changed(tx, tenancy, app)
 }
 
 /// Newest first.
@@ -54,9 +101,11 @@ pub fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>> {
 
 /// Ends all access at once; what belonged to the app is purged in the background by whoever owns it.
 pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId) -> Result<()> {
-    tx.lock(&format!("app:{id}"))?;
-    let app = get(tx, id)?;
+    let app = locked(tx, id)?;
     keys::delete_all(tx, id)?;
+    // A handful of rows, some of them secrets: these do not wait.
+    branding::purge(tx, id)?;
+    credentials::purge(tx, id)?;
     store::delete(tx, id)?;
     let data = serde_json::json!({ "name": app.profile.name, "domain": app.profile.domain });
     emit(tx, &NewFact::new(DELETED, data).app(id))?;

@@ -45,6 +45,8 @@ pub struct Profile {
     pub email_sender_name: Option<String>,
     /// Used once it is verified.
     pub email_sender_email: Option<String>,
+    /// Whether a mailed link proved that the sender's address may be used.
+    pub email_sender_verified: bool,
     pub payprovider_enabled: bool,
     pub payments_auto_redirect: bool,
     pub passkeys_enabled: bool,
@@ -94,6 +96,7 @@ impl Default for Profile {
             terms_of_service_url: None,
             email_sender_name: None,
             email_sender_email: None,
+            email_sender_verified: false,
             payprovider_enabled: false,
             payments_auto_redirect: false,
             passkeys_enabled: true,
@@ -121,6 +124,11 @@ impl Default for Profile {
 }
 
 impl Profile {
+    /// The address that mail may leave from; the service's own without one.
+    pub fn verified_sender(&self) -> Option<&str> {
+        self.email_sender_email.as_deref().filter(|_| self.email_sender_verified)
+    }
+
     /// The origins that may call for this app from a browser: those of its own pages and callbacks, and the listed ones.
     pub fn origins(&self) -> Vec<String> {
         let pages = self.ui_url.iter().chain(&self.redirect_uris).chain(&self.default_callback_uri);

@@ -1,4 +1,4 @@
-//! What a new app must look like. Pure.
+//! What a new app and its addresses must look like. Pure.
 
 use kernel::Problems;
 use schemars::JsonSchema;
@@ -12,13 +12,16 @@ use super::Profile;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewApp {
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), regex(pattern = "\\S"))]
     pub name: String,
     /// A host name that no other app has; it never changes.
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(length(min = 1, max = 253), regex(pattern = HOST_NAME))]
     pub domain: String,
+    #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
     pub ui_url: Option<String>,
+    #[schemars(length(max = 1000), inner(regex(pattern = REDIRECT_URI)))]
     pub redirect_uris: Option<Vec<String>>,
+    #[schemars(length(max = 2048), regex(pattern = REDIRECT_URI))]
     pub default_callback_uri: Option<String>,
 }
 
@@ -32,10 +35,10 @@ impl Validate for NewApp {
         let redirects = self.redirect_uris.as_deref().unwrap_or_default();
         problems.list("redirectUris", redirects);
         for (index, uri) in redirects.iter().enumerate() {
-            problems.check(&format!("redirectUris[{index}]"), is_redirect_uri(uri), REDIRECT_URI);
+            problems.check(&format!("redirectUris[{index}]"), is_redirect_uri(uri), NO_REDIRECT_URI);
         }
         if let Some(uri) = &self.default_callback_uri {
-            problems.check("defaultCallbackUri", is_redirect_uri(uri), REDIRECT_URI);
+            problems.check("defaultCallbackUri", is_redirect_uri(uri), NO_REDIRECT_URI);
         }
     }
 }
@@ -64,8 +67,36 @@ pub fn first_app() -> NewApp {
     }
 }
 
-const REDIRECT_URI: &str = "must be an absolute URI without a fragment";
+pub(super) const NO_REDIRECT_URI: &str = "must be an absolute URI without a fragment";
 const MAX_URL: usize = 2_048;
+
+macro_rules! label {
+    () => {
+        "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+    };
+}
+
+macro_rules! authority {
+    () => {
+        concat!(
+            "((",
+            label!(),
+            "\\.){0,9}[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?|127\\.0\\.0\\.[1-9]|\\[::1\\])(:[0-9]{1,4})?"
+        )
+    };
+}
+
+// The documentation's patterns of what is accepted: everything that fits them is, along with rarer forms (hosts in
+// other scripts, other address literals) that a pattern would make unreadable.
+const HOST_NAME: &str = concat!("^", label!(), "(\\.", label!(), "){0,3}$");
+pub(super) const WEB_URL: &str =
+    concat!("^https?://", authority!(), "([/?][A-Za-z0-9._~:/?#@!$&'()*+,;=%-]{0,1000})?$");
+pub(super) const ORIGIN: &str = concat!("^https?://", authority!(), "/?$");
+pub(super) const REDIRECT_URI: &str = concat!(
+    "^(https?://",
+    authority!(),
+    "([/?][A-Za-z0-9._~:/?@!$&'()*+,;=%-]{0,1000})?|[a-z][a-z0-9-]{0,60}(\\.[a-z0-9-]{1,60}){1,9}:/[A-Za-z0-9._~?&=-]{0,200})$"
+);
 
 /// Letters, digits and hyphens in labels between dots, as in DNS.
 fn is_host_name(text: &str) -> bool {
@@ -78,17 +109,33 @@ fn is_host_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(label)
 }
 
-fn is_web_url(text: &str) -> bool {
-    text.len() <= MAX_URL
-        && !text.contains('\0')
-        && Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+pub(crate) fn is_web_url(text: &str) -> bool {
+    text.len() <= MAX_URL && is_visible(text) && Url::parse(text).is_ok_and(|url| is_web(&url))
+}
+
+/// Scheme, host and port, as a browser sends it.
+pub(super) fn is_origin(text: &str) -> bool {
+    is_web_url(text)
+        && Url::parse(text).is_ok_and(|url| {
+            let bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+            bare && url.username().is_empty() && url.password().is_none()
+        })
+}
+
+fn is_web(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https") && url.has_host()
+}
+
+/// Neither spaces nor control characters: the parser would take them out of the middle of a URL.
+fn is_visible(text: &str) -> bool {
+    !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
 /// Native apps have schemes of their own; those that run or read something in the browser are refused.
-fn is_redirect_uri(text: &str) -> bool {
+pub(super) fn is_redirect_uri(text: &str) -> bool {
     const DANGEROUS: [&str; 7] = ["javascript", "data", "vbscript", "file", "blob", "about", "view-source"];
     text.len() <= MAX_URL
-        && !text.contains('\0')
+        && is_visible(text)
         && Url::parse(text).is_ok_and(|url| match url.scheme() {
             "http" | "https" => url.has_host() && url.fragment().is_none(),
             scheme => !DANGEROUS.contains(&scheme) && url.fragment().is_none(),
@@ -116,6 +163,36 @@ mod tests {
         }
         for bad in ["", "/cb", "a.example/cb", "javascript:alert(1)", "data:text/html,x", "https://a.example/#x"] {
             assert!(!is_redirect_uri(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_origin_has_no_path() {
+        for good in ["https://a.example", "http://localhost:3000", "https://a.example/", "http://[::1]:8080"] {
+            assert!(is_origin(good) && is_web_url(good), "{good}");
+        }
+        let bad = [
+            "*",
+            "null",
+            "https://",
+            "https://a.example/x",
+            "https://a.example?x",
+            "https://u:p@a.example",
+            "ftp://a.example",
+        ];
+        for bad in bad {
+            assert!(!is_origin(bad), "{bad}");
+        }
+        for bad in [
+            "",
+            "a.example",
+            "//a.example",
+            "ftp://a.example",
+            "javascript:alert(1)",
+            "https://a.example/\n",
+            "https:// a",
+        ] {
+            assert!(!is_web_url(bad), "{bad}");
         }
     }
 

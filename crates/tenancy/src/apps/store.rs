@@ -1,7 +1,7 @@
 //! The SQL of apps.
 
 use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Result};
+use kernel::{AppId, Error, Result, TenantId};
 
 use super::App;
 
@@ -17,6 +17,8 @@ impl FromRow for App {
     }
 }
 
+pub(super) const VERSION: &str = "SELECT version FROM apps WHERE id = $1";
+
 /// False when the domain is taken.
 pub(super) fn insert(tx: &mut Tx<'_>, app: &App) -> Result<bool> {
     let profile = serde_json::to_string(&app.profile).map_err(Error::internal)?;
@@ -26,6 +28,12 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: &App) -> Result<bool> {
         &args![app.id, app.profile.domain, profile, app.version, app.created_at],
     )?;
     Ok(inserted == 1)
+}
+
+pub(super) fn update(tx: &mut Tx<'_>, app: &App) -> Result<()> {
+    let profile = serde_json::to_string(&app.profile).map_err(Error::internal)?;
+    tx.exec("UPDATE apps SET profile = $2, version = $3 WHERE id = $1", &args![app.id, profile, app.version])
+        .map(|_| ())
 }
 
 pub(super) fn find(tx: &mut Tx<'_>, id: AppId) -> Result<Option<App>> {
@@ -41,4 +49,10 @@ pub(super) fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>>
 
 pub(super) fn delete(tx: &mut Tx<'_>, id: AppId) -> Result<()> {
     tx.exec("DELETE FROM apps WHERE id = $1", &args![id]).map(|_| ())
+}
+
+pub(super) fn has_workspace(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<bool> {
+    let found: Option<(TenantId,)> =
+        tx.opt("SELECT id FROM tenants WHERE app_id = $1 AND id = $2", &args![app, tenant])?;
+    Ok(found.is_some())
 }

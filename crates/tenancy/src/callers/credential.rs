@@ -31,6 +31,11 @@ impl KeyCredential {
         self.app.id
     }
 
+    /// The one workspace that the credential is for, if it is not for the whole app.
+    pub fn scoped_to(&self) -> Option<TenantId> {
+        self.tenant
+    }
+
     pub fn holds(&self, privilege: &str) -> bool {
         self.privileges.iter().any(|held| held == privilege)
     }

@@ -21,11 +21,11 @@ impl<P> Deref for KeyCaller<P> {
     }
 }
 
-impl<P: Privilege> FromRequestParts<Tenancy> for KeyCaller<P> {
+impl<S: AsRef<Tenancy> + Send + Sync, P: Privilege> FromRequestParts<S> for KeyCaller<P> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, tenancy: &Tenancy) -> Result<Self, Failure> {
-        Ok(Self(authenticate::<P>(parts, tenancy).await?, PhantomData))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        Ok(Self(authenticate::<P>(parts, state.as_ref()).await?, PhantomData))
     }
 }
 
@@ -46,11 +46,11 @@ impl<P> Deref for AppCaller<P> {
     }
 }
 
-impl<P: Privilege> FromRequestParts<Tenancy> for AppCaller<P> {
+impl<S: AsRef<Tenancy> + Send + Sync, P: Privilege> FromRequestParts<S> for AppCaller<P> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, tenancy: &Tenancy) -> Result<Self, Failure> {
-        let credential = authenticate::<P>(parts, tenancy).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let credential = authenticate::<P>(parts, state.as_ref()).await?;
         credential.for_whole_app()?;
         Ok(Self(credential, PhantomData))
     }

@@ -14,15 +14,15 @@ pub enum KeyOrUser<P> {
     User(SignedIn),
 }
 
-impl<P: Privilege> FromRequestParts<Tenancy> for KeyOrUser<P> {
+impl<S: AsRef<Tenancy> + Send + Sync, P: Privilege> FromRequestParts<S> for KeyOrUser<P> {
     type Rejection = Failure;
 
     /// A key counts when both are sent.
-    async fn from_request_parts(parts: &mut Parts, tenancy: &Tenancy) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         if !parts.headers.contains_key("x-api-key") && parts.headers.contains_key(http::header::AUTHORIZATION) {
-            return Ok(Self::User(user::authenticate(parts, tenancy).await?));
+            return Ok(Self::User(user::authenticate(parts, state.as_ref()).await?));
         }
-        let credential = credential::authenticate::<P>(parts, tenancy).await?;
+        let credential = credential::authenticate::<P>(parts, state.as_ref()).await?;
         Ok(Self::Key(credential, std::marker::PhantomData))
     }
 }

@@ -31,13 +31,13 @@ impl<P> Deref for TenantCaller<P> {
     }
 }
 
-impl<P: Privilege> FromRequestParts<Tenancy> for TenantCaller<P> {
+impl<S: AsRef<Tenancy> + Send + Sync, P: Privilege> FromRequestParts<S> for TenantCaller<P> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, tenancy: &Tenancy) -> Result<Self, Failure> {
-        let credential = authenticate::<P>(parts, tenancy).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let credential = authenticate::<P>(parts, state.as_ref()).await?;
         let tenant = workspace(parts, &credential)?;
-        if !workspaces::exists(&tenancy.db, credential.app_id(), tenant).await? {
+        if !workspaces::exists(&state.as_ref().db, credential.app_id(), tenant).await? {
             return Err(Error::not_found("workspace").into());
         }
         Ok(Self { credential, tenant, privilege: PhantomData })

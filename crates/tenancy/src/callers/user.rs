@@ -143,11 +143,11 @@ fn refused(message: &'static str) -> Error {
 /// A signed-in user by access token alone; the app is the token's.
 pub struct BearerCaller(pub SignedIn);
 
-impl FromRequestParts<Tenancy> for BearerCaller {
+impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for BearerCaller {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, tenancy: &Tenancy) -> Result<Self, Failure> {
-        Ok(Self(authenticate(parts, tenancy).await?))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        Ok(Self(authenticate(parts, state.as_ref()).await?))
     }
 }
 
@@ -160,11 +160,11 @@ impl Describe for BearerCaller {
 /// A signed-in user whose request also names the app in `x-app-id`.
 pub struct UserCaller(pub SignedIn);
 
-impl FromRequestParts<Tenancy> for UserCaller {
+impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for UserCaller {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, tenancy: &Tenancy) -> Result<Self, Failure> {
-        let user = authenticate(parts, tenancy).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let user = authenticate(parts, state.as_ref()).await?;
         let named = required_header(&parts.headers, "x-app-id")?;
         if named.parse() != Ok(user.app()) {
             return Err(Error::new(Code::Forbidden, "x-app-id names another app than the access token.").into());

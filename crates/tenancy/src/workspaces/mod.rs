@@ -1,11 +1,185 @@
-//! Workspaces: the customers of an app. `tenant` on the wire.
+//! Workspaces: the customers of an app; `tenant` on the wire. Each has members, settings of its own and what billing
+//! says about it. Deleting one ends all access to it in a single transaction.
 
-use ::store::{Db, args};
-use kernel::{AppId, Result, TenantId};
+pub mod http;
+mod rules;
+mod store;
+
+use ::store::{Db, Tx, args};
+use kernel::{AppId, Currency, Error, Locale, Result, TenantId, Timestamp, UserId};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use spine::{NewFact, emit};
+
+pub use rules::{TenantChanges, check_logo, check_metadata};
+
+use crate::{Tenancy, api_tokens, federation, links};
+
+pub const CREATED: &str = "tenant.created";
+pub const UPDATED: &str = "tenant.updated";
+/// Emitted when a workspace is gone: each room then purges its own rows.
+pub const DELETED: &str = "tenant.deleted";
+
+/// What a workspace carries beside its members.
+pub type Metadata = Map<String, Value>;
+
+/// A workspace as it goes over the wire.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tenant {
+    pub id: TenantId,
+    /// The key of the plan it is on.
+    pub plan: Option<String>,
+    /// Whether a trial is running.
+    pub trial: bool,
+    pub payment_status: PaymentStatus,
+    /// Whether its members must have a second factor.
+    pub mfa: bool,
+    pub locale: Locale,
+    pub name: String,
+    pub logo: Option<String>,
+    pub metadata: Metadata,
+    pub onboarded: bool,
+    /// The connection that its members sign in through.
+    pub federation_connection: Option<String>,
+    /// Whether an unknown person who comes in through the connection becomes a member.
+    pub jit_provisioning: bool,
+    /// Who it was created for.
+    pub signup_by: SignupBy,
+    pub created_at: Timestamp,
+}
+
+/// What the workspace still has to do about payments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PaymentStatus {
+    pub should_select_plan: bool,
+    pub should_setup_payments: bool,
+    /// Whether a payment method is set up.
+    pub payments_enabled: bool,
+    pub provider: Option<String>,
+}
+
+/// The first owner, as named at creation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SignupBy {
+    pub email: String,
+    pub first_name: String,
+    pub last_name: String,
+}
+
+/// What billing says about a workspace. Written by billing alone, read with every workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BillingView {
+    pub plan_key: Option<String>,
+    /// Currency and recurrence interval of the price it pays.
+    pub price: Option<(Currency, String)>,
+    pub trial_ends_at: Option<Timestamp>,
+    pub should_select_plan: bool,
+    pub should_setup_payments: bool,
+    pub payments_enabled: bool,
+    pub provider: Option<String>,
+}
+
+/// A workspace to be made.
+#[derive(Clone, Debug)]
+pub struct NewWorkspace {
+    pub name: String,
+    pub locale: Locale,
+    pub logo: Option<String>,
+    pub onboarded: bool,
+    pub metadata: Metadata,
+    pub jit_provisioning: bool,
+    pub signup_by: SignupBy,
+    pub billing: BillingView,
+}
+
+/// What goes when a workspace is deleted, as far as this room knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holdings {
+    pub users: i64,
+    pub users_only_here: i64,
+    pub api_tokens: i64,
+}
+
+/// What rules about one workspace and its members take before they read.
+pub fn lock(tx: &mut Tx<'_>, tenant: TenantId) -> Result<()> {
+    tx.lock(&format!("workspace:{tenant}"))
+}
 
 /// Whether the workspace exists in this app.
 pub async fn exists(db: &Db, app: AppId, tenant: TenantId) -> Result<bool> {
     let found: Option<(i64,)> =
         db.get_one("SELECT CAST(1 AS BIGINT) FROM tenants WHERE app_id = $1 AND id = $2", &args![app, tenant]).await?;
     Ok(found.is_some())
+}
+
+/// Makes a workspace, which has no members yet.
+pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewWorkspace) -> Result<Tenant> {
+    let id: TenantId = tx.new_id();
+    store::insert(tx, app, id, new)?;
+    let tenant = get(tx, app, id)?;
+    emit(tx, &fact(CREATED, app, &tenant))?;
+    Ok(tenant)
+}
+
+pub fn get(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Tenant> {
+    store::find(tx, app, id)?.ok_or_else(|| Error::not_found("workspace"))
+}
+
+/// Newest first.
+pub fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Tenant>> {
+    store::list(tx, app, limit, offset)
+}
+
+/// The workspaces that a person belongs to and may sign in to, newest first.
+pub fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, limit: i64, offset: i64) -> Result<Vec<Tenant>> {
+    store::list_of(tx, app, user, limit, offset)
+}
+
+pub fn update(tx: &mut Tx<'_>, app: AppId, id: TenantId, changes: &TenantChanges) -> Result<Tenant> {
+    lock(tx, id)?;
+    let before = get(tx, app, id)?;
+    if let Some(connection) = changes.federation_connection.value() {
+        federation::assign(tx, app, connection)?;
+    }
+    let after = changes.apply(&before);
+    if after == before {
+        return Ok(after);
+    }
+    store::update(tx, app, &after)?;
+    emit(tx, &fact(UPDATED, app, &after))?;
+    Ok(after)
+}
+
+pub fn billing_view(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<BillingView> {
+    store::billing_view(tx, app, tenant)?.ok_or_else(|| Error::not_found("workspace"))
+}
+
+/// Takes over what billing says. No fact: billing tells its own.
+pub fn set_billing_view(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, view: &BillingView) -> Result<()> {
+    if store::set_billing_view(tx, app, tenant, view)? { Ok(()) } else { Err(Error::not_found("workspace")) }
+}
+
+pub fn holdings(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Holdings> {
+    store::holdings(tx, app, id)
+}
+
+/// Ends all access at once: the workspace, its memberships and tokens are gone, invitations to it are void, and so are
+/// people who belonged nowhere else. What other rooms keep about it is purged by them in the background.
+pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, id: TenantId) -> Result<()> {
+    lock(tx, id)?;
+    let tenant = get(tx, app, id)?;
+    links::revoke_invitations(tx, app, id)?;
+    api_tokens::revoke_of_workspace(tx, &tenancy.api_tokens, app, id)?;
+    store::delete(tx, app, id)?;
+    emit(tx, &fact(DELETED, app, &tenant))?;
+    Ok(())
+}
+
+fn fact(kind: &'static str, app: AppId, tenant: &Tenant) -> NewFact {
+    let data = json!({ "id": tenant.id, "name": tenant.name, "plan": tenant.plan });
+    NewFact::new(kind, data).app(app).tenant(tenant.id)
 }

@@ -1,4 +1,4 @@
-//! `tenantry app`, `key`, `keys` and `doctor`, beside a running server and without one.
+//! `tenantry app`, `key`, `keys`, `secret` and `doctor`, beside a running server and without one.
 
 use serde_json::{Value, json};
 use store::{Db, Limits, Options};
@@ -9,6 +9,7 @@ on_both_engines!(
     apps_are_made_with_and_without_a_server,
     keys_are_made_and_revoked,
     signing_keys_are_rotated,
+    secrets_are_rotated_and_retired,
     a_refusal_is_explained,
     a_new_installation_is_well,
 );
@@ -51,6 +52,19 @@ async fn keys_are_made_and_revoked(home: Home) {
     home.run(&["key", "revoke", &app, &id]).fails("There is no such API key. (404)");
     server.stop();
     home.run(&["key", "create", &app, "--json"]).ok();
+}
+
+async fn secrets_are_rotated_and_retired(home: Home) {
+    let made = home.run(&["app", "create", "Shop", "--domain", "shop.example", "--json"]).ok().json();
+    let app = made["app"]["id"].as_str().expect("an id");
+    let old = home.run(&["secret", "list", app, "--json"]).ok().json()[0]["id"].as_str().expect("an id").to_owned();
+    home.run(&["secret", "retire", app, &old])
+        .fails("This secret signs new API tokens. Rotate first, then retire it. (409)");
+    let new = home.run(&["secret", "rotate", app, "--json"]).ok().json();
+    assert_eq!(new["signs"], true);
+    assert!(home.run(&["secret", "retire", app, &old]).ok().out.contains(&format!("Retired {old}")));
+    let table = home.run(&["secret", "list", app]).ok().out;
+    assert!(table.contains(" signs ") && table.contains(" retired 2"), "{table}");
 }
 
 async fn signing_keys_are_rotated(home: Home) {

@@ -6,31 +6,13 @@ use std::fmt::{Display, Formatter, Result as Written, Write as _};
 use serde_json::Value;
 
 use super::schema::{Member, Schemas};
+use crate::Escaped;
 
 pub(super) fn render(document: &Value) -> String {
     let page = Page { document };
     let mut html = String::with_capacity(64 * 1024);
     page.write(&mut html).expect("a String takes any text");
     html
-}
-
-/// Text that may hold anything.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Written {
-        for character in self.0.chars() {
-            match character {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                '\'' => f.write_str("&#39;")?,
-                other => f.write_char(other)?,
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Text in which backticks mark code.
@@ -53,6 +35,9 @@ fn text(value: &Value) -> Escaped<'_> {
     Escaped(value.as_str().unwrap_or_default())
 }
 
+/// As people look for them: reading first, deleting last.
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
 struct Page<'a> {
     document: &'a Value,
 }
@@ -71,8 +56,9 @@ impl<'a> Page<'a> {
     fn operations(&self) -> impl Iterator<Item = Operation<'a>> {
         let paths = self.document["paths"].as_object().into_iter().flatten();
         paths.flat_map(|(path, methods)| {
-            let methods = methods.as_object().into_iter().flatten();
-            methods.map(move |(method, value)| Operation { method, path, value })
+            let mut methods: Vec<(&String, &Value)> = methods.as_object().into_iter().flatten().collect();
+            methods.sort_by_key(|(method, _)| METHODS.iter().position(|known| known == method));
+            methods.into_iter().map(move |(method, value)| Operation { method, path, value })
         })
     }
 

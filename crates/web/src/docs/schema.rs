@@ -45,7 +45,7 @@ impl<'a> Schemas<'a> {
             format!("one of {}", values.join(", "))
         } else {
             match type_name(inner) {
-                Some("array") => format!("list of {}", self.kind(&inner["items"])),
+                Some("array") => format!("list of {}", self.kind(&inner["items"]).replacen("one of", "any of", 1)),
                 Some(name) => match inner["format"].as_str().filter(|format| *format != "double") {
                     Some(format) => format!("{name} ({format})"),
                     None => name.to_owned(),
@@ -88,10 +88,17 @@ impl<'a> Schemas<'a> {
             ("maxLength", "length at most"),
         ];
         // The bounds of a machine's integers are no news to a person.
-        let telling = |bound: &&Value| bound.as_i64().is_some_and(|bound| bound.unsigned_abs() < i32::MAX as u64);
+        let telling = |bound: &&Value| {
+            bound.as_i64().is_some_and(|bound| bound.unsigned_abs() < u64::from(i32::MAX.unsigned_abs()))
+        };
         let bounds =
             bounds.iter().filter_map(|(key, words)| Some(format!("{words} {}", schema.get(key).filter(telling)?)));
-        described.map(str::to_owned).into_iter().chain(bounds).collect::<Vec<_>>().join("; ")
+        let bounds: Vec<String> = bounds.collect();
+        match described {
+            Some(described) if bounds.is_empty() => described.to_owned(),
+            Some(described) => format!("{}; {}", described.trim_end_matches('.'), bounds.join("; ")),
+            None => bounds.join("; "),
+        }
     }
 
     /// A value that fits, made of placeholders; only what is required, so that the example stays short.
@@ -174,7 +181,7 @@ mod tests {
     fn schemas_read_as_words_members_and_examples() {
         let document = json!({ "components": { "schemas": {
             "Price": { "type": "object", "properties": {
-                "amount": { "type": "number", "minimum": 0, "description": "Major units" },
+                "amount": { "type": "number", "minimum": 0, "description": "Major units." },
                 "interval": { "oneOf": [{ "const": "month" }, { "enum": ["year"] }] },
             }, "required": ["amount"] },
         } } });

@@ -81,7 +81,7 @@ fn not_json() -> Error {
     Error::new(Code::UnsupportedMediaType, "Send the body as JSON with `Content-Type: application/json`.")
 }
 
-async fn collect(request: Request) -> Result<Bytes> {
+pub(super) async fn collect(request: Request) -> Result<Bytes> {
     match request.into_body().collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if is_length_limit(&error) => Err(body_too_large()),

@@ -1,6 +1,8 @@
-//! What handlers take from a request, each with the API's error shape: a JSON body, the query, the path, a header.
+//! What handlers take from a request, each with the API's error shape: a JSON body, a form, the query, the path, a
+//! header.
 
 mod body;
+mod form;
 mod header;
 mod params;
 mod path;
@@ -9,6 +11,7 @@ mod reader;
 mod survey;
 
 pub use body::{RawBody, Valid, Validate, from_json};
+pub use form::Form;
 pub use header::{optional_header, required_header};
 pub use params::{Page, Params};
 pub use path::Path;

@@ -18,12 +18,7 @@ impl<S: Sync, T: DeserializeOwned + Validate> FromRequestParts<S> for Params<T> 
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        let texts = parse(parts.uri.query().unwrap_or_default())?;
-        let read: T = reader::read_texts(&Value::Object(texts)).map_err(|problem| problem.into_error("query"))?;
-        let mut problems = Problems::new();
-        read.validate(&mut problems);
-        problems.finish()?;
-        Ok(Self(read))
+        Ok(Self(from_texts(parts.uri.query().unwrap_or_default(), "query")?))
     }
 }
 
@@ -31,6 +26,16 @@ impl<T: JsonSchema> Describe for Params<T> {
     fn describe(operation: &mut Operation) {
         operation.query::<T>();
     }
+}
+
+/// Reads and validates `name=value&…`; `place` names it in messages.
+pub(super) fn from_texts<T: DeserializeOwned + Validate>(texts: &str, place: &str) -> Result<T> {
+    let texts = parse(texts)?;
+    let read: T = reader::read_texts(&Value::Object(texts)).map_err(|problem| problem.into_error(place))?;
+    let mut problems = Problems::new();
+    read.validate(&mut problems);
+    problems.finish()?;
+    Ok(read)
 }
 
 /// Texts by name; a name given several times has a list of them.

@@ -1,0 +1,229 @@
+//! Plans: what an app sells, at which prices, with which entitlements and quotas. A plan that a workspace is on keeps
+//! its key and cannot be deleted.
+
+pub mod http;
+mod rules;
+mod store;
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use ::store::Tx;
+use kernel::{AppId, Code, Error, Money, Result, Timestamp, id_kinds};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
+use tenancy::apps;
+
+use crate::payment_details::PriceOffer;
+
+pub use rules::{NewPlan, NewPrice, PlanChange};
+
+id_kinds! {
+    PlanId(PlanKind) = "plan";
+    PriceId(PriceKind) = "price";
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    pub id: PlanId,
+    /// Unique in the app.
+    pub key: String,
+    pub name: String,
+    pub description: String,
+    /// Whether the plan begins with a trial.
+    pub trial: bool,
+    pub trial_days: Option<u32>,
+    pub prices: Vec<Price>,
+    /// What a workspace on this plan may use.
+    pub entitlements: BTreeMap<String, bool>,
+    pub quotas: Vec<Quota>,
+    pub created_at: Timestamp,
+}
+
+impl Plan {
+    /// Whether it costs nothing, at whichever price.
+    pub fn is_free(&self) -> bool {
+        self.prices.iter().all(|price| price.amount.minor == 0)
+    }
+
+    /// The price in this currency and interval; there is at most one.
+    pub fn price(&self, offer: PriceOffer) -> Option<&Price> {
+        let PriceOffer { currency, recurrence_interval } = offer;
+        self.prices.iter().find(|price| (price.amount.currency, price.interval) == (currency, recurrence_interval))
+    }
+}
+
+/// A price. Its id is told only where customers choose among prices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Price {
+    pub id: PriceId,
+    pub amount: Money,
+    pub interval: Interval,
+}
+
+impl Serialize for Price {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut price = serializer.serialize_struct("Price", 3)?;
+        price.serialize_field("amount", &self.amount.to_major())?;
+        price.serialize_field("currency", &self.amount.currency)?;
+        price.serialize_field("recurrenceInterval", &self.interval)?;
+        price.end()
+    }
+}
+
+impl JsonSchema for Price {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Price".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        NewPrice::json_schema(generator)
+    }
+}
+
+/// How often a price is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "RecurrenceInterval")]
+pub enum Interval {
+    Day,
+    Week,
+    Month,
+    Year,
+}
+
+impl Interval {
+    pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::Year];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Year => "year",
+        }
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Interval {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|interval| interval.as_str() == text).ok_or("must be one of day, week, month, year")
+    }
+}
+
+/// How much of a metric the plan includes in a period.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Quota {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    pub metric: String,
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991i64))]
+    pub limit: i64,
+    pub policy: QuotaPolicy,
+    /// The entitlement that a used-up hard quota takes away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    pub entitlement: Option<String>,
+}
+
+/// `hard`: the linked entitlement ends at the limit. `metered`: what goes beyond is billed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum QuotaPolicy {
+    Hard,
+    Metered,
+}
+
+/// Newest first.
+pub fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Plan>> {
+    store::list(tx, app, limit, offset)
+}
+
+pub fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Plan>> {
+    store::find_by_key(tx, app, key)
+}
+
+pub fn get(tx: &mut Tx<'_>, app: AppId, id: PlanId) -> Result<Plan> {
+    store::find(tx, app, id)?.ok_or_else(|| Error::not_found("plan"))
+}
+
+/// The plan for a workspace that is about to be put on it, kept from being renamed or deleted until this transaction
+/// ends; `None` when there is none with this key.
+pub fn assign(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Plan>> {
+    let Some(plan) = find_by_key(tx, app, key)? else { return Ok(None) };
+    tx.lock(&workspaces_on(plan.id))?;
+    // Looked at again, since it may have changed while this waited for the lock.
+    find_by_key(tx, app, key)
+}
+
+/// What the giving of one plan and its renaming and deletion are serialised by.
+fn workspaces_on(plan: PlanId) -> String {
+    format!("workspaces-on:{plan}")
+}
+
+pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewPlan) -> Result<Plan> {
+    apps::hold(tx, app)?;
+    insert(tx, app, new)
+}
+
+fn insert(tx: &mut Tx<'_>, app: AppId, new: &NewPlan) -> Result<Plan> {
+    let plan = Plan {
+        id: tx.new_id(),
+        key: new.key.clone(),
+        name: new.name.trim().to_owned(),
+        description: new.description.clone().unwrap_or_default(),
+        trial: new.trial.unwrap_or(false),
+        trial_days: new.trial_days,
+        prices: rules::priced(&[], &new.prices, || tx.new_id())?,
+        entitlements: new.entitlements.clone().unwrap_or_default(),
+        quotas: new.quotas.clone().unwrap_or_default(),
+        created_at: tx.now(),
+    };
+    if store::insert(tx, app, &plan)? { Ok(plan) } else { Err(key_taken(&plan.key)) }
+}
+
+pub fn update(tx: &mut Tx<'_>, app: AppId, id: PlanId, change: &PlanChange) -> Result<Plan> {
+    apps::hold(tx, app)?;
+    let plan = get(tx, app, id)?;
+    let changed = change.applied_to(plan.clone(), || tx.new_id())?;
+    if changed.key != plan.key {
+        if find_by_key(tx, app, &changed.key)?.is_some() {
+            return Err(key_taken(&changed.key));
+        }
+        refuse_while_used(tx, app, &plan, "keeps its key")?;
+    }
+    store::update(tx, app, &changed)?;
+    Ok(changed)
+}
+
+pub fn delete(tx: &mut Tx<'_>, app: AppId, id: PlanId) -> Result<()> {
+    apps::hold(tx, app)?;
+    let plan = get(tx, app, id)?;
+    refuse_while_used(tx, app, &plan, "cannot be deleted")?;
+    store::delete(tx, app, id)
+}
+
+/// Workspaces know their plan by its key.
+fn refuse_while_used(tx: &mut Tx<'_>, app: AppId, plan: &Plan, what: &str) -> Result<()> {
+    tx.lock(&workspaces_on(plan.id))?;
+    if store::is_used(tx, app, &plan.key)? {
+        return Err(Error::new(Code::PlanInUse, format!("A plan that workspaces are on {what}.")));
+    }
+    Ok(())
+}
+
+/// The plans that the app of a first run starts with: something for nothing, and something to try.
+pub fn seed_first_plans(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    rules::first_plans().iter().try_for_each(|plan| insert(tx, app, plan).map(|_| ()))
+}
+
+fn key_taken(key: &str) -> Error {
+    Error::new(Code::PlanKeyTaken, format!("Another plan already has the key {key}."))
+}

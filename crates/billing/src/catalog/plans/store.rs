@@ -1,0 +1,179 @@
+//! The SQL of plans and their prices.
+
+use std::collections::HashMap;
+
+use ::store::{Arg, ColumnType, FromRow, Row, Tx, args};
+use kernel::{AppId, Currency, Error, Money, Result};
+
+use super::{Interval, Plan, PlanId, Price, PriceId};
+
+/// A plan without its prices.
+impl FromRow for Plan {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        let (entitlements, quotas): (String, String) = (row.get("entitlements")?, row.get("quotas")?);
+        Ok(Self {
+            id: row.get("id")?,
+            key: row.get("key")?,
+            name: row.get("name")?,
+            description: row.get("description")?,
+            trial: row.get("trial")?,
+            trial_days: row.get("trial_days")?,
+            prices: Vec::new(),
+            entitlements: serde_json::from_str(&entitlements).map_err(Error::internal)?,
+            quotas: serde_json::from_str(&quotas).map_err(Error::internal)?,
+            created_at: row.get("created_at")?,
+        })
+    }
+}
+
+/// A price and the plan that has it.
+struct Offered {
+    plan: PlanId,
+    price: Price,
+}
+
+impl FromRow for Offered {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        let currency: Currency = row.get::<String>("currency")?.parse().map_err(Error::internal)?;
+        let interval: Interval = row.get::<String>("recurrence_interval")?.parse().map_err(Error::internal)?;
+        let amount = Money::from_minor(row.get("amount_minor")?, currency);
+        Ok(Self { plan: row.get("plan_id")?, price: Price { id: row.get("id")?, amount, interval } })
+    }
+}
+
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Plan>> {
+    let plans = tx.all(
+        "SELECT id, key, name, description, trial, trial_days, entitlements, quotas, created_at FROM plans \
+         WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
+        &args![app, limit, offset],
+    )?;
+    with_prices(tx, app, plans)
+}
+
+pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: PlanId) -> Result<Option<Plan>> {
+    let plan: Option<Plan> = tx.opt(
+        "SELECT id, key, name, description, trial, trial_days, entitlements, quotas, created_at FROM plans \
+         WHERE app_id = $1 AND id = $2",
+        &args![app, id],
+    )?;
+    Ok(with_prices(tx, app, plan.into_iter().collect())?.pop())
+}
+
+pub(super) fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Plan>> {
+    let plan: Option<Plan> = tx.opt(
+        "SELECT id, key, name, description, trial, trial_days, entitlements, quotas, created_at FROM plans \
+         WHERE app_id = $1 AND key = $2",
+        &args![app, key],
+    )?;
+    Ok(with_prices(tx, app, plan.into_iter().collect())?.pop())
+}
+
+fn with_prices(tx: &mut Tx<'_>, app: AppId, mut plans: Vec<Plan>) -> Result<Vec<Plan>> {
+    if plans.is_empty() {
+        return Ok(plans);
+    }
+    let ids: Vec<PlanId> = plans.iter().map(|plan| plan.id).collect();
+    let offered: Vec<Offered> = tx.all(
+        "SELECT id, plan_id, amount_minor, currency, recurrence_interval FROM prices \
+         WHERE app_id = $1 AND plan_id = ANY($2) ORDER BY plan_id, position",
+        &args![app, ids],
+    )?;
+    let mut by_plan: HashMap<PlanId, Vec<Price>> = HashMap::new();
+    for Offered { plan, price } in offered {
+        by_plan.entry(plan).or_default().push(price);
+    }
+    for plan in &mut plans {
+        plan.prices = by_plan.remove(&plan.id).unwrap_or_default();
+    }
+    Ok(plans)
+}
+
+/// False when the key is taken.
+pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
+    let inserted = tx.exec(
+        "INSERT INTO plans (id, app_id, key, name, description, trial, trial_days, entitlements, quotas, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (app_id, key) DO NOTHING",
+        &args![
+            plan.id,
+            app,
+            plan.key,
+            plan.name,
+            plan.description,
+            plan.trial,
+            plan.trial_days,
+            serde_json::to_string(&plan.entitlements).map_err(Error::internal)?,
+            serde_json::to_string(&plan.quotas).map_err(Error::internal)?,
+            plan.created_at
+        ],
+    )?;
+    if inserted == 1 {
+        insert_prices(tx, app, plan)?;
+    }
+    Ok(inserted == 1)
+}
+
+pub(super) fn update(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
+    tx.exec(
+        "UPDATE plans SET key = $3, name = $4, description = $5, trial = $6, trial_days = $7, entitlements = $8, \
+         quotas = $9 WHERE app_id = $1 AND id = $2",
+        &args![
+            app,
+            plan.id,
+            plan.key,
+            plan.name,
+            plan.description,
+            plan.trial,
+            plan.trial_days,
+            serde_json::to_string(&plan.entitlements).map_err(Error::internal)?,
+            serde_json::to_string(&plan.quotas).map_err(Error::internal)?
+        ],
+    )?;
+    let kept: Vec<PriceId> = plan.prices.iter().map(|price| price.id).collect();
+    tx.exec(
+        "DELETE FROM prices WHERE app_id = $1 AND plan_id = $2 AND NOT (id = ANY($3))",
+        &args![app, plan.id, kept],
+    )?;
+    insert_prices(tx, app, plan)
+}
+
+/// Those that are there already only take their new place in the list.
+fn insert_prices(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
+    const COLUMNS: &[(&str, ColumnType)] = &[
+        ("id", ColumnType::Text),
+        ("app_id", ColumnType::Text),
+        ("plan_id", ColumnType::Text),
+        ("position", ColumnType::Int),
+        ("amount_minor", ColumnType::Int),
+        ("currency", ColumnType::Text),
+        ("recurrence_interval", ColumnType::Text),
+        ("created_at", ColumnType::Int),
+    ];
+    let now = tx.now();
+    let row = |(position, price): (i64, &Price)| {
+        let Price { id, amount: Money { minor, currency }, interval } = *price;
+        let (currency, interval) = (currency.code(), interval.as_str());
+        let row = args![id, app, plan.id, position, minor, currency, interval, now];
+        row.into_iter().map(Arg::into_owned).collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = (0..).zip(&plan.prices).map(row).collect();
+    tx.insert_all::<(String,)>(
+        "INSERT INTO prices (id, app_id, plan_id, position, amount_minor, currency, recurrence_interval, created_at) \
+         SELECT id, app_id, plan_id, position, amount_minor, currency, recurrence_interval, created_at FROM {rows} \
+         WHERE true ON CONFLICT (id) DO UPDATE SET position = excluded.position",
+        COLUMNS,
+        &rows,
+    )
+    .map(|_| ())
+}
+
+/// Whether a workspace is on the plan.
+pub(super) fn is_used(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<bool> {
+    let used: Option<(String,)> =
+        tx.opt("SELECT id FROM tenants WHERE app_id = $1 AND plan_key = $2 LIMIT 1", &args![app, key])?;
+    Ok(used.is_some())
+}
+
+pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, plan: PlanId) -> Result<()> {
+    tx.exec("DELETE FROM prices WHERE app_id = $1 AND plan_id = $2", &args![app, plan])?;
+    tx.exec("DELETE FROM plans WHERE app_id = $1 AND id = $2", &args![app, plan]).map(|_| ())
+}

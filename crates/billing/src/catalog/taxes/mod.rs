@@ -1,0 +1,76 @@
+//! Taxes: what is added to a price by the customer's country.
+
+pub mod http;
+mod rules;
+mod store;
+
+use ::store::Tx;
+use kernel::{AppId, Country, Error, Result, Timestamp, id_kinds};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use tenancy::apps;
+
+pub use rules::{NewTax, TaxChange};
+
+id_kinds! {
+    TaxId(TaxKind) = "tax";
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tax {
+    pub id: TaxId,
+    pub country_code: Country,
+    pub name: String,
+    #[serde(serialize_with = "as_written")]
+    #[schemars(range(min = 0, max = 100))]
+    pub percentage: f64,
+    pub created_at: Timestamp,
+}
+
+/// Whole percentages without a decimal point, as they came in.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn as_written<S: Serializer>(percentage: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if percentage.fract() == 0.0 {
+        #[expect(clippy::cast_possible_truncation, reason = "a whole number between 0 and 100")]
+        return serializer.serialize_i64(*percentage as i64);
+    }
+    serializer.serialize_f64(*percentage)
+}
+
+/// Newest first.
+pub fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Tax>> {
+    store::list(tx, app, limit, offset)
+}
+
+pub fn get(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<Tax> {
+    store::find(tx, app, id)?.ok_or_else(not_found)
+}
+
+pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewTax) -> Result<Tax> {
+    apps::hold(tx, app)?;
+    let tax = Tax {
+        id: tx.new_id(),
+        country_code: new.country_code,
+        name: new.name.trim().to_owned(),
+        percentage: new.percentage,
+        created_at: tx.now(),
+    };
+    store::insert(tx, app, &tax)?;
+    Ok(tax)
+}
+
+pub fn update(tx: &mut Tx<'_>, app: AppId, id: TaxId, change: &TaxChange) -> Result<Tax> {
+    apps::hold(tx, app)?;
+    let tax = change.applied_to(get(tx, app, id)?);
+    store::update(tx, app, &tax)?;
+    Ok(tax)
+}
+
+pub fn delete(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<()> {
+    if store::delete(tx, app, id)? { Ok(()) } else { Err(not_found()) }
+}
+
+fn not_found() -> Error {
+    Error::not_found("tax")
+}

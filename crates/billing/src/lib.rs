@@ -1,0 +1,47 @@
+//! What workspaces pay for: the catalog of plans and taxes, and which plan a workspace is on.
+//!
+//! This room alone writes the billing view of a workspace, in the transaction that changes what it says. It knows
+//! nothing of login.
+
+pub mod catalog;
+pub mod payment_details;
+
+use spine::Outbox;
+use tenancy::{OperatorKey, Tenancy};
+use web::Routes;
+
+pub use catalog::seed_first_plans;
+pub use payment_details::{view_for_new_workspace, view_for_plan};
+
+/// What the routes of this room work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Billing {
+    pub tenancy: Tenancy,
+}
+
+impl Billing {
+    pub fn new(tenancy: Tenancy) -> Self {
+        Self { tenancy }
+    }
+
+    /// Registers the purge of what apps leave behind.
+    pub fn register(&self, outbox: &mut Outbox) {
+        catalog::PURGE.register(outbox);
+    }
+}
+
+impl AsRef<Tenancy> for Billing {
+    fn as_ref(&self) -> &Tenancy {
+        &self.tenancy
+    }
+}
+
+impl AsRef<OperatorKey> for Billing {
+    fn as_ref(&self) -> &OperatorKey {
+        &self.tenancy.operator
+    }
+}
+
+pub fn routes() -> Routes<Billing> {
+    catalog::plans::http::routes().merge(catalog::taxes::http::routes()).merge(payment_details::http::routes())
+}

@@ -1,0 +1,24 @@
+//! What the service told its own rooms, for tests that look at it.
+
+use serde_json::Value;
+use store::args;
+use testkit::TestApp;
+
+/// Kinds and data of the facts whose kind begins so, in order. Each names its app and its workspace.
+pub(crate) async fn told(app: &TestApp, beginning: &str) -> Vec<(String, Value)> {
+    let query = "SELECT kind, payload, app_id, tenant_id FROM outbox ORDER BY id";
+    let read = app
+        .service()
+        .core()
+        .db
+        .read(move |tx| tx.all::<(String, String, Option<String>, Option<String>)>(query, &args![]));
+    let facts = read.await.expect("the outbox can be read");
+    let meant = facts.into_iter().filter(|(kind, ..)| kind.starts_with(beginning));
+    meant
+        .map(|(kind, payload, of_app, of_tenant)| {
+            assert_eq!(of_app, Some(app.app_id().to_string()), "{kind}");
+            assert!(of_tenant.is_some(), "{kind}");
+            (kind, payload.parse().expect("a fact's data is JSON"))
+        })
+        .collect()
+}

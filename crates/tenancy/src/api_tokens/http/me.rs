@@ -1,0 +1,97 @@
+//! Tokens by signed-in users: those of their own workspace, or of the whole app for members of its operator workspace.
+
+use ::store::Tx;
+use kernel::{Result, TenantId};
+use schemars::JsonSchema;
+use serde::Serialize;
+use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid};
+
+use super::NOT_GRANTED;
+use crate::{
+    Tenancy,
+    api_tokens::{self, ApiTokenId, ApiTokenRecord, CreatedToken, Granter, NewApiToken, store},
+    apps,
+    callers::{BearerCaller, SignedIn},
+};
+
+pub(super) fn routes() -> Routes<Tenancy> {
+    Routes::new("API tokens")
+        .get("/account/api-token/me/app/available-privileges", available, "List the privileges you can grant to a token")
+        .get("/account/api-token/me/app", list, "List your workspace's API tokens, newest first")
+        .description("Members of the app's operatorTenantId see all tokens of the app.")
+        .post("/account/api-token/me/app", create, "Create an API token of your workspace, shown this once")
+        .description(
+            "For an OWNER or ADMIN. For members of the app's operatorTenantId it is a token of the whole app. Nobody can \
+             grant more than they hold themselves.",
+        )
+        .answers(403, NOT_GRANTED)
+        .delete("/account/api-token/me/app/{token_id}", revoke, "Revoke an API token of your workspace")
+        .description("For an OWNER or ADMIN. Members of the app's operatorTenantId can revoke any token of the app.")
+}
+
+/// A privilege that can be granted.
+#[derive(Serialize, JsonSchema)]
+struct AvailablePrivilege {
+    key: String,
+    description: String,
+}
+
+/// The workspace whose tokens the user manages; `None` for all of the app.
+fn reach(tx: &mut Tx<'_>, user: &SignedIn) -> Result<Option<TenantId>> {
+    let acts_for_app = apps::get(tx, user.app())?.profile.operator_tenant_id == Some(user.tenant());
+    Ok((!acts_for_app).then(|| user.tenant()))
+}
+
+fn granter(user: &SignedIn) -> Granter {
+    Granter::Holder(user.privileges.clone().into())
+}
+
+async fn available(
+    BearerCaller(user): BearerCaller,
+    State(tenancy): State<Tenancy>,
+) -> Result<Json<Vec<AvailablePrivilege>>> {
+    let grantable = tenancy.db.read(move |tx| api_tokens::grantable(tx, user.app(), &granter(&user))).await?;
+    let shown = grantable.into_iter().map(|one| AvailablePrivilege { key: one.key, description: one.description });
+    Ok(Json(shown.collect()))
+}
+
+async fn list(
+    BearerCaller(user): BearerCaller,
+    State(tenancy): State<Tenancy>,
+    Params(page): Params<Page>,
+) -> Result<Json<Vec<ApiTokenRecord>>> {
+    let list = tenancy.db.read(move |tx| {
+        let tenant = reach(tx, &user)?;
+        store::list(tx, user.app(), tenant, page)
+    });
+    Ok(Json(list.await?))
+}
+
+async fn create(
+    BearerCaller(user): BearerCaller,
+    State(tenancy): State<Tenancy>,
+    Valid(new): Valid<NewApiToken>,
+) -> Result<Created<CreatedToken>> {
+    user.require_owner_or_admin()?;
+    let keyring = tenancy.keyring.clone();
+    let created = tenancy.db.write(move |tx| {
+        let tenant = reach(tx, &user)?;
+        api_tokens::create(tx, &keyring, user.app(), tenant, &granter(&user), &new)
+    });
+    Ok(Created(created.await?))
+}
+
+async fn revoke(
+    BearerCaller(user): BearerCaller,
+    State(tenancy): State<Tenancy>,
+    Path(id): Path<ApiTokenId>,
+) -> Result<Success> {
+    user.require_owner_or_admin()?;
+    let Tenancy { db, api_tokens, .. } = tenancy;
+    let revoked = db.write(move |tx| {
+        let tenant = reach(tx, &user)?;
+        api_tokens::revoke(tx, &api_tokens, user.app(), tenant, id)
+    });
+    revoked.await?;
+    Ok(Success)
+}

@@ -1,0 +1,139 @@
+//! What may go into a new token, and who may put it there.
+
+use kernel::{Code, Error, Problems, Result, Timestamp};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use web::Validate;
+
+/// What a new token is asked to be.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewApiToken {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    pub name: String,
+    /// Keys of privileges that the app defines. Destructive ones are granted by naming them.
+    #[schemars(length(min = 1, max = 1000), inner(length(min = 1)), extend("examples" = [["APP_READ"]]))]
+    pub privileges: Vec<String>,
+    /// Left out or `null`: the token does not expire.
+    #[serde(default)]
+    pub expire_at: Option<Timestamp>,
+}
+
+impl Validate for NewApiToken {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("name", &self.name);
+        problems.check("privileges", !self.privileges.is_empty(), "must not be empty");
+        problems.list("privileges", &self.privileges);
+        let length: usize = self.privileges.iter().map(|key| key.len() + 3).sum();
+        problems.check("privileges", length <= MOST_TEXT, "must not be longer than 8 KiB altogether");
+    }
+}
+
+/// The token carries them in every request.
+const MOST_TEXT: usize = 8 * 1024;
+
+/// What the granting of privileges is measured by.
+pub(super) struct Measure<'a> {
+    /// The keys that the app defines.
+    pub(super) defined: &'a [&'a str],
+    /// What tokens of this app may hold; `None` for anything.
+    pub(super) allowed: Option<&'a [String]>,
+    /// What the granting caller holds; `None` for an app API key, which may grant anything.
+    pub(super) held: Option<&'a [String]>,
+    pub(super) now: Timestamp,
+}
+
+impl Measure<'_> {
+    /// The privileges of the new token, each once.
+    pub(super) fn granted(&self, new: &NewApiToken) -> Result<Vec<String>> {
+        let mut problems = Problems::new();
+        for (index, key) in new.privileges.iter().enumerate() {
+            if !self.defined.contains(&key.as_str()) {
+                problems.add(format!("privileges[{index}]"), format!("{key:?} is not a privilege of this app"));
+            }
+        }
+        problems.check("expireAt", new.expire_at.is_none_or(|at| at > self.now), "must be in the future");
+        problems.finish()?;
+        if let Some(key) = new.privileges.iter().find(|key| !self.holds(key)) {
+            let message = format!("You can grant only privileges that you hold yourself, and {key} is not among them.");
+            return Err(Error::new(Code::MissingPrivilege, message));
+        }
+        if let Some(key) = new.privileges.iter().find(|key| !self.allows(key)) {
+            let message = format!("API tokens of this app may not hold {key}: see allowedTokenPrivileges.");
+            return Err(Error::new(Code::PrivilegeNotAllowed, message));
+        }
+        let mut granted: Vec<String> = Vec::with_capacity(new.privileges.len());
+        for key in &new.privileges {
+            if !granted.contains(key) {
+                granted.push(key.clone());
+            }
+        }
+        Ok(granted)
+    }
+
+    pub(super) fn holds(&self, key: &str) -> bool {
+        self.held.is_none_or(|held| held.iter().any(|own| own == key))
+    }
+
+    pub(super) fn allows(&self, key: &str) -> bool {
+        self.allowed.is_none_or(|allowed| allowed.iter().any(|one| one == key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
+    const DEFINED: &[&str] = &["APP_READ", "APP_WRITE", "TENANT_READ", "TENANT_DELETE", "EXPORT"];
+
+    fn new(privileges: &[&str], expire_at: Option<Timestamp>) -> NewApiToken {
+        let privileges = privileges.iter().map(|key| (*key).to_owned()).collect();
+        NewApiToken { name: "CI".into(), privileges, expire_at }
+    }
+
+    fn measure<'a>(held: Option<&'a [String]>, allowed: Option<&'a [String]>) -> Measure<'a> {
+        Measure { defined: DEFINED, allowed, held, now: NOW }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_all_at_once() {
+        let error = measure(None, None).granted(&new(&["APP_READ", "NOPE", "NO"], Some(NOW))).unwrap_err();
+        let fields: Vec<&str> = error.details().iter().map(|problem| problem.field.as_str()).collect();
+        assert_eq!(fields, ["privileges[1]", "privileges[2]", "expireAt"]);
+    }
+
+    #[test]
+    fn an_app_key_grants_anything_and_others_what_they_hold() {
+        let later = Some(NOW.plus(Duration::from_secs(1)));
+        let wanted = new(&["TENANT_DELETE", "APP_READ", "TENANT_DELETE"], later);
+        assert_eq!(measure(None, None).granted(&wanted).unwrap(), ["TENANT_DELETE", "APP_READ"]);
+        let held = ["APP_READ".to_owned()];
+        assert_eq!(measure(Some(&held), None).granted(&wanted).unwrap_err().code(), Code::MissingPrivilege);
+        assert_eq!(measure(None, Some(&held)).granted(&wanted).unwrap_err().code(), Code::PrivilegeNotAllowed);
+    }
+
+    fn keys() -> impl Strategy<Value = Vec<String>> {
+        prop::collection::vec(prop::sample::select(vec!["APP_READ", "EXPORT", "TENANT_READ", "NOPE"]), 1..5)
+            .prop_map(|keys| keys.into_iter().map(str::to_owned).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_granted_is_asked_for_defined_held_and_allowed(
+            asked in keys(), held in prop::option::of(keys()), allowed in prop::option::of(keys()),
+        ) {
+            let measure = measure(held.as_deref(), allowed.as_deref());
+            let asked = NewApiToken { name: "CI".into(), privileges: asked, expire_at: None };
+            let within = |key: &String| DEFINED.contains(&key.as_str()) && measure.holds(key) && measure.allows(key);
+            match measure.granted(&asked) {
+                Ok(granted) => prop_assert!(granted.iter().all(|key| asked.privileges.contains(key) && within(key))),
+                Err(_) => prop_assert!(!asked.privileges.iter().all(within)),
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The sender's address of an app's mails: used once somebody who reads its mail has agreed.
+
+use ::store::Tx;
+use kernel::{Code, Error, Result};
+use serde_json::json;
+
+use super::{App, Profile, ProfileChange, locked, save};
+use crate::{
+    Tenancy, links,
+    links::Purpose,
+    mails::{self, AppMail},
+};
+
+/// The address that has to be asked: a new one, or one that was given again because it is not verified yet.
+pub(super) fn asked_for(profile: &Profile, change: &ProfileChange) -> Option<String> {
+    let address = change.email_sender_email.value()?;
+    let known = profile.verified_sender().is_some_and(|known| known.eq_ignore_ascii_case(address));
+    (!known).then(|| address.clone())
+}
+
+/// Mails the link that verifies the address.
+pub(super) fn ask(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, address: &str) -> Result<()> {
+    let token = links::create(tx, app.id, Purpose::SenderVerification, None, &json!({ "address": address }))?;
+    let link = format!("{}/cloud-views/verify-sender?token={token}", tenancy.base_url);
+    mails::queue(tx, tenancy, app, address, &AppMail::VerifySender { link })
+}
+
+/// A sender's address that somebody was asked about.
+pub(super) struct Asked {
+    pub(super) app: App,
+    pub(super) address: String,
+}
+
+/// What the link asks, without using it up.
+pub(super) fn peek(tx: &mut Tx<'_>, token: &str) -> Result<Asked> {
+    let link = links::peek(tx, Purpose::SenderVerification, token)?;
+    let app = super::get(tx, link.app)?;
+    asked(app, &link.payload["address"])
+}
+
+/// Uses the link up: from now on mail leaves from the address.
+pub(super) fn verify(tx: &mut Tx<'_>, tenancy: &Tenancy, token: &str) -> Result<Asked> {
+    let link = links::consume(tx, Purpose::SenderVerification, token)?;
+    let app = locked(tx, link.app)?;
+    let Asked { mut app, address } = asked(app, &link.payload["address"])?;
+    app.profile.email_sender_verified = true;
+    save(tx, tenancy, &mut app)?;
+    Ok(Asked { app, address })
+}
+
+/// A link is worth nothing once the app has another address.
+fn asked(app: App, address: &serde_json::Value) -> Result<Asked> {
+    match &app.profile.email_sender_email {
+        Some(current) if address == current.as_str() => {
+            let address = current.clone();
+            Ok(Asked { app, address })
+        }
+        _ => Err(Error::new(Code::NotFound, "The app uses another address by now.")),
+    }
+}

@@ -1,0 +1,100 @@
+//! `/cloud-views/verify-sender`: the page behind the mailed link. Only its button changes something, because mail
+//! scanners follow links.
+
+use http::StatusCode;
+use kernel::{Error, Kind, Problems, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use web::{
+    Form, Params, Routes, State, Validate,
+    pages::{Brand, HostedPage, PostForm},
+};
+
+use super::sender::{self, Asked};
+use crate::{
+    Tenancy,
+    branding::{self, Translations},
+};
+
+pub(super) fn routes() -> Routes<Tenancy> {
+    Routes::new("Hosted pages")
+        .get("/cloud-views/verify-sender", ask, "Ask whether an app may send mail from an address")
+        .hidden()
+        .post("/cloud-views/verify-sender", agree, "Let an app send mail from an address")
+        .hidden()
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Token {
+    #[serde(default)]
+    token: String,
+}
+
+impl Validate for Token {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+/// A page's looks and words.
+struct Setting {
+    brand: Brand,
+    words: Translations,
+}
+
+async fn ask(State(tenancy): State<Tenancy>, Params(Token { token }): Params<Token>) -> Result<HostedPage> {
+    let presented = token.clone();
+    let found = tenancy
+        .db
+        .snapshot(move |tx| {
+            let asked = sender::peek(tx, &presented)?;
+            Ok((setting(tx, &asked)?, asked))
+        })
+        .await;
+    let (Setting { brand, words }, asked) = match found {
+        Ok(found) => found,
+        Err(error) => return no_such_link(error),
+    };
+    let question = words.get("Confirm that {appName} may send its mail from this address:");
+    let form = PostForm::new("verify-sender").hidden("token", &token).button(words.get("Confirm the address"));
+    Ok(HostedPage::new(&brand, words.get("Confirm this sender address"))
+        .paragraph(&question.replace("{appName}", &brand.app_name))
+        .highlight(&asked.address)
+        .form(&form))
+}
+
+async fn agree(State(tenancy): State<Tenancy>, Form(Token { token }): Form<Token>) -> Result<HostedPage> {
+    let db = tenancy.db.clone();
+    let verified = db
+        .write(move |tx| {
+            let asked = sender::verify(tx, &tenancy, &token)?;
+            Ok((setting(tx, &asked)?, asked))
+        })
+        .await;
+    let (Setting { brand, words }, asked) = match verified {
+        Ok(verified) => verified,
+        Err(error) => return no_such_link(error),
+    };
+    Ok(HostedPage::new(&brand, words.get("The address is confirmed"))
+        .paragraph(
+            &words
+                .get("From now on, mail from {appName} comes from this address:")
+                .replace("{appName}", &brand.app_name),
+        )
+        .highlight(&asked.address)
+        .paragraph(words.get("You can close this page.")))
+}
+
+fn setting(tx: &mut ::store::Tx<'_>, asked: &Asked) -> Result<Setting> {
+    Ok(Setting { brand: branding::brand(tx, &asked.app)?, words: branding::translations(tx, asked.app.id)? })
+}
+
+/// Whose link it was is not known, so the page has no app's looks.
+fn no_such_link(error: Error) -> Result<HostedPage> {
+    if !matches!(error.kind(), Kind::Unauthenticated | Kind::NotFound) {
+        return Err(error);
+    }
+    let page = HostedPage::new(&Brand { app_name: "Tenantry".into(), ..Brand::default() }, "This link no longer works");
+    Ok(page
+        .status(StatusCode::NOT_FOUND)
+        .paragraph("It was used already, has expired, or has been replaced by a newer one.")
+        .paragraph("Ask for a new link if you still need it: setting the sender’s address again sends one."))
+}

@@ -1,0 +1,93 @@
+//! An app's looks and words: its mail templates, the style of its hosted pages, and translations of both.
+//!
+//! Each is a default until the app puts its own in the place, and the default again once that is deleted.
+
+pub mod http;
+mod store;
+mod style;
+mod templates;
+mod translations;
+
+use ::store::Tx;
+use kernel::{AppId, Result};
+use web::pages::Brand;
+
+pub use style::{NewStyle, Style};
+pub use templates::{Template, TemplateChange, TemplateName};
+pub use translations::Translations;
+
+use crate::{App, Tenancy, apps, mails};
+
+/// Content (templates, CSS, a whole map of translations) is limited to this many bytes.
+pub const MAX_CONTENT: usize = 512 * 1024;
+
+/// The template that the app put in the place of the default.
+pub(crate) fn template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<Option<String>> {
+    store::template(tx, app, name)
+}
+
+/// The template as it is now.
+pub fn current_template(tx: &mut Tx<'_>, app: &App, name: TemplateName) -> Result<Template> {
+    let own = store::template(tx, app.id, name)?;
+    Ok(Template { name, content: own.unwrap_or_else(|| templates::default_content(app, name)) })
+}
+
+/// Puts the app's own template in the place of the default, and mails a sample of it when asked to.
+pub fn set_template(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &TemplateChange) -> Result<Template> {
+    let app = apps::locked(tx, app)?;
+    let TemplateChange { name, content, test_recipient } = change;
+    if !mails::fits(tx, &app, *name, content)? {
+        return Err(kernel::Error::invalid("content", "names its variables so often that the mail becomes too large"));
+    }
+    store::put_template(tx, app.id, *name, content)?;
+    if let Some(recipient) = test_recipient {
+        mails::queue_sample(tx, tenancy, &app, recipient, *name)?;
+    }
+    Ok(Template { name: *name, content: content.clone() })
+}
+
+pub fn reset_template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<()> {
+    store::delete_template(tx, app, name)
+}
+
+/// Empty until the app has a style of its own.
+pub fn style(tx: &mut Tx<'_>, app: AppId) -> Result<Style> {
+    Ok(Style { content: store::style(tx, app)?.unwrap_or_default() })
+}
+
+pub fn set_style(tx: &mut Tx<'_>, app: AppId, new: &NewStyle) -> Result<Style> {
+    apps::locked(tx, app)?;
+    store::put_style(tx, app, &new.content)?;
+    Ok(Style { content: new.content.clone() })
+}
+
+pub fn reset_style(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    store::delete_style(tx, app)
+}
+
+/// Empty until the app has some.
+pub fn translations(tx: &mut Tx<'_>, app: AppId) -> Result<Translations> {
+    Ok(store::translations(tx, app)?.unwrap_or_default())
+}
+
+/// Replaces all translations.
+pub fn set_translations(tx: &mut Tx<'_>, app: AppId, translations: &Translations) -> Result<()> {
+    apps::locked(tx, app)?;
+    store::put_translations(tx, app, translations)
+}
+
+/// How the app's hosted pages look.
+pub fn brand(tx: &mut Tx<'_>, app: &App) -> Result<Brand> {
+    let style = store::style_changed_at(tx, app.id)?;
+    Ok(Brand {
+        app_name: app.profile.name.clone(),
+        logo: app.profile.logo.clone(),
+        // A new path after each change, so that the browser does not show the former style.
+        style: style.map(|at| format!("/cloud-views/brand/{}/style.css?v={}", app.id, at.as_micros())),
+    })
+}
+
+/// Removes what belonged to an app that is gone.
+pub(crate) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    store::purge(tx, app)
+}

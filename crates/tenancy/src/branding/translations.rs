@@ -1,0 +1,44 @@
+//! An app's words: a flat map of texts, as the service says them, to what this app's people read instead.
+
+use std::collections::BTreeMap;
+
+use kernel::{Problems, validate::MAX_LIST};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use web::Validate;
+
+use super::MAX_CONTENT;
+
+/// Source text to translated text. One map serves all hosted pages and mails.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("maxProperties" = 1000))]
+pub struct Translations(BTreeMap<String, String>);
+
+impl Translations {
+    /// The translation, or the text itself when there is none.
+    pub fn get<'a>(&'a self, text: &'a str) -> &'a str {
+        self.0.get(text).map(String::as_str).filter(|translated| !translated.is_empty()).unwrap_or(text)
+    }
+}
+
+impl FromIterator<(String, String)> for Translations {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+}
+
+impl Validate for Translations {
+    fn validate(&self, problems: &mut Problems) {
+        if self.0.len() > MAX_LIST {
+            problems.add("body", format!("must not have more than {MAX_LIST} texts"));
+        }
+        let size: usize = self.0.iter().map(|(from, to)| from.len() + to.len()).sum();
+        if size > MAX_CONTENT {
+            problems.add("body", format!("must not be longer than {MAX_CONTENT} bytes"));
+        }
+        for (text, translated) in &self.0 {
+            problems.optional_text(text, translated);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! `/account/app/credentials`.
+
+use kernel::Result;
+use web::{Json, Routes, State, Valid};
+
+use super::{Change, CredentialsState};
+use crate::{
+    Tenancy,
+    callers::{AppCaller, AppRead, AppWrite},
+};
+
+pub fn routes() -> Routes<Tenancy> {
+    Routes::new("App profile")
+        .put("/account/app/credentials", change, "Set or clear credentials with third parties")
+        .description("Write-only. A missing member keeps its value; an empty text or `null` clears it.")
+        .get("/account/app/credentialsState", state, "See which credentials are set")
+}
+
+async fn change(
+    caller: AppCaller<AppWrite>,
+    State(tenancy): State<Tenancy>,
+    Valid(change): Valid<Change>,
+) -> Result<Json<CredentialsState>> {
+    let (app, db) = (caller.app_id(), tenancy.db.clone());
+    Ok(Json(db.write(move |tx| super::change(tx, &tenancy, app, &change)).await?))
+}
+
+async fn state(caller: AppCaller<AppRead>, State(tenancy): State<Tenancy>) -> Result<Json<CredentialsState>> {
+    let app = caller.app_id();
+    Ok(Json(tenancy.db.read(move |tx| super::state(tx, app)).await?))
+}

@@ -1,0 +1,162 @@
+//! An app's credentials with third parties: written, never read back over the wire, and sealed at rest.
+
+pub mod http;
+mod store;
+
+use ::store::Tx;
+use kernel::{AppId, Error, Problems, Result, Secret};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use spine::{NewFact, emit};
+use vault::Place;
+use web::{Patch, Validate};
+
+use crate::{Tenancy, apps};
+
+/// Emitted when credentials were set or cleared; names them, without their values.
+pub const CHANGED: &str = "app.credentials_changed";
+
+/// The credentials by their names on the wire and in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Credential {
+    PayproviderSecretKey,
+    PayproviderPublicKey,
+    PayproviderWebhookSecret,
+    SocialOneClientId,
+    SocialOneClientSecret,
+    DirectoryAdClientId,
+    DirectoryAdClientSecret,
+    DirectoryAdTenantId,
+}
+
+impl Credential {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PayproviderSecretKey => "payproviderSecretKey",
+            Self::PayproviderPublicKey => "payproviderPublicKey",
+            Self::PayproviderWebhookSecret => "payproviderWebhookSecret",
+            Self::SocialOneClientId => "socialOneClientId",
+            Self::SocialOneClientSecret => "socialOneClientSecret",
+            Self::DirectoryAdClientId => "directoryAdClientId",
+            Self::DirectoryAdClientSecret => "directoryAdClientSecret",
+            Self::DirectoryAdTenantId => "directoryAdTenantId",
+        }
+    }
+
+    const fn place(self, app: AppId) -> Place<'static> {
+        Place { table: "app_credentials", column: "sealed", row: self.as_str(), app: Some(app) }
+    }
+}
+
+/// The body of `PUT /account/app/credentials`. A missing member keeps its value; an empty text or `null` clears it.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "AppCredentials")]
+pub struct Change {
+    #[schemars(with = "Patch<String>")]
+    payprovider_secret_key: Patch<Secret<String>>,
+    #[schemars(with = "Patch<String>")]
+    payprovider_public_key: Patch<Secret<String>>,
+    /// Signs what the payment provider sends.
+    #[schemars(with = "Patch<String>")]
+    payprovider_webhook_secret: Patch<Secret<String>>,
+    #[schemars(with = "Patch<String>")]
+    social_one_client_id: Patch<Secret<String>>,
+    #[schemars(with = "Patch<String>")]
+    social_one_client_secret: Patch<Secret<String>>,
+    #[schemars(with = "Patch<String>")]
+    directory_ad_client_id: Patch<Secret<String>>,
+    #[schemars(with = "Patch<String>")]
+    directory_ad_client_secret: Patch<Secret<String>>,
+    #[schemars(with = "Patch<String>")]
+    directory_ad_tenant_id: Patch<Secret<String>>,
+}
+
+impl Change {
+    fn members(&self) -> [(Credential, &Patch<Secret<String>>); 8] {
+        [
+            (Credential::PayproviderSecretKey, &self.payprovider_secret_key),
+            (Credential::PayproviderPublicKey, &self.payprovider_public_key),
+            (Credential::PayproviderWebhookSecret, &self.payprovider_webhook_secret),
+            (Credential::SocialOneClientId, &self.social_one_client_id),
+            (Credential::SocialOneClientSecret, &self.social_one_client_secret),
+            (Credential::DirectoryAdClientId, &self.directory_ad_client_id),
+            (Credential::DirectoryAdClientSecret, &self.directory_ad_client_secret),
+            (Credential::DirectoryAdTenantId, &self.directory_ad_tenant_id),
+        ]
+    }
+}
+
+impl Validate for Change {
+    fn validate(&self, problems: &mut Problems) {
+        for (name, member) in self.members() {
+            if let Patch::Value(value) = member {
+                problems.optional_text(name.as_str(), value.expose());
+            }
+        }
+    }
+}
+
+/// Which credentials an app has; never their values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CredentialsState {
+    /// The secret key is set.
+    payprovider_credentials_added: bool,
+    /// The client's id and secret and the directory's tenant id are set.
+    directory_marketplace_credentials_added: bool,
+    /// The client's id and secret are set.
+    directory_ad_sso_credentials_added: bool,
+    /// The client's id and secret are set.
+    social_one_sso_credentials_added: bool,
+}
+
+pub fn state(tx: &mut Tx<'_>, app: AppId) -> Result<CredentialsState> {
+    let names = store::names(tx, app)?;
+    let has = |wanted: Credential| names.iter().any(|name| name == wanted.as_str());
+    let directory_ad = has(Credential::DirectoryAdClientId) && has(Credential::DirectoryAdClientSecret);
+    Ok(CredentialsState {
+        payprovider_credentials_added: has(Credential::PayproviderSecretKey),
+        directory_marketplace_credentials_added: directory_ad && has(Credential::DirectoryAdTenantId),
+        directory_ad_sso_credentials_added: directory_ad,
+        social_one_sso_credentials_added: has(Credential::SocialOneClientId) && has(Credential::SocialOneClientSecret),
+    })
+}
+
+/// Sets and clears what the change names.
+pub fn change(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &Change) -> Result<CredentialsState> {
+    apps::locked(tx, app)?;
+    let mut changed = Vec::new();
+    for (name, member) in change.members() {
+        match member {
+            Patch::Missing => continue,
+            // Spaces and line breaks come along when a key is copied, and are never part of one.
+            Patch::Value(value) if !value.expose().trim().is_empty() => set(tx, tenancy, app, name, value)?,
+            Patch::Null | Patch::Value(_) => store::delete(tx, app, name)?,
+        }
+        changed.push(name.as_str());
+    }
+    if !changed.is_empty() {
+        emit(tx, &NewFact::new(CHANGED, serde_json::json!({ "names": changed })).app(app))?;
+    }
+    state(tx, app)
+}
+
+/// Seals and keeps one credential; for rooms that obtain one themselves.
+pub fn set(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, name: Credential, value: &Secret<String>) -> Result<()> {
+    let sealed = tenancy.keyring.seal(&name.place(app), value.expose().trim().as_bytes());
+    store::put(tx, app, name, &sealed)
+}
+
+/// The credential itself, for calls to the third party.
+pub fn find(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, name: Credential) -> Result<Option<Secret<String>>> {
+    let Some(sealed) = store::find(tx, app, name)? else { return Ok(None) };
+    let opened = tenancy.keyring.open(&name.place(app), &sealed)?;
+    let text = String::from_utf8(opened.into_exposed()).map_err(|_| Error::internal("a credential is not text"))?;
+    Ok(Some(Secret::new(text)))
+}
+
+/// Removes what belonged to an app that is gone.
+pub(crate) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    store::purge(tx, app)
+}

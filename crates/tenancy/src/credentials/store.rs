@@ -1,0 +1,35 @@
+//! The SQL of credentials: one row per app and name.
+
+use ::store::{Tx, args};
+use kernel::{AppId, Result};
+
+use super::Credential;
+
+pub(super) fn names(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<String>> {
+    let names: Vec<(String,)> = tx.all("SELECT name FROM app_credentials WHERE app_id = $1", &args![app])?;
+    Ok(names.into_iter().map(|(name,)| name).collect())
+}
+
+pub(super) fn find(tx: &mut Tx<'_>, app: AppId, name: Credential) -> Result<Option<String>> {
+    let found: Option<(String,)> =
+        tx.opt("SELECT sealed FROM app_credentials WHERE app_id = $1 AND name = $2", &args![app, name.as_str()])?;
+    Ok(found.map(|(sealed,)| sealed))
+}
+
+pub(super) fn put(tx: &mut Tx<'_>, app: AppId, name: Credential, sealed: &str) -> Result<()> {
+    tx.exec(
+        "INSERT INTO app_credentials (app_id, name, sealed, updated_at) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (app_id, name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
+        &args![app, name.as_str(), sealed, tx.now()],
+    )
+    .map(|_| ())
+}
+
+pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, name: Credential) -> Result<()> {
+    tx.exec("DELETE FROM app_credentials WHERE app_id = $1 AND name = $2", &args![app, name.as_str()]).map(|_| ())
+}
+
+/// At most a handful of rows.
+pub(super) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    tx.exec("DELETE FROM app_credentials WHERE app_id = $1", &args![app]).map(|_| ())
+}

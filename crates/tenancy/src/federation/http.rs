@@ -1,0 +1,67 @@
+//! `/account/federation/connection`.
+
+use kernel::Result;
+use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid};
+
+use super::{Connection, ConnectionChange, ConnectionId, NewConnection};
+use crate::{
+    Tenancy,
+    callers::{AppCaller, AppDelete, AppRead, AppWrite},
+};
+
+pub fn routes() -> Routes<Tenancy> {
+    Routes::new("Federation")
+        .get("/account/federation/connection", list, "List federation connections, newest first")
+        .post("/account/federation/connection", create, "Create a federation connection")
+        .get("/account/federation/connection/{connection_id}", get, "Get a federation connection")
+        .put("/account/federation/connection/{connection_id}", update, "Change a federation connection")
+        .delete("/account/federation/connection/{connection_id}", delete, "Delete a federation connection")
+        .answers(409, "A workspace still signs in through it")
+}
+
+async fn list(
+    caller: AppCaller<AppRead>,
+    State(tenancy): State<Tenancy>,
+    Params(page): Params<Page>,
+) -> Result<Json<Vec<Connection>>> {
+    let app = caller.app_id();
+    Ok(Json(tenancy.db.read(move |tx| super::list(tx, app, page.limit_or_all(), page.offset())).await?))
+}
+
+async fn create(
+    caller: AppCaller<AppWrite>,
+    State(tenancy): State<Tenancy>,
+    Valid(new): Valid<NewConnection>,
+) -> Result<Created<Connection>> {
+    let (app, keyring) = (caller.app_id(), tenancy.keyring);
+    Ok(Created(tenancy.db.write(move |tx| super::create(tx, &keyring, app, &new)).await?))
+}
+
+async fn get(
+    caller: AppCaller<AppRead>,
+    State(tenancy): State<Tenancy>,
+    Path(id): Path<ConnectionId>,
+) -> Result<Json<Connection>> {
+    let app = caller.app_id();
+    Ok(Json(tenancy.db.read(move |tx| super::get(tx, app, id)).await?))
+}
+
+async fn update(
+    caller: AppCaller<AppWrite>,
+    State(tenancy): State<Tenancy>,
+    Path(id): Path<ConnectionId>,
+    Valid(change): Valid<ConnectionChange>,
+) -> Result<Json<Connection>> {
+    let (app, keyring) = (caller.app_id(), tenancy.keyring);
+    Ok(Json(tenancy.db.write(move |tx| super::update(tx, &keyring, app, id, &change)).await?))
+}
+
+async fn delete(
+    caller: AppCaller<AppDelete>,
+    State(tenancy): State<Tenancy>,
+    Path(id): Path<ConnectionId>,
+) -> Result<Success> {
+    let app = caller.app_id();
+    tenancy.db.write(move |tx| super::delete(tx, app, id)).await?;
+    Ok(Success)
+}

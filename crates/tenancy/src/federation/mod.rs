@@ -1,0 +1,169 @@
+//! Federation connections: the records by which members of a workspace sign in through their own identity provider.
+//! What a record says is always complete enough to be used: one that signs its requests has a key and an algorithm.
+//!
+//! The request-signing key goes in and never comes out again; it is sealed at rest.
+
+pub mod http;
+mod rules;
+mod store;
+
+use ::store::Tx;
+use kernel::{AppId, Code, Error, Result, Secret, Timestamp, id_kinds};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use spine::{NewFact, emit};
+use vault::{Keyring, Place};
+
+pub use rules::{ConnectionChange, NewConnection};
+
+use crate::apps;
+
+id_kinds! {
+    ConnectionId(ConnectionKind) = "connection";
+}
+
+/// Emitted whenever a connection is made, changed or deleted.
+pub const CHANGED: &str = "federation_connection.changed";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "FederationConnection")]
+pub struct Connection {
+    pub id: ConnectionId,
+    #[serde(rename = "type")]
+    pub protocol: Protocol,
+    /// Shown to people when they sign in.
+    pub name: String,
+    /// The name by which the identity provider knows this service; `null`: the address of its metadata.
+    pub client_id: Option<String>,
+    pub login_url: String,
+    /// The identity provider's certificates, PEM.
+    pub certificate: String,
+    pub request_method: RequestMethod,
+    pub signed_request: bool,
+    pub signed_request_algorithm: Option<SigningAlgorithm>,
+    pub created_at: Timestamp,
+    #[serde(skip)]
+    sealed_private_key: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "FederationProtocol")]
+pub enum Protocol {
+    #[default]
+    Saml,
+}
+
+/// How the sign-in request reaches the identity provider: by redirect or by a posted form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum RequestMethod {
+    #[default]
+    Get,
+    Post,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SigningAlgorithm {
+    Sha256,
+    Sha512,
+}
+
+impl Connection {
+    /// The key that signs requests, PEM.
+    pub fn private_key(&self, keyring: &Keyring, app: AppId) -> Result<Option<Secret<Vec<u8>>>> {
+        let row = self.id.to_string();
+        self.sealed_private_key.as_deref().map(|sealed| keyring.open(&place(&row, app), sealed)).transpose()
+    }
+}
+
+/// Newest first.
+pub fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Connection>> {
+    store::list(tx, app, limit, offset)
+}
+
+pub fn find(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Option<Connection>> {
+    store::find(tx, app, id)
+}
+
+pub fn get(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Connection> {
+    find(tx, app, id)?.ok_or_else(|| Error::not_found("federation connection"))
+}
+
+/// Checks that a workspace may be given this connection and keeps it from being deleted until this transaction ends.
+pub fn assign(tx: &mut Tx<'_>, app: AppId, id: &str) -> Result<()> {
+    let unknown = || Error::invalid("federationConnection", "must be the id of a federation connection of this app");
+    let id: ConnectionId = id.parse().map_err(|_| unknown())?;
+    tx.lock(&workspaces_of(id))?;
+    find(tx, app, id)?.map(|_| ()).ok_or_else(unknown)
+}
+
+/// What the giving and the deleting of one connection are serialised by.
+fn workspaces_of(id: ConnectionId) -> String {
+    format!("workspaces-of:{id}")
+}
+
+pub fn create(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, new: &NewConnection) -> Result<Connection> {
+    apps::hold(tx, app)?;
+    let id: ConnectionId = tx.new_id();
+    let connection = Connection {
+        id,
+        protocol: new.protocol.unwrap_or_default(),
+        name: new.name.trim().to_owned(),
+        client_id: new.client_id.clone(),
+        login_url: new.login_url.clone(),
+        certificate: new.certificate.trim().to_owned(),
+        request_method: new.request_method.unwrap_or_default(),
+        signed_request: new.signed_request.unwrap_or(false),
+        signed_request_algorithm: new.signed_request_algorithm,
+        created_at: tx.now(),
+        sealed_private_key: new.key().map(|key| seal(keyring, app, id, key)),
+    };
+    store::insert(tx, app, &connection)?;
+    changed(tx, app, &connection, "created")?;
+    Ok(connection)
+}
+
+pub fn update(
+    tx: &mut Tx<'_>,
+    keyring: &Keyring,
+    app: AppId,
+    id: ConnectionId,
+    change: &ConnectionChange,
+) -> Result<Connection> {
+    apps::hold(tx, app)?;
+    let mut connection = change.applied_to(get(tx, app, id)?);
+    let new_key = change.key().map(|key| seal(keyring, app, id, key));
+    connection.sealed_private_key = new_key.apply(connection.sealed_private_key);
+    rules::check_signing(&connection)?;
+    store::update(tx, app, &connection)?;
+    changed(tx, app, &connection, "updated")?;
+    Ok(connection)
+}
+
+pub fn delete(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
+    tx.lock(&workspaces_of(id))?;
+    let connection = get(tx, app, id)?;
+    if store::is_used(tx, app, id)? {
+        let message = "Workspaces still sign in through this connection: take it from them first.";
+        return Err(Error::new(Code::ConnectionInUse, message));
+    }
+    store::delete(tx, app, id)?;
+    changed(tx, app, &connection, "deleted")
+}
+
+fn changed(tx: &mut Tx<'_>, app: AppId, connection: &Connection, change: &str) -> Result<()> {
+    let data = json!({ "id": connection.id, "name": connection.name, "change": change });
+    emit(tx, &NewFact::new(CHANGED, data).app(app)).map(|_| ())
+}
+
+fn seal(keyring: &Keyring, app: AppId, id: ConnectionId, key: &Secret<String>) -> String {
+    keyring.seal(&place(&id.to_string(), app), key.expose().trim().as_bytes())
+}
+
+fn place(row: &str, app: AppId) -> Place<'_> {
+    Place { table: "federation_connections", column: "sealed_private_key", row, app: Some(app) }
+}

@@ -1,0 +1,201 @@
+//! What a federation connection must look like. Pure.
+
+use kernel::{Problems, Result, Secret};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use vault::{is_certificate, is_signing_key};
+use web::{Given, Patch, Validate};
+
+use super::{Connection, Protocol, RequestMethod, SigningAlgorithm};
+use crate::apps::is_web_url;
+
+/// The body of `POST /account/federation/connection`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "NewFederationConnection")]
+pub struct NewConnection {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    pub name: String,
+    /// Where people sign in, an http or https URL.
+    #[schemars(length(min = 1), url)]
+    pub login_url: String,
+    /// One or more X.509 certificates, PEM.
+    #[schemars(length(min = 1))]
+    pub certificate: String,
+    #[serde(rename = "type")]
+    pub protocol: Option<Protocol>,
+    pub client_id: Option<String>,
+    /// GET unless given.
+    pub request_method: Option<RequestMethod>,
+    pub signed_request: Option<bool>,
+    /// Required when requests are signed.
+    pub signed_request_algorithm: Option<SigningAlgorithm>,
+    /// Required when requests are signed: an RSA or EC key, PEM. Never returned.
+    #[schemars(with = "Option<String>")]
+    pub private_key: Option<Secret<String>>,
+    /// Another name for `privateKey`.
+    #[schemars(with = "Option<String>")]
+    pub signed_request_private_key: Option<Secret<String>>,
+}
+
+/// The body of `PUT /account/federation/connection/{connection_id}`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "FederationConnectionChange")]
+pub struct ConnectionChange {
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    pub name: Given<String>,
+    #[schemars(length(min = 1), url)]
+    pub login_url: Given<String>,
+    #[schemars(length(min = 1))]
+    pub certificate: Given<String>,
+    #[serde(rename = "type")]
+    pub protocol: Given<Protocol>,
+    pub client_id: Patch<String>,
+    pub request_method: Given<RequestMethod>,
+    pub signed_request: Given<bool>,
+    pub signed_request_algorithm: Patch<SigningAlgorithm>,
+    #[schemars(with = "Patch<String>")]
+    pub private_key: Patch<Secret<String>>,
+    /// Another name for `privateKey`.
+    #[schemars(with = "Patch<String>")]
+    pub signed_request_private_key: Patch<Secret<String>>,
+}
+
+const NEEDED: &str = "is required when requests are signed";
+
+impl Validate for NewConnection {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("name", &self.name);
+        login_url(problems, &self.login_url);
+        certificate(problems, &self.certificate);
+        self.client_id.iter().for_each(|id| problems.text("clientId", id));
+        keys(problems, self.private_key.as_ref(), self.signed_request_private_key.as_ref());
+        if self.signed_request == Some(true) {
+            problems.check("signedRequestAlgorithm", self.signed_request_algorithm.is_some(), NEEDED);
+            problems.check("privateKey", self.key().is_some(), NEEDED);
+        }
+    }
+}
+
+impl NewConnection {
+    pub(super) fn key(&self) -> Option<&Secret<String>> {
+        self.private_key.as_ref().or(self.signed_request_private_key.as_ref())
+    }
+}
+
+impl Validate for ConnectionChange {
+    fn validate(&self, problems: &mut Problems) {
+        self.name.value().inspect(|name| problems.text("name", name));
+        self.login_url.value().inspect(|url| login_url(problems, url));
+        self.certificate.value().inspect(|pem| certificate(problems, pem));
+        self.client_id.value().inspect(|id| problems.text("clientId", id));
+        keys(problems, self.private_key.value(), self.signed_request_private_key.value());
+    }
+}
+
+impl ConnectionChange {
+    /// Everything but the private key, which has to be sealed.
+    pub(super) fn applied_to(&self, connection: Connection) -> Connection {
+        Connection {
+            protocol: self.protocol.or(connection.protocol),
+            name: self.name.value().map_or(connection.name, |name| name.trim().to_owned()),
+            client_id: self.client_id.clone().apply(connection.client_id),
+            login_url: self.login_url.clone().or(connection.login_url),
+            certificate: self.certificate.value().map_or(connection.certificate, |pem| pem.trim().to_owned()),
+            request_method: self.request_method.or(connection.request_method),
+            signed_request: self.signed_request.or(connection.signed_request),
+            signed_request_algorithm: self.signed_request_algorithm.apply(connection.signed_request_algorithm),
+            ..connection
+        }
+    }
+
+    pub(super) fn key(&self) -> &Patch<Secret<String>> {
+        if self.private_key.is_missing() { &self.signed_request_private_key } else { &self.private_key }
+    }
+}
+
+/// A connection that signs its requests keeps what it signs with, whatever a partial change left out.
+pub(super) fn check_signing(connection: &Connection) -> Result<()> {
+    let mut problems = Problems::new();
+    if connection.signed_request {
+        problems.check("signedRequestAlgorithm", connection.signed_request_algorithm.is_some(), NEEDED);
+        problems.check("privateKey", connection.sealed_private_key.is_some(), NEEDED);
+    }
+    problems.finish()
+}
+
+fn login_url(problems: &mut Problems, url: &str) {
+    problems.check("loginUrl", is_web_url(url), "must be an absolute http or https URL");
+}
+
+fn certificate(problems: &mut Problems, pem: &str) {
+    problems.optional_text("certificate", pem);
+    problems.check("certificate", is_certificate(pem), "must be an X.509 certificate in PEM");
+}
+
+fn keys(problems: &mut Problems, key: Option<&Secret<String>>, alias: Option<&Secret<String>>) {
+    for (field, key) in [("privateKey", key), ("signedRequestPrivateKey", alias)] {
+        if let Some(key) = key {
+            problems.optional_text(field, key.expose());
+            problems.check(field, is_signing_key(key), "must be an RSA or EC private key in PEM");
+        }
+    }
+    let differ = key.zip(alias).is_some_and(|(key, alias)| key != alias);
+    problems.check("signedRequestPrivateKey", !differ, "must be the same as privateKey, or left out");
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::Timestamp;
+
+    use super::*;
+    use crate::federation::ConnectionId;
+
+    fn signing() -> Connection {
+        Connection {
+            id: ConnectionId::from_u128(1),
+            protocol: Protocol::Saml,
+            name: "Acme".into(),
+            client_id: Some("acme".into()),
+            login_url: "https://idp.example/sso".into(),
+            certificate: "pem".into(),
+            request_method: RequestMethod::Get,
+            signed_request: true,
+            signed_request_algorithm: Some(SigningAlgorithm::Sha256),
+            created_at: Timestamp::from_micros(0),
+            sealed_private_key: Some("sealed".into()),
+        }
+    }
+
+    fn change(json: &str) -> ConnectionChange {
+        web::from_json(json.as_bytes()).expect("a valid change")
+    }
+
+    #[test]
+    fn a_partial_change_cannot_take_away_what_requests_are_signed_with() {
+        let checked = |json: &str| check_signing(&change(json).applied_to(signing()));
+        assert!(checked("{}").is_ok());
+        assert!(checked(r#"{"signedRequestAlgorithm":"sha512"}"#).is_ok());
+        assert!(checked(r#"{"signedRequestAlgorithm":null,"signedRequest":false}"#).is_ok());
+        let error = checked(r#"{"signedRequestAlgorithm":null}"#).expect_err("still signs");
+        assert_eq!(error.details()[0].field, "signedRequestAlgorithm");
+        let keyless = Connection { sealed_private_key: None, ..signing() };
+        assert_eq!(check_signing(&keyless).expect_err("no key").details()[0].field, "privateKey");
+    }
+
+    #[test]
+    fn both_names_of_the_key_are_understood() {
+        assert_eq!(change(r#"{"signedRequestPrivateKey":null}"#).key(), &Patch::Null);
+        assert_eq!(change(r#"{"privateKey":null}"#).key(), &Patch::Null);
+        assert_eq!(change("{}").key(), &Patch::Missing);
+    }
+
+    #[test]
+    fn every_wrong_member_is_named() {
+        let new = r#"{"name":" ","loginUrl":"ftp://x","certificate":"x","signedRequest":true,"privateKey":"x"}"#;
+        let error = web::from_json::<NewConnection>(new.as_bytes()).expect_err("nothing fits");
+        let fields: Vec<_> = error.details().iter().map(|problem| problem.field.as_str()).collect();
+        assert_eq!(fields, ["name", "loginUrl", "certificate", "privateKey", "signedRequestAlgorithm"]);
+    }
+}

@@ -1,0 +1,113 @@
+//! The SQL of federation connections.
+
+use ::store::{FromRow, Row, Tx, args};
+use kernel::{AppId, Error, Result};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::{Connection, ConnectionId};
+
+impl FromRow for Connection {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        let algorithm: Option<String> = row.get("signed_request_algorithm")?;
+        Ok(Self {
+            id: row.get("id")?,
+            protocol: named(row.get("type")?)?,
+            name: row.get("name")?,
+            client_id: row.get("client_id")?,
+            login_url: row.get("login_url")?,
+            certificate: row.get("certificate")?,
+            request_method: named(row.get("request_method")?)?,
+            signed_request: row.get("signed_request")?,
+            signed_request_algorithm: algorithm.map(named).transpose()?,
+            created_at: row.get("created_at")?,
+            sealed_private_key: row.get("sealed_private_key")?,
+        })
+    }
+}
+
+/// Choices are stored by their names on the wire.
+fn named<T: DeserializeOwned>(name: String) -> Result<T> {
+    serde_json::from_value(Value::String(name)).map_err(Error::internal)
+}
+
+fn name(choice: &impl Serialize) -> Result<String> {
+    match serde_json::to_value(choice).map_err(Error::internal)? {
+        Value::String(name) => Ok(name),
+        other => Err(Error::internal(format!("a choice without a name: {other}"))),
+    }
+}
+
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Connection>> {
+    tx.all(
+        "SELECT id, type, name, client_id, login_url, certificate, request_method, signed_request, \
+         signed_request_algorithm, sealed_private_key, created_at FROM federation_connections \
+         WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
+        &args![app, limit, offset],
+    )
+}
+
+pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Option<Connection>> {
+    tx.opt(
+        "SELECT id, type, name, client_id, login_url, certificate, request_method, signed_request, \
+         signed_request_algorithm, sealed_private_key, created_at FROM federation_connections \
+         WHERE app_id = $1 AND id = $2",
+        &args![app, id],
+    )
+}
+
+pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Result<()> {
+    tx.exec(
+        "INSERT INTO federation_connections (id, app_id, type, name, client_id, login_url, certificate, \
+         request_method, signed_request, signed_request_algorithm, sealed_private_key, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        &args![
+            connection.id,
+            app,
+            name(&connection.protocol)?,
+            connection.name,
+            connection.client_id,
+            connection.login_url,
+            connection.certificate,
+            name(&connection.request_method)?,
+            connection.signed_request,
+            connection.signed_request_algorithm.map(|algorithm| name(&algorithm)).transpose()?,
+            connection.sealed_private_key,
+            connection.created_at
+        ],
+    )
+    .map(|_| ())
+}
+
+pub(super) fn update(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Result<()> {
+    tx.exec(
+        "UPDATE federation_connections SET type = $3, name = $4, client_id = $5, login_url = $6, certificate = $7, \
+         request_method = $8, signed_request = $9, signed_request_algorithm = $10, sealed_private_key = $11 \
+         WHERE app_id = $1 AND id = $2",
+        &args![
+            app,
+            connection.id,
+            name(&connection.protocol)?,
+            connection.name,
+            connection.client_id,
+            connection.login_url,
+            connection.certificate,
+            name(&connection.request_method)?,
+            connection.signed_request,
+            connection.signed_request_algorithm.map(|algorithm| name(&algorithm)).transpose()?,
+            connection.sealed_private_key
+        ],
+    )
+    .map(|_| ())
+}
+
+/// Whether a workspace signs in through it.
+pub(super) fn is_used(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<bool> {
+    let used: Option<(String,)> =
+        tx.opt("SELECT id FROM tenants WHERE app_id = $1 AND federation_connection_id = $2 LIMIT 1", &args![app, id])?;
+    Ok(used.is_some())
+}
+
+pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
+    tx.exec("DELETE FROM federation_connections WHERE app_id = $1 AND id = $2", &args![app, id]).map(|_| ())
+}

@@ -1,0 +1,149 @@
+//! The mails that people get in an app's name: in its words and looks, from its address once that is verified.
+//!
+//! A mail is queued in the transaction that calls for it, so that nothing is mailed about what never happened.
+
+mod address;
+mod layout;
+mod letter;
+mod variables;
+mod words;
+
+use ::store::Tx;
+use kernel::Result;
+use spine::{NewMail, queue_mail};
+
+pub use address::{ADDRESS, is_address};
+pub(crate) use layout::{WITH_BUTTON, base as default_base};
+use letter::{Letter, Overrides, one_line};
+use variables::Unknown;
+pub use variables::VARIABLES;
+
+use crate::{
+    App, Tenancy,
+    apps::Profile,
+    branding::{self, TemplateName, Translations},
+};
+
+/// An occasion for a mail. Links are absolute and lead to a page; a code is shown as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AppMail {
+    /// To somebody who has no account yet.
+    InviteNew {
+        workspace: String,
+        link: String,
+    },
+    InviteExisting {
+        workspace: String,
+        link: String,
+    },
+    ResetPassword {
+        link: String,
+    },
+    SignUp {
+        link: String,
+    },
+    /// Somebody signed up with an address that has an account.
+    SignUpExisting {
+        link: String,
+    },
+    MagicLink {
+        link: String,
+    },
+    PasskeySetup {
+        link: String,
+    },
+    VerifySender {
+        link: String,
+    },
+    MfaCode {
+        code: String,
+    },
+    PaymentFailure {
+        workspace: String,
+        link: String,
+    },
+}
+
+/// Queues a mail to `to`; it leaves once `tx` has committed.
+pub fn queue(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, to: &str, mail: &AppMail) -> Result<()> {
+    let letter = Letter::new(mail, app, &branding::translations(tx, app.id)?);
+    let overrides = overrides(tx, app, letter.template)?;
+    send(tx, tenancy, app, to, &letter, &overrides, Unknown::Empty)
+}
+
+/// Queues a sample of the template as it is now, in which variables that do not exist can be seen.
+pub(crate) fn queue_sample(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, to: &str, name: TemplateName) -> Result<()> {
+    let mut letter = Letter::new(&sample(name), app, &branding::translations(tx, app.id)?);
+    letter.subject = format!("[Test] {}", letter.subject);
+    let overrides = overrides(tx, app, letter.template)?;
+    send(tx, tenancy, app, to, &letter, &overrides, Unknown::Visible)
+}
+
+/// Whether a mail made with this content stays within reason, taken together with the layout as it is now.
+pub(crate) fn fits(tx: &mut Tx<'_>, app: &App, name: TemplateName, content: &str) -> Result<bool> {
+    let letter = Letter::new(&sample(name), app, &Translations::default());
+    let mut overrides = overrides(tx, app, letter.template)?;
+    match name {
+        TemplateName::Base => overrides = Overrides { base: Some(content.to_owned()), occasion: None },
+        _ => overrides.occasion = Some(content.to_owned()),
+    }
+    Ok(letter.html_with(app, &overrides, &year(tx), Unknown::Visible).is_some())
+}
+
+fn send(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: &App,
+    to: &str,
+    letter: &Letter,
+    overrides: &Overrides,
+    unknown: Unknown,
+) -> Result<()> {
+    let mail = NewMail {
+        app: Some(app.id),
+        to: to.to_owned(),
+        from_name: sender_name(&app.profile),
+        from_address: app.profile.verified_sender().map(str::to_owned),
+        reply_to: None,
+        subject: letter.subject.clone(),
+        text: letter.text(app),
+        html: letter.html(app, overrides, &year(tx), unknown),
+    };
+    queue_mail(tx, &tenancy.keyring, &mail).map(|_| ())
+}
+
+fn sender_name(profile: &Profile) -> String {
+    one_line(profile.email_sender_name.as_deref().unwrap_or(&profile.name))
+}
+
+fn overrides(tx: &mut Tx<'_>, app: &App, occasion: Option<TemplateName>) -> Result<Overrides> {
+    let base = branding::template(tx, app.id, TemplateName::Base)?;
+    let occasion = match occasion {
+        Some(name) => branding::template(tx, app.id, name)?,
+        None => None,
+    };
+    Ok(Overrides { base, occasion })
+}
+
+fn year(tx: &Tx<'_>) -> String {
+    tx.now().to_string().chars().take_while(char::is_ascii_digit).collect()
+}
+
+/// The mail to try a template with; the layout is tried with one that has everything.
+fn sample(name: TemplateName) -> AppMail {
+    let wanted = if name == TemplateName::Base { TemplateName::ResetPassword } else { name };
+    let mut samples = AppMail::samples().into_iter();
+    samples.find(|mail| mail.words().template == Some(wanted)).expect("every template but the layout has a sample")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_can_be_tried() {
+        for name in TemplateName::ALL {
+            assert!(sample(name).link().is_some());
+        }
+    }
+}

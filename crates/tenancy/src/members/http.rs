@@ -1,0 +1,162 @@
+//! `/account/tenant/user`: the members of the workspace that the caller acts in.
+
+use std::sync::Arc;
+
+use kernel::Result;
+use web::{Created, Empty, Json, Page, Params, Path, Routes, State, Success, Valid};
+
+use super::{Association, MemberChanges, MemberRef, NewMember, TenantUser};
+use crate::{
+    Tenancy,
+    callers::{TenantCaller, UserRead, UserWrite},
+    people, workspaces,
+};
+
+pub fn routes() -> Routes<Tenancy> {
+    Routes::new("Workspace users")
+        .get("/account/tenant/user", list, "List the workspace's users, newest first")
+        .post("/account/tenant/user", create, "Add a user and mail them an invitation")
+        .answers(409, "The person is already a member of this workspace")
+        .get("/account/tenant/user/{user_id}", get, "Get a user")
+        .put("/account/tenant/user/{user_id}", update, "Change a user")
+        .answers(409, "The last enabled OWNER keeps role and access")
+        .delete("/account/tenant/user/{user_id}", remove, "Remove a user from the workspace")
+        .answers(409, "The last enabled OWNER cannot be removed")
+        .get("/account/tenant/user/{user_id}/associations", associations, "List the workspaces a user belongs to")
+        .post("/account/tenant/user/{user_id}/password", send_reset_mail, "Mail a link that sets a new password")
+        .get("/account/tenant/user/{user_id}/passwordLink", reset_link, "Make a link that sets a new password")
+        .delete("/account/tenant/user/{user_id}/sessions", end_sessions, "Sign a user out everywhere")
+}
+
+async fn list(
+    caller: TenantCaller<UserRead>,
+    State(tenancy): State<Tenancy>,
+    Params(page): Params<Page>,
+) -> Result<Json<Vec<TenantUser>>> {
+    let (app, tenant) = (caller.app_id(), caller.tenant());
+    let users = tenancy
+        .db
+        .scan(move |tx| {
+            let shown = Arc::new(workspaces::get(tx, app, tenant)?);
+            let members = super::list(tx, app, tenant, page.limit_or_all(), page.offset())?;
+            Ok(members.into_iter().map(|member| TenantUser { member, tenant: shown.clone() }).collect())
+        })
+        .await?;
+    Ok(Json(users))
+}
+
+async fn get(
+    caller: TenantCaller<UserRead>,
+    State(tenancy): State<Tenancy>,
+    Path(who): Path<MemberRef>,
+) -> Result<Json<TenantUser>> {
+    let (app, tenant) = (caller.app_id(), caller.tenant());
+    let user = tenancy
+        .db
+        .read(move |tx| {
+            let member = super::get(tx, app, tenant, who)?;
+            Ok(TenantUser { member, tenant: Arc::new(workspaces::get(tx, app, tenant)?) })
+        })
+        .await?;
+    Ok(Json(user))
+}
+
+/// A workspace-scoped token learns nothing of other workspaces.
+async fn associations(
+    caller: TenantCaller<UserRead>,
+    State(tenancy): State<Tenancy>,
+    Path(who): Path<MemberRef>,
+) -> Result<Json<Vec<Association>>> {
+    let (app, tenant, only) = (caller.app_id(), caller.tenant(), caller.scoped_to());
+    let associations = tenancy
+        .db
+        .read(move |tx| {
+            let member = super::get(tx, app, tenant, who)?;
+            let all = super::associations(tx, app, member.user_id)?;
+            Ok(all.into_iter().filter(|one| only.is_none_or(|own| own == one.tenant_id)).collect())
+        })
+        .await?;
+    Ok(Json(associations))
+}
+
+async fn create(
+    caller: TenantCaller<UserWrite>,
+    State(tenancy): State<Tenancy>,
+    Valid(new): Valid<NewMember>,
+) -> Result<Created<TenantUser>> {
+    let (app, tenant, db) = (caller.app.clone(), caller.tenant(), tenancy.db.clone());
+    let (member, tenant) = db.write(move |tx| super::create(tx, &tenancy, &app, tenant, &new)).await?;
+    Ok(Created(TenantUser { member, tenant: Arc::new(tenant) }))
+}
+
+async fn update(
+    caller: TenantCaller<UserWrite>,
+    State(tenancy): State<Tenancy>,
+    Path(who): Path<MemberRef>,
+    Valid(changes): Valid<MemberChanges>,
+) -> Result<Json<TenantUser>> {
+    let (app, tenant) = (caller.app_id(), caller.tenant());
+    let user = tenancy
+        .db
+        .write(move |tx| {
+            let member = super::update(tx, app, tenant, who, &changes)?;
+            Ok(TenantUser { member, tenant: Arc::new(workspaces::get(tx, app, tenant)?) })
+        })
+        .await?;
+    Ok(Json(user))
+}
+
+async fn remove(
+    caller: TenantCaller<UserWrite>,
+    State(tenancy): State<Tenancy>,
+    Path(who): Path<MemberRef>,
+) -> Result<Empty> {
+    let (app, tenant) = (caller.app_id(), caller.tenant());
+    tenancy.db.write(move |tx| super::remove(tx, app, tenant, who)).await?;
+    Ok(Empty)
+}
+
+async fn send_reset_mail(
+    caller: TenantCaller<UserWrite>,
+    State(tenancy): State<Tenancy>,
+    Path(who): Path<MemberRef>,
+) -> Result<Empty> {
+    let (app, tenant, db) = (caller.app.clone(), caller.tenant(), tenancy.db.clone());
+    db.write(move |tx| {
+        let member = super::get(tx, app.id, tenant, who)?;
+        super::send_reset_mail(tx, &tenancy, &app, &member)
+    })
+    .await?;
+    Ok(Empty)
+}
+
+async fn reset_link(
+    caller: TenantCaller<UserWrite>,
+    State(tenancy): State<Tenancy>,
+    Path(who): Path<MemberRef>,
+) -> Result<Json<String>> {
+    let (app, tenant, db) = (caller.app_id(), caller.tenant(), tenancy.db.clone());
+    let link = db
+        .write(move |tx| {
+            let member = super::get(tx, app, tenant, who)?;
+            super::reset_link(tx, &tenancy, app, &member)
+        })
+        .await?;
+    Ok(Json(link))
+}
+
+async fn end_sessions(
+    caller: TenantCaller<UserWrite>,
+    State(tenancy): State<Tenancy>,
+    Path(who): Path<MemberRef>,
+) -> Result<Success> {
+    let (app, tenant) = (caller.app_id(), caller.tenant());
+    tenancy
+        .db
+        .write(move |tx| {
+            let member = super::get(tx, app, tenant, who)?;
+            people::end_sessions(tx, app, member.user_id)
+        })
+        .await?;
+    Ok(Success)
+}

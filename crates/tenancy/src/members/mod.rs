@@ -1,0 +1,245 @@
+//! Members: what a person is in one workspace; `tenantUser` on the wire. A workspace always keeps an enabled OWNER:
+//! every change that could take the last one away is refused.
+
+pub mod http;
+mod member_ref;
+mod rules;
+mod store;
+
+use std::sync::Arc;
+
+use ::store::Tx;
+use kernel::{AppId, Code, Error, MemberId, Result, TenantId, Timestamp, UserId};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use spine::{NewFact, emit};
+
+pub use member_ref::MemberRef;
+pub use rules::{MemberChanges, NewMember};
+
+use crate::{
+    App, Tenancy,
+    links::{self, Purpose},
+    mails::{self, AppMail},
+    people::{self, User},
+    roles::{self, Role, RoleId},
+    workspaces::{self, Tenant},
+};
+
+pub const CREATED: &str = "tenant_user.created";
+pub const UPDATED: &str = "tenant_user.updated";
+pub const DELETED: &str = "tenant_user.deleted";
+
+/// A member with what is known of the person.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Member {
+    pub id: MemberId,
+    /// The person, the same in all their workspaces.
+    pub user_id: UserId,
+    #[serde(skip)]
+    pub tenant_id: TenantId,
+    /// The role's key.
+    pub role: String,
+    #[serde(skip)]
+    pub role_id: RoleId,
+    pub email: String,
+    /// The e-mail address.
+    pub username: String,
+    pub first_name: String,
+    pub last_name: String,
+    pub full_name: String,
+    pub phone_number: Option<String>,
+    pub onboarded: bool,
+    pub consents_to_privacy_policy: bool,
+    /// Whether they can sign in to this workspace.
+    pub enabled: bool,
+    pub teams: Vec<String>,
+    pub last_seen: Option<Timestamp>,
+    pub created_at: Timestamp,
+}
+
+/// A member together with the workspace, as it goes over the wire.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TenantUser {
+    #[serde(flatten)]
+    pub member: Member,
+    pub tenant: Arc<Tenant>,
+}
+
+/// One of the workspaces that a person belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Association {
+    pub tenant_id: TenantId,
+    pub tenant_name: String,
+    /// The role's key.
+    pub role: String,
+}
+
+/// A person who joins a workspace.
+#[derive(Clone, Copy, Debug)]
+pub struct Joining<'a> {
+    pub email: &'a str,
+    pub first_name: &'a str,
+    pub last_name: &'a str,
+    pub role: &'a Role,
+    /// Whether they are told by mail, with a link that sets their password.
+    pub invite: bool,
+}
+
+/// Makes the person a member. The caller holds the workspace's lock, or has just made the workspace.
+pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joining: &Joining<'_>) -> Result<Member> {
+    let Joining { email, first_name, last_name, role, invite } = *joining;
+    let (user, is_new) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
+    let id: MemberId = tx.new_id();
+    if !store::insert(tx, app.id, tenant.id, id, user.id, role.id)? {
+        return Err(Error::new(Code::MemberExists, format!("{email} is already a member of this workspace.")));
+    }
+    let member = get(tx, app.id, tenant.id, MemberRef::Member(id))?;
+    emit(tx, &fact(CREATED, app.id, &member))?;
+    if invite {
+        let payload = json!({ "tenantId": tenant.id, "memberId": id });
+        let link = password_link(tx, tenancy, app.id, Purpose::Invitation, user.id, &payload)?;
+        let workspace = one_line(&tenant.name);
+        let mail = match is_new {
+            true => AppMail::InviteNew { workspace, link },
+            false => AppMail::InviteExisting { workspace, link },
+        };
+        mails::queue(tx, tenancy, app, &user.email, &mail)?;
+    }
+    Ok(member)
+}
+
+/// Makes a member as a key asks for it.
+pub fn create(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: &App,
+    tenant: TenantId,
+    new: &NewMember,
+) -> Result<(Member, Tenant)> {
+    workspaces::lock(tx, tenant)?;
+    let tenant = workspaces::get(tx, app.id, tenant)?;
+    let role = roles::assign(tx, app.id, new.role.as_deref())?;
+    let joining = Joining {
+        email: &new.username,
+        first_name: new.first_name.as_deref().unwrap_or_default(),
+        last_name: new.last_name.as_deref().unwrap_or_default(),
+        role: &role,
+        invite: !new.mute_notifications.unwrap_or_default(),
+    };
+    let member = add(tx, tenancy, app, &tenant, &joining)?;
+    Ok((member, tenant))
+}
+
+pub fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Option<Member>> {
+    store::find(tx, app, tenant, who)
+}
+
+pub fn get(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Member> {
+    find(tx, app, tenant, who)?.ok_or_else(|| Error::not_found("user in this workspace"))
+}
+
+/// Newest first.
+pub fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, limit: i64, offset: i64) -> Result<Vec<Member>> {
+    store::list(tx, app, tenant, limit, offset)
+}
+
+/// The workspaces of this app that a person belongs to, newest first.
+pub fn associations(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Association>> {
+    store::associations(tx, app, user)
+}
+
+pub fn update(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    who: MemberRef,
+    changes: &MemberChanges,
+) -> Result<Member> {
+    workspaces::lock(tx, tenant)?;
+    let before = get(tx, app, tenant, who)?;
+    let role = changes.role.value().map(|key| roles::assign(tx, app, Some(key))).transpose()?;
+    let after = changes.apply(&before, role.as_ref());
+    if after == before {
+        return Ok(after);
+    }
+    if rules::is_active_owner(&before) && !rules::is_active_owner(&after) {
+        keep_an_owner(tx, app, &before)?;
+    }
+    store::update(tx, app, &after)?;
+    let user = User {
+        id: after.user_id,
+        email: after.email.clone(),
+        first_name: after.first_name.clone(),
+        last_name: after.last_name.clone(),
+        phone_number: after.phone_number.clone(),
+    };
+    people::update(tx, app, &user)?;
+    emit(tx, &fact(UPDATED, app, &after))?;
+    Ok(after)
+}
+
+/// Takes a member out of the workspace. A person who belongs nowhere else is gone too.
+pub fn remove(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<()> {
+    workspaces::lock(tx, tenant)?;
+    let member = get(tx, app, tenant, who)?;
+    if rules::is_active_owner(&member) {
+        keep_an_owner(tx, app, &member)?;
+    }
+    store::delete(tx, app, &member)?;
+    people::delete_if_nowhere(tx, app, member.user_id)?;
+    emit(tx, &fact(DELETED, app, &member)).map(|_| ())
+}
+
+/// A link with which the person sets a new password.
+pub fn reset_link(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, member: &Member) -> Result<String> {
+    let payload = json!({ "tenantId": member.tenant_id, "memberId": member.id });
+    password_link(tx, tenancy, app, Purpose::PasswordReset, member.user_id, &payload)
+}
+
+/// Mails such a link, which takes the place of earlier ones.
+pub fn send_reset_mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, member: &Member) -> Result<()> {
+    links::revoke(tx, app.id, Purpose::PasswordReset, member.user_id)?;
+    let link = reset_link(tx, tenancy, app.id, member)?;
+    mails::queue(tx, tenancy, app, &member.email, &AppMail::ResetPassword { link })
+}
+
+fn password_link(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: AppId,
+    purpose: Purpose,
+    user: UserId,
+    payload: &serde_json::Value,
+) -> Result<String> {
+    let token = links::create(tx, app, purpose, Some(user), payload)?;
+    Ok(format!("{}/auth/login/set-password?token={token}", tenancy.base_url))
+}
+
+/// 409 unless somebody else is an enabled OWNER. Asked under the workspace's lock.
+fn keep_an_owner(tx: &mut Tx<'_>, app: AppId, leaving: &Member) -> Result<()> {
+    if store::other_active_owners(tx, app, leaving)? > 0 {
+        return Ok(());
+    }
+    let message = "This is the last enabled OWNER of the workspace. Make somebody else OWNER first.";
+    Err(Error::new(Code::LastOwner, message))
+}
+
+/// Subjects of mails have one line, names may have more.
+fn one_line(text: &str) -> String {
+    text.split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn fact(kind: &'static str, app: AppId, member: &Member) -> NewFact {
+    let Member { id, user_id, tenant_id, email, role, enabled, .. } = member;
+    let data = json!({
+        "workspaceId": tenant_id, "tenantUserId": id, "userId": user_id, "email": email, "role": role, "enabled": enabled,
+    });
+    NewFact::new(kind, data).app(app).tenant(*tenant_id)
+}

@@ -1,0 +1,124 @@
+//! The SQL of members.
+
+use ::store::{FromRow, Row, Tx, args};
+use kernel::{AppId, Error, MemberId, Result, TenantId, UserId};
+
+use super::{Association, Member, MemberRef};
+use crate::{
+    people,
+    roles::{OWNER, RoleId},
+};
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT members.id, members.user_id, members.tenant_id, members.role_id, roles.key AS role_key, ",
+            "users.email, users.first_name, users.last_name, users.phone_number, members.enabled, ",
+            "members.onboarded, members.consents_to_privacy_policy, members.teams, members.last_seen_at, ",
+            "members.created_at FROM members JOIN users ON users.id = members.user_id ",
+            "JOIN roles ON roles.id = members.role_id WHERE members.app_id = $1 AND members.tenant_id = $2 ",
+            $rest
+        )
+    };
+}
+
+impl FromRow for Member {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        let (email, teams): (String, String) = (row.get("email")?, row.get("teams")?);
+        let (first_name, last_name): (String, String) = (row.get("first_name")?, row.get("last_name")?);
+        Ok(Self {
+            id: row.get("id")?,
+            user_id: row.get("user_id")?,
+            tenant_id: row.get("tenant_id")?,
+            role: row.get("role_key")?,
+            role_id: row.get("role_id")?,
+            username: email.clone(),
+            email,
+            full_name: people::full_name(&first_name, &last_name),
+            first_name,
+            last_name,
+            phone_number: row.get("phone_number")?,
+            onboarded: row.get("onboarded")?,
+            consents_to_privacy_policy: row.get("consents_to_privacy_policy")?,
+            enabled: row.get("enabled")?,
+            teams: serde_json::from_str(&teams).map_err(Error::internal)?,
+            last_seen: row.get("last_seen_at")?,
+            created_at: row.get("created_at")?,
+        })
+    }
+}
+
+impl FromRow for Association {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self { tenant_id: row.get("tenant_id")?, tenant_name: row.get("tenant_name")?, role: row.get("role_key")? })
+    }
+}
+
+/// False when the person is a member already.
+pub(super) fn insert(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    id: MemberId,
+    user: UserId,
+    role: RoleId,
+) -> Result<bool> {
+    let inserted = tx.exec(
+        "INSERT INTO members (id, app_id, tenant_id, user_id, role_id, enabled, onboarded, \
+         consents_to_privacy_policy, teams, created_at) VALUES ($1, $2, $3, $4, $5, TRUE, FALSE, FALSE, '[]', $6) \
+         ON CONFLICT (tenant_id, user_id) DO NOTHING",
+        &args![id, app, tenant, user, role, tx.now()],
+    )?;
+    Ok(inserted == 1)
+}
+
+pub(super) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Option<Member>> {
+    match who {
+        MemberRef::Member(id) => tx.opt(select!("AND members.id = $3"), &args![app, tenant, id]),
+        MemberRef::User(id) => tx.opt(select!("AND members.user_id = $3"), &args![app, tenant, id]),
+    }
+}
+
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, limit: i64, offset: i64) -> Result<Vec<Member>> {
+    tx.all(select!("ORDER BY members.id DESC LIMIT $3 OFFSET $4"), &args![app, tenant, limit, offset])
+}
+
+pub(super) fn associations(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Association>> {
+    tx.all(
+        "SELECT tenants.id AS tenant_id, tenants.name AS tenant_name, roles.key AS role_key FROM members \
+         JOIN tenants ON tenants.id = members.tenant_id JOIN roles ON roles.id = members.role_id \
+         WHERE members.app_id = $1 AND members.user_id = $2 ORDER BY members.id DESC",
+        &args![app, user],
+    )
+}
+
+pub(super) fn update(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()> {
+    let teams = serde_json::to_string(&member.teams).map_err(Error::internal)?;
+    tx.exec(
+        "UPDATE members SET role_id = $3, enabled = $4, teams = $5, onboarded = $6, consents_to_privacy_policy = $7 \
+         WHERE app_id = $1 AND id = $2",
+        &args![
+            app,
+            member.id,
+            member.role_id,
+            member.enabled,
+            teams,
+            member.onboarded,
+            member.consents_to_privacy_policy
+        ],
+    )
+    .map(|_| ())
+}
+
+pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()> {
+    tx.exec("DELETE FROM members WHERE app_id = $1 AND id = $2", &args![app, member.id]).map(|_| ())
+}
+
+pub(super) fn other_active_owners(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<i64> {
+    let (count,): (i64,) = tx.one(
+        "SELECT count(*) FROM members JOIN roles ON roles.id = members.role_id WHERE members.app_id = $1 \
+         AND members.tenant_id = $2 AND members.id <> $3 AND members.enabled AND roles.key = $4",
+        &args![app, member.tenant_id, member.id, OWNER],
+    )?;
+    Ok(count)
+}

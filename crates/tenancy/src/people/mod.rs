@@ -1,0 +1,67 @@
+//! People: one per app and e-mail address, compared without case. What a person is in a workspace is a membership.
+
+mod store;
+
+use ::store::Tx;
+use kernel::{AppId, Error, Result, UserId, email_key};
+use spine::{NewFact, emit};
+
+/// Emitted when all of a person's sessions were ended.
+pub const SESSIONS_ENDED: &str = "user.sessions_ended";
+
+/// A person, whatever workspaces they belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    pub id: UserId,
+    /// As it was first written.
+    pub email: String,
+    pub first_name: String,
+    pub last_name: String,
+    pub phone_number: Option<String>,
+}
+
+/// The person with this address, made if there is none; true when it was made. Names that are not known yet are taken
+/// over, known ones stay: whoever invites a person does not rename them. Until the transaction ends, nobody deletes
+/// the person.
+pub fn find_or_create(tx: &mut Tx<'_>, app: AppId, email: &str, first: &str, last: &str) -> Result<(User, bool)> {
+    let key = email_key(email);
+    // Two rounds are enough unless somebody makes and deletes the same person all the while.
+    for _ in 0..8 {
+        if let Some(known) = store::hold(tx, app, &key, first, last)? {
+            return Ok((known, false));
+        }
+        if let Some(made) = store::insert(tx, app, email, &key, first, last)? {
+            return Ok((made, true));
+        }
+    }
+    Err(Error::internal("a person was made and deleted again and again"))
+}
+
+pub fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<User>> {
+    store::find(tx, app, id)
+}
+
+/// Changes names and phone number, in every workspace at once.
+pub fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {
+    store::update(tx, app, user)
+}
+
+/// First and last name as they are shown together.
+pub fn full_name(first: &str, last: &str) -> String {
+    format!("{} {}", first.trim(), last.trim()).trim().to_owned()
+}
+
+/// Every token issued until now is refused from here on.
+pub fn end_sessions(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
+    store::end_sessions(tx, app, id)?;
+    emit(tx, &NewFact::new(SESSIONS_ENDED, serde_json::json!({ "userId": id })).app(app)).map(|_| ())
+}
+
+/// Deletes the person, with their one-time links, unless some workspace still has them.
+pub(crate) fn delete_if_nowhere(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
+    // Held first, looked at afterwards: an invitation that is being made holds the person too, and is seen here once
+    // it has committed.
+    store::hold_by_id(tx, app, id)?;
+    store::delete_links_if_nowhere(tx, app, id)?;
+    store::delete_if_nowhere(tx, app, id)
+}

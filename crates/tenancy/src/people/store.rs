@@ -1,0 +1,88 @@
+//! The SQL of people.
+
+use ::store::{FromRow, Row, Tx, args};
+use kernel::{AppId, Result, UserId};
+
+use super::User;
+
+impl FromRow for User {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            id: row.get("id")?,
+            email: row.get("email")?,
+            first_name: row.get("first_name")?,
+            last_name: row.get("last_name")?,
+            phone_number: row.get("phone_number")?,
+        })
+    }
+}
+
+/// Finds a person and keeps their row from being deleted until the transaction ends.
+pub(super) fn hold(tx: &mut Tx<'_>, app: AppId, key: &str, first: &str, last: &str) -> Result<Option<User>> {
+    tx.opt(
+        "UPDATE users SET first_name = CASE WHEN first_name = '' THEN $3 ELSE first_name END, \
+         last_name = CASE WHEN last_name = '' THEN $4 ELSE last_name END WHERE app_id = $1 AND email_key = $2 \
+         RETURNING id, email, first_name, last_name, phone_number",
+        &args![app, key, first, last],
+    )
+}
+
+pub(super) fn hold_by_id(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
+    tx.exec("UPDATE users SET email_key = email_key WHERE app_id = $1 AND id = $2", &args![app, id]).map(|_| ())
+}
+
+/// `None` when somebody else was quicker.
+pub(super) fn insert(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    email: &str,
+    key: &str,
+    first: &str,
+    last: &str,
+) -> Result<Option<User>> {
+    let id: UserId = tx.new_id();
+    tx.opt(
+        "INSERT INTO users (id, app_id, email, email_key, first_name, last_name, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, email_key) DO NOTHING \
+         RETURNING id, email, first_name, last_name, phone_number",
+        &args![id, app, email, key, first, last, tx.now()],
+    )
+}
+
+pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<User>> {
+    tx.opt(
+        "SELECT id, email, first_name, last_name, phone_number FROM users WHERE app_id = $1 AND id = $2",
+        &args![app, id],
+    )
+}
+
+pub(super) fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {
+    tx.exec(
+        "UPDATE users SET first_name = $3, last_name = $4, phone_number = $5 WHERE app_id = $1 AND id = $2",
+        &args![app, user.id, user.first_name, user.last_name, user.phone_number],
+    )
+    .map(|_| ())
+}
+
+pub(super) fn end_sessions(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
+    let now = tx.now();
+    tx.exec("UPDATE users SET sessions_ended_at = $3 WHERE app_id = $1 AND id = $2", &args![app, id, now]).map(|_| ())
+}
+
+pub(super) fn delete_links_if_nowhere(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
+    tx.exec(
+        "DELETE FROM one_time_links WHERE app_id = $1 AND user_id = $2 \
+         AND NOT EXISTS (SELECT 1 FROM members WHERE members.user_id = $2)",
+        &args![app, id],
+    )
+    .map(|_| ())
+}
+
+pub(super) fn delete_if_nowhere(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
+    tx.exec(
+        "DELETE FROM users WHERE app_id = $1 AND id = $2 \
+         AND NOT EXISTS (SELECT 1 FROM members WHERE members.user_id = $2)",
+        &args![app, id],
+    )
+    .map(|_| ())
+}

@@ -1,0 +1,294 @@
+//! Roles and the privileges they grant. An app always has exactly one default role, a role always has a privilege, and
+//! the built-in privileges, which operations ask for, always exist.
+//!
+//! Nothing here is cached: a signed-in user's privileges are joined on every call, so that a change counts at once.
+
+pub mod http;
+mod rules;
+mod store;
+
+use ::store::Tx;
+use kernel::{AppId, Code, Error, Problems, Result, id_kinds};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use spine::{NewFact, emit};
+
+pub use rules::{NewPrivilege, NewRole, PrivilegeChange, RoleChange};
+
+use crate::{
+    apps,
+    callers::privileges::{BUILT_IN, is_destructive},
+};
+
+id_kinds! {
+    RoleId(RoleKind) = "role";
+    PrivilegeId(PrivilegeKind) = "privilege";
+}
+
+/// The key of the role that runs a workspace.
+pub const OWNER: &str = "OWNER";
+const ADMIN: &str = "ADMIN";
+const MEMBER: &str = "MEMBER";
+
+/// Emitted whenever a role is made, changed or deleted.
+pub const ROLE_CHANGED: &str = "role.changed";
+/// Emitted whenever a privilege is made, changed or deleted.
+pub const PRIVILEGE_CHANGED: &str = "privilege.changed";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Role {
+    pub id: RoleId,
+    pub name: String,
+    /// Unique in the app.
+    pub key: String,
+    pub description: String,
+    pub privileges: Vec<PrivilegeRecord>,
+    /// Whether people who join without a role of their own get this one.
+    pub is_default: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Privilege")]
+pub struct PrivilegeRecord {
+    pub id: PrivilegeId,
+    /// Unique in the app.
+    pub key: String,
+    pub description: String,
+}
+
+/// Gives a new app the built-in privileges and the roles OWNER, ADMIN and MEMBER.
+pub fn seed(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    // Lists show the newest first; made in this order they read from the plainest privilege and the mightiest role on.
+    let mut privileges = Vec::new();
+    for built_in in BUILT_IN.iter().rev() {
+        let record = PrivilegeRecord {
+            id: tx.new_id(),
+            key: built_in.key.to_owned(),
+            description: built_in.description.to_owned(),
+        };
+        store::insert_privilege(tx, app, &record)?;
+        privileges.push(record);
+    }
+    for first in FIRST_ROLES {
+        let granted = privileges.iter().filter(|privilege| (first.grants)(&privilege.key)).cloned().collect();
+        let role = Role {
+            id: tx.new_id(),
+            name: first.name.to_owned(),
+            key: first.key.to_owned(),
+            description: first.description.to_owned(),
+            privileges: granted,
+            is_default: first.key == MEMBER,
+        };
+        store::insert(tx, app, &role)?;
+    }
+    Ok(())
+}
+
+struct FirstRole {
+    key: &'static str,
+    name: &'static str,
+    description: &'static str,
+    grants: fn(&str) -> bool,
+}
+
+const FIRST_ROLES: [FirstRole; 3] = [
+    FirstRole {
+        key: MEMBER,
+        name: "Member",
+        description: "Works in the workspace",
+        grants: |key| matches!(key, "AUTHENTICATED" | "USER_READ" | "TENANT_READ"),
+    },
+    FirstRole {
+        key: ADMIN,
+        name: "Admin",
+        description: "Manages the workspace and its members",
+        grants: |key| !is_destructive(key),
+    },
+    FirstRole {
+        key: OWNER,
+        name: "Owner",
+        description: "Runs the workspace and may delete it",
+        grants: |key| !is_destructive(key) || key == "TENANT_DELETE",
+    },
+];
+
+/// Newest first.
+pub fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Role>> {
+    store::list(tx, app, limit, offset)
+}
+
+pub fn find(tx: &mut Tx<'_>, app: AppId, id: RoleId) -> Result<Option<Role>> {
+    store::find(tx, app, id)
+}
+
+pub fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Role>> {
+    store::find_by_key(tx, app, key)
+}
+
+pub fn get(tx: &mut Tx<'_>, app: AppId, id: RoleId) -> Result<Role> {
+    find(tx, app, id)?.ok_or_else(|| Error::not_found("role"))
+}
+
+/// The role of people who join without one of their own.
+pub fn default_role(tx: &mut Tx<'_>, app: AppId) -> Result<Role> {
+    store::find_default(tx, app)?.ok_or_else(|| Error::internal(format!("{app} has no default role")))
+}
+
+/// The role for a member who is about to get it, kept from being deleted until this transaction ends. Without a key,
+/// the default role; an unknown key is an invalid `role`.
+pub fn assign(tx: &mut Tx<'_>, app: AppId, key: Option<&str>) -> Result<Role> {
+    let find = |tx: &mut Tx<'_>| match key {
+        Some(key) => {
+            find_by_key(tx, app, key)?.ok_or_else(|| Error::invalid("role", "is not the key of a role of this app"))
+        }
+        None => default_role(tx, app),
+    };
+    let role = find(tx)?;
+    tx.lock(&members_of(role.id))?;
+    // Looked at again, since it may have gone while this waited for the lock.
+    find(tx)
+}
+
+/// What the giving and the deleting of one role are serialised by.
+fn members_of(role: RoleId) -> String {
+    format!("members-of:{role}")
+}
+
+pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewRole) -> Result<Role> {
+    apps::hold(tx, app)?;
+    let privileges = known_privileges(tx, app, &new.privileges)?;
+    let role = Role {
+        id: tx.new_id(),
+        name: new.name.trim().to_owned(),
+        key: new.key.clone(),
+        description: new.description.clone().unwrap_or_default(),
+        privileges,
+        is_default: new.is_default.unwrap_or(false),
+    };
+    if role.is_default {
+        store::clear_default(tx, app)?;
+    }
+    if !store::insert(tx, app, &role)? {
+        return Err(key_taken(&role.key));
+    }
+    role_changed(tx, app, &role, "created")?;
+    Ok(role)
+}
+
+pub fn update(tx: &mut Tx<'_>, app: AppId, id: RoleId, change: &RoleChange) -> Result<Role> {
+    apps::hold(tx, app)?;
+    let role = get(tx, app, id)?;
+    rules::check_change(&role, change)?;
+    let mut changed = change.applied_to(role.clone());
+    if changed.key != role.key && find_by_key(tx, app, &changed.key)?.is_some() {
+        return Err(key_taken(&changed.key));
+    }
+    if let Some(ids) = change.privileges.value() {
+        changed.privileges = known_privileges(tx, app, ids)?;
+        store::replace_privileges(tx, app, &changed)?;
+    }
+    if changed.is_default && !role.is_default {
+        store::clear_default(tx, app)?;
+    }
+    store::update(tx, app, &changed)?;
+    role_changed(tx, app, &changed, "updated")?;
+    Ok(changed)
+}
+
+pub fn delete(tx: &mut Tx<'_>, app: AppId, id: RoleId) -> Result<()> {
+    apps::hold(tx, app)?;
+    tx.lock(&members_of(id))?;
+    let role = get(tx, app, id)?;
+    let held = store::is_held(tx, app, id)?;
+    rules::check_deletion(&role, held)?;
+    store::delete(tx, app, id)?;
+    role_changed(tx, app, &role, "deleted")
+}
+
+/// Every privilege that the app defines, newest first.
+pub fn defined_privileges(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<PrivilegeRecord>> {
+    list_privileges(tx, app, i64::MAX, 0)
+}
+
+pub fn list_privileges(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<PrivilegeRecord>> {
+    store::list_privileges(tx, app, limit, offset)
+}
+
+pub fn get_privilege(tx: &mut Tx<'_>, app: AppId, id: PrivilegeId) -> Result<PrivilegeRecord> {
+    store::find_privilege(tx, app, id)?.ok_or_else(|| Error::not_found("privilege"))
+}
+
+pub fn create_privilege(tx: &mut Tx<'_>, app: AppId, new: &NewPrivilege) -> Result<PrivilegeRecord> {
+    apps::hold(tx, app)?;
+    let record = PrivilegeRecord {
+        id: tx.new_id(),
+        key: new.key.clone(),
+        description: new.description.clone().unwrap_or_default(),
+    };
+    if !store::insert_privilege(tx, app, &record)? {
+        return Err(privilege_key_taken(&record.key));
+    }
+    privilege_changed(tx, app, &record, "created")?;
+    Ok(record)
+}
+
+pub fn update_privilege(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    id: PrivilegeId,
+    change: &PrivilegeChange,
+) -> Result<PrivilegeRecord> {
+    apps::hold(tx, app)?;
+    let record = get_privilege(tx, app, id)?;
+    rules::check_privilege_change(&record, change)?;
+    let changed = change.applied_to(record.clone());
+    if changed.key != record.key && store::privilege_key_exists(tx, app, &changed.key)? {
+        return Err(privilege_key_taken(&changed.key));
+    }
+    store::update_privilege(tx, app, &changed)?;
+    privilege_changed(tx, app, &changed, "updated")?;
+    Ok(changed)
+}
+
+/// The privilege leaves every role, none of which may be left without any.
+pub fn delete_privilege(tx: &mut Tx<'_>, app: AppId, id: PrivilegeId) -> Result<()> {
+    apps::hold(tx, app)?;
+    let record = get_privilege(tx, app, id)?;
+    let only_in = store::roles_with_only(tx, app, id)?;
+    rules::check_privilege_deletion(&record, &only_in)?;
+    store::delete_privilege(tx, app, id)?;
+    privilege_changed(tx, app, &record, "deleted")
+}
+
+/// Each id once; ids that the app does not define are named by their place in the request.
+fn known_privileges(tx: &mut Tx<'_>, app: AppId, ids: &[PrivilegeId]) -> Result<Vec<PrivilegeRecord>> {
+    let known = store::find_privileges(tx, app, ids)?;
+    let mut problems = Problems::new();
+    for (index, id) in ids.iter().enumerate() {
+        if !known.iter().any(|privilege| privilege.id == *id) {
+            problems.add(format!("privileges[{index}]"), "is not the id of a privilege of this app");
+        }
+    }
+    problems.finish()?;
+    Ok(known)
+}
+
+fn role_changed(tx: &mut Tx<'_>, app: AppId, role: &Role, change: &str) -> Result<()> {
+    let data = json!({ "id": role.id, "key": role.key, "change": change });
+    emit(tx, &NewFact::new(ROLE_CHANGED, data).app(app)).map(|_| ())
+}
+
+fn privilege_changed(tx: &mut Tx<'_>, app: AppId, record: &PrivilegeRecord, change: &str) -> Result<()> {
+    let data = json!({ "id": record.id, "key": record.key, "change": change });
+    emit(tx, &NewFact::new(PRIVILEGE_CHANGED, data).app(app)).map(|_| ())
+}
+
+fn key_taken(key: &str) -> Error {
+    Error::new(Code::RoleKeyTaken, format!("Another role already has the key {key}."))
+}
+
+fn privilege_key_taken(key: &str) -> Error {
+    Error::new(Code::PrivilegeKeyTaken, format!("Another privilege already has the key {key}."))
+}

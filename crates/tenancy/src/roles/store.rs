@@ -1,0 +1,219 @@
+//! The SQL of roles and privileges.
+
+use std::collections::HashMap;
+
+use ::store::{ColumnType, FromRow, Row, Tx, args};
+use kernel::{AppId, Result};
+
+use super::{PrivilegeId, PrivilegeRecord, Role, RoleId};
+
+/// A role without its privileges.
+impl FromRow for Role {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            id: row.get("id")?,
+            name: row.get("name")?,
+            key: row.get("key")?,
+            description: row.get("description")?,
+            privileges: Vec::new(),
+            is_default: row.get("is_default")?,
+        })
+    }
+}
+
+impl FromRow for PrivilegeRecord {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self { id: row.get("id")?, key: row.get("key")?, description: row.get("description")? })
+    }
+}
+
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Role>> {
+    let roles = tx.all(
+        "SELECT id, name, key, description, is_default FROM roles WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
+        &args![app, limit, offset],
+    )?;
+    with_privileges(tx, app, roles)
+}
+
+pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: RoleId) -> Result<Option<Role>> {
+    let role = tx.opt(
+        "SELECT id, name, key, description, is_default FROM roles WHERE app_id = $1 AND id = $2",
+        &args![app, id],
+    )?;
+    one_with_privileges(tx, app, role)
+}
+
+pub(super) fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Role>> {
+    let role = tx.opt(
+        "SELECT id, name, key, description, is_default FROM roles WHERE app_id = $1 AND key = $2",
+        &args![app, key],
+    )?;
+    one_with_privileges(tx, app, role)
+}
+
+pub(super) fn find_default(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Role>> {
+    let role = tx.opt(
+        "SELECT id, name, key, description, is_default FROM roles WHERE app_id = $1 AND is_default = TRUE",
+        &args![app],
+    )?;
+    one_with_privileges(tx, app, role)
+}
+
+fn one_with_privileges(tx: &mut Tx<'_>, app: AppId, role: Option<Role>) -> Result<Option<Role>> {
+    Ok(with_privileges(tx, app, role.into_iter().collect())?.pop())
+}
+
+/// A privilege and a role that has it.
+struct Granted {
+    role: RoleId,
+    privilege: PrivilegeRecord,
+}
+
+impl FromRow for Granted {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self { role: row.get("role_id")?, privilege: PrivilegeRecord::from_row(row)? })
+    }
+}
+
+fn with_privileges(tx: &mut Tx<'_>, app: AppId, mut roles: Vec<Role>) -> Result<Vec<Role>> {
+    if roles.is_empty() {
+        return Ok(roles);
+    }
+    let ids: Vec<RoleId> = roles.iter().map(|role| role.id).collect();
+    let granted: Vec<Granted> = tx.all(
+        "SELECT role_privileges.role_id, privileges.id, privileges.key, privileges.description \
+         FROM role_privileges JOIN privileges ON privileges.id = role_privileges.privilege_id \
+         WHERE role_privileges.app_id = $1 AND role_privileges.role_id = ANY($2) ORDER BY privileges.id DESC",
+        &args![app, ids],
+    )?;
+    let mut by_role: HashMap<RoleId, Vec<PrivilegeRecord>> = HashMap::new();
+    for Granted { role, privilege } in granted {
+        by_role.entry(role).or_default().push(privilege);
+    }
+    for role in &mut roles {
+        role.privileges = by_role.remove(&role.id).unwrap_or_default();
+    }
+    Ok(roles)
+}
+
+/// False when the key is taken.
+pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<bool> {
+    let inserted = tx.exec(
+        "INSERT INTO roles (id, app_id, key, name, description, is_default, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, key) DO NOTHING",
+        &args![role.id, app, role.key, role.name, role.description, role.is_default, tx.now()],
+    )?;
+    if inserted == 1 {
+        grant(tx, app, role)?;
+    }
+    Ok(inserted == 1)
+}
+
+pub(super) fn update(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
+    tx.exec(
+        "UPDATE roles SET key = $3, name = $4, description = $5, is_default = $6 WHERE app_id = $1 AND id = $2",
+        &args![app, role.id, role.key, role.name, role.description, role.is_default],
+    )
+    .map(|_| ())
+}
+
+/// Before another role becomes the default one.
+pub(super) fn clear_default(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    tx.exec("UPDATE roles SET is_default = FALSE WHERE app_id = $1 AND is_default = TRUE", &args![app]).map(|_| ())
+}
+
+pub(super) fn replace_privileges(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
+    ungrant(tx, app, role.id)?;
+    grant(tx, app, role)
+}
+
+fn grant(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
+    const COLUMNS: &[(&str, ColumnType)] =
+        &[("role_id", ColumnType::Text), ("privilege_id", ColumnType::Text), ("app_id", ColumnType::Text)];
+    let row = |privilege: &PrivilegeRecord| {
+        let [role, privilege, app] = args![role.id, privilege.id, app];
+        vec![role.into_owned(), privilege.into_owned(), app.into_owned()]
+    };
+    let rows: Vec<_> = role.privileges.iter().map(row).collect();
+    tx.insert_all::<(String,)>(
+        "INSERT INTO role_privileges (role_id, privilege_id, app_id) SELECT role_id, privilege_id, app_id FROM {rows} \
+         WHERE true",
+        COLUMNS,
+        &rows,
+    )
+    .map(|_| ())
+}
+
+fn ungrant(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {
+    tx.exec("DELETE FROM role_privileges WHERE app_id = $1 AND role_id = $2", &args![app, role]).map(|_| ())
+}
+
+/// Whether a member has the role.
+pub(super) fn is_held(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<bool> {
+    let held: Option<(String,)> =
+        tx.opt("SELECT id FROM members WHERE app_id = $1 AND role_id = $2 LIMIT 1", &args![app, role])?;
+    Ok(held.is_some())
+}
+
+pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {
+    ungrant(tx, app, role)?;
+    tx.exec("DELETE FROM roles WHERE app_id = $1 AND id = $2", &args![app, role]).map(|_| ())
+}
+
+pub(super) fn list_privileges(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<PrivilegeRecord>> {
+    tx.all(
+        "SELECT id, key, description FROM privileges WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
+        &args![app, limit, offset],
+    )
+}
+
+pub(super) fn find_privileges(tx: &mut Tx<'_>, app: AppId, ids: &[PrivilegeId]) -> Result<Vec<PrivilegeRecord>> {
+    tx.all(
+        "SELECT id, key, description FROM privileges WHERE app_id = $1 AND id = ANY($2) ORDER BY id DESC",
+        &args![app, ids],
+    )
+}
+
+pub(super) fn find_privilege(tx: &mut Tx<'_>, app: AppId, id: PrivilegeId) -> Result<Option<PrivilegeRecord>> {
+    tx.opt("SELECT id, key, description FROM privileges WHERE app_id = $1 AND id = $2", &args![app, id])
+}
+
+pub(super) fn privilege_key_exists(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<bool> {
+    let found: Option<(String,)> =
+        tx.opt("SELECT id FROM privileges WHERE app_id = $1 AND key = $2", &args![app, key])?;
+    Ok(found.is_some())
+}
+
+/// False when the key is taken.
+pub(super) fn insert_privilege(tx: &mut Tx<'_>, app: AppId, record: &PrivilegeRecord) -> Result<bool> {
+    let inserted = tx.exec(
+        "INSERT INTO privileges (id, app_id, key, description, created_at) VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (app_id, key) DO NOTHING",
+        &args![record.id, app, record.key, record.description, tx.now()],
+    )?;
+    Ok(inserted == 1)
+}
+
+pub(super) fn update_privilege(tx: &mut Tx<'_>, app: AppId, record: &PrivilegeRecord) -> Result<()> {
+    tx.exec(
+        "UPDATE privileges SET key = $3, description = $4 WHERE app_id = $1 AND id = $2",
+        &args![app, record.id, record.key, record.description],
+    )
+    .map(|_| ())
+}
+
+/// The keys of the roles that have this privilege and no other.
+pub(super) fn roles_with_only(tx: &mut Tx<'_>, app: AppId, privilege: PrivilegeId) -> Result<Vec<String>> {
+    let keys: Vec<(String,)> = tx.all(
+        "SELECT roles.key FROM roles JOIN role_privileges ON role_privileges.role_id = roles.id \
+         WHERE roles.app_id = $1 AND role_privileges.privilege_id = $2 \
+         AND (SELECT count(*) FROM role_privileges AS held WHERE held.role_id = roles.id) = 1 ORDER BY roles.key",
+        &args![app, privilege],
+    )?;
+    Ok(keys.into_iter().map(|(key,)| key).collect())
+}
+
+pub(super) fn delete_privilege(tx: &mut Tx<'_>, app: AppId, privilege: PrivilegeId) -> Result<()> {
+    tx.exec("DELETE FROM role_privileges WHERE app_id = $1 AND privilege_id = $2", &args![app, privilege])?;
+    tx.exec("DELETE FROM privileges WHERE app_id = $1 AND id = $2", &args![app, privilege]).map(|_| ())
+}

@@ -1,0 +1,39 @@
+//! What a hosted page's form sends: `application/x-www-form-urlencoded`, read by the same rules as a query string.
+
+use axum::extract::{FromRequest, Request};
+use http::header;
+use kernel::{Code, Error, Result};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use super::{Validate, body::collect, params::from_texts};
+use crate::{Describe, Failure, Operation};
+
+const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
+
+/// The fields of a form: the members of `T`, by name. Unknown ones are ignored.
+#[derive(Clone, Copy, Debug)]
+pub struct Form<T>(pub T);
+
+impl<S: Sync, T: DeserializeOwned + Validate> FromRequest<S> for Form<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case(MEDIA_TYPE) {
+            return Err(Error::new(Code::UnsupportedMediaType, "Send the body as a form.").into());
+        }
+        let bytes = collect(request).await?;
+        let texts = std::str::from_utf8(&bytes)
+            .map_err(|_| Error::new(Code::MalformedRequest, "The form is not valid UTF-8."))?;
+        Ok(Self(from_texts(texts, "form")?))
+    }
+}
+
+impl<T: JsonSchema> Describe for Form<T> {
+    fn describe(operation: &mut Operation) {
+        operation.raw_body(MEDIA_TYPE);
+        operation.failure(400, "The form is malformed or invalid").failure(415, "The body is not a form");
+    }
+}
