@@ -3,6 +3,7 @@
 //! Nothing here fails because something was slow: the programs print, people judge. Only ratios within one run mean
 //! much, so whatever is compared is measured in turns.
 
+pub mod client;
 pub mod database;
 pub mod load;
 pub mod process;

@@ -17,6 +17,7 @@ pub enum Kind {
     NotFound,
     MethodNotAllowed,
     Conflict,
+    PreconditionFailed,
     TooLarge,
     UnsupportedMediaType,
     RateLimited,
@@ -77,6 +78,9 @@ codes! {
     StorageUnavailable "STORAGE_UNAVAILABLE" Unavailable "The database cannot be reached at the moment.";
     CommitUnknown "COMMIT_UNKNOWN" Unavailable "The connection was lost while committing; the change may or may not have been made.";
     TimedOut "TIMED_OUT" Unavailable "The operation took longer than it is allowed to.";
+    FlagKeyTaken "FLAG_KEY_TAKEN" Conflict "Another flag or group of the app already has this key.";
+    FlagGroupInUse "FLAG_GROUP_IN_USE" Conflict "Flags still use this group.";
+    VersionMismatch "VERSION_MISMATCH" PreconditionFailed "The thing was changed since the version named in `If-Match`.";
     RoleKeyTaken "ROLE_KEY_TAKEN" Conflict "Another role of this app already has this key.";
     RoleInUse "ROLE_IN_USE" Conflict "Members still hold this role; give them another one first.";
     OwnerRoleProtected "OWNER_ROLE_PROTECTED" Conflict "The OWNER role keeps its key and cannot be deleted.";

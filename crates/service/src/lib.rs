@@ -14,6 +14,7 @@ use std::{
 
 use billing::Billing;
 use identity::Identity;
+use flags::Flags;
 use installation::{FirstRun, GivenKeys, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
@@ -51,6 +52,7 @@ pub struct Core {
     pub db: Db,
     pub base_url: Arc<str>,
     pub tenancy: Tenancy,
+    pub flags: Flags,
     pub billing: Billing,
     pub identity: Identity,
     pub keyring: Keyring,
@@ -138,6 +140,7 @@ impl Service {
         let core = Core {
             db: db.clone(),
             base_url: options.base_url.into(),
+            flags: Flags::new(tenancy.clone()),
             billing: Billing::new(tenancy.clone()),
             identity: Identity::new(tenancy.clone())?,
             tenancy,
@@ -152,6 +155,7 @@ impl Service {
 
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
+        core.flags.register(&mut outbox, &runner);
         core.billing.register(&mut outbox);
         core.identity.register(&mut outbox, &runner);
         operations::signing_keys::register(&core, &mut outbox, &runner);
@@ -162,6 +166,7 @@ impl Service {
         }
         outbox.open(&runner).await?;
         core.tenancy.load().await?;
+        core.flags.load().await?;
 
         let conventions = Conventions::new(
             options.web,

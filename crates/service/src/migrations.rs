@@ -21,4 +21,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(10, "branding", text!("0010_branding")),
     Migration::shared(11, "catalog", text!("0011_catalog")),
     Migration::shared(12, "identity", text!("0012_identity")),
+    Migration::shared(13, "flags", text!("0013_flags")),
 ];

@@ -19,6 +19,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
     let routes = operations::diagnostics::routes()
         .merge(operations::health::routes(metrics_public))
         .merge(tenancy.within(|core: &Core| core.tenancy.clone()))
+        .merge(flags::routes().within(|core: &Core| core.flags.clone()))
         .merge(billing::routes().within(|core: &Core| core.billing.clone()))
         .merge(workflows::routes())
         .merge(web::pages::routes())

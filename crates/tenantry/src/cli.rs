@@ -35,6 +35,9 @@ pub enum Command {
     /// Create and revoke an app's API keys
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Feature flags: list, read, and apply from files that live in a repository
+    #[command(subcommand)]
+    Flag(FlagCommand),
     /// The keys that sign tokens
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -121,6 +124,59 @@ pub enum KeyCommand {
         app: String,
         /// The key's id
         key: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// Which app a command is about.
+#[derive(Args, Clone)]
+pub struct OfApp {
+    /// The app's id [default: the only app there is]
+    #[arg(long, value_name = "ID")]
+    pub app: Option<String>,
+}
+
+#[derive(Subcommand)]
+pub enum FlagCommand {
+    /// List the flags and the keys that were asked for without one
+    List {
+        #[command(flatten)]
+        of: OfApp,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show a flag, in a form that can be applied
+    Get {
+        /// The flag's key
+        key: String,
+        #[command(flatten)]
+        of: OfApp,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Create or change flags and groups as a file says
+    #[command(
+        after_help = "The file is YAML or JSON: one flag, a list of flags, or { app?, groups?: [...], flags?: [...] }. \
+                      What the file does not name is left alone."
+    )]
+    Apply {
+        /// The file, or - for standard input
+        file: PathBuf,
+        #[command(flatten)]
+        of: OfApp,
+        /// Only say what would be done
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Delete a flag
+    Delete {
+        /// The flag's key
+        key: String,
+        #[command(flatten)]
+        of: OfApp,
         #[command(flatten)]
         output: Output,
     },

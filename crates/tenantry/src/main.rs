@@ -61,6 +61,7 @@ async fn operate(api: &Api, command: Command) -> Result<ExitCode, String> {
     match command {
         Command::App(command) => commands::apps::run(api, command).await?,
         Command::Key(command) => commands::keys::run(api, command).await?,
+        Command::Flag(command) => commands::flags::run(api, command).await?,
         Command::Keys(command) => commands::signing_keys::run(api, command).await?,
         Command::Secret(command) => commands::secrets::run(api, command).await?,
         Command::Backup { file, output } => commands::backup::backup(api, &file, output).await?,

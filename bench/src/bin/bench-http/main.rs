@@ -3,7 +3,6 @@
 //! A route that touches no storage is the baseline; what the others cost is told as processor time of the server's own
 //! process per request, the steadiest figure on a noisy machine.
 
-mod client;
 mod server;
 
 use std::{
@@ -15,13 +14,13 @@ use std::{
 
 use bench::{
     Flags, Result,
+    client::{Connection, Request},
     database::Database,
     load, process,
     report::{self, Aim, Bound, Table, figure, times},
     series::{Round, Series, Spread},
 };
 use clap::Parser;
-use client::{Connection, Request};
 use serde_json::Value;
 use server::{Installation, Server};
 

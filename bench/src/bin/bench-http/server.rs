@@ -8,11 +8,12 @@ use std::{
     time::Duration,
 };
 
-use bench::Result;
+use bench::{
+    Result,
+    client::{Connection, Request},
+};
 use kernel::Ticker;
 use tempfile::TempDir;
-
-use crate::client::{Connection, Request};
 
 /// What a server is started with, again and again.
 pub struct Installation {

@@ -4,6 +4,7 @@ pub mod apps;
 pub mod backup;
 pub mod config;
 pub mod doctor;
+pub mod flags;
 pub mod generate;
 pub mod keys;
 pub mod secrets;

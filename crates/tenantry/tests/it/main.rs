@@ -3,6 +3,7 @@
 mod backups;
 mod commands;
 mod configuration;
+mod flags;
 mod program;
 mod serve;
 mod under_load;

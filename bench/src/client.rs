@@ -3,11 +3,12 @@
 
 use std::net::SocketAddr;
 
-use bench::{Result, load::Caller};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
+
+use crate::{Result, load::Caller};
 
 /// A request as it goes over the wire, and the status that it must be answered with.
 #[derive(Clone, Debug)]
@@ -30,6 +31,12 @@ impl Request {
              content-length: {length}\r\n\r\n{body}"
         );
         Self { bytes: text.into_bytes(), expected: 201 }
+    }
+
+    /// The same request where another status is right.
+    #[must_use]
+    pub fn expecting(self, status: u16) -> Self {
+        Self { expected: status, ..self }
     }
 }
 

@@ -1,0 +1,163 @@
+//! The server that is measured: the real service's flags, and static JSON of the same sizes behind the same middleware.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{body::Body, extract::Request, response::Response};
+use bench::Result;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use kernel::{AppId, Clock, Entropy, MemberId, Secret, TenantId, UserId};
+use serde_json::json;
+use service::{Core, Options, Service, installation::GivenKeys};
+use store::{DatabaseUrl, args};
+use web::{Conventions, RateLimits, RawBody, Routes, State};
+
+use crate::sample;
+
+const OPERATOR: &str = "op_benchmarks_only";
+
+pub async fn open(folder: &std::path::Path) -> Result<Service> {
+    let clock = Clock::system();
+    let options = Options {
+        database: DatabaseUrl::Sqlite(folder.join("bench.db")),
+        store_limits: store::Limits::default(),
+        rate_limits: RateLimits::new(clock.clone()),
+        clock,
+        entropy: Entropy::os(),
+        base_url: "http://bench".into(),
+        keys: GivenKeys {
+            operator: Some(Secret::new(OPERATOR.into())),
+            master: None,
+            master_previous: None,
+            folder: folder.to_owned(),
+        },
+        mail_url: Secret::new("log:".into()),
+        mail_from: "bench@bench.example".into(),
+        sms_url: Secret::new("log:".into()),
+        test_clock: false,
+        metrics_public: false,
+        web: web::Settings::default(),
+    };
+    Ok(Service::open(options).await?)
+}
+
+#[derive(Clone)]
+struct Measured {
+    core: Core,
+    one: Bytes,
+    all: Bytes,
+}
+
+fn answer(body: Bytes) -> Response {
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert("content-type", axum::http::HeaderValue::from_static("application/json"));
+    response
+}
+
+async fn one(State(measured): State<Measured>) -> web::Result<Response> {
+    Ok(answer(measured.one))
+}
+
+/// Takes a body and looks at nothing in it.
+async fn one_for_a_body(State(measured): State<Measured>, _: RawBody) -> web::Result<Response> {
+    Ok(answer(measured.one))
+}
+
+async fn all_for_a_body(State(measured): State<Measured>, _: RawBody) -> web::Result<Response> {
+    Ok(answer(measured.all))
+}
+
+async fn all(State(measured): State<Measured>) -> web::Result<Response> {
+    Ok(answer(measured.all))
+}
+
+pub async fn serve() -> Result<()> {
+    let folder = tempfile::Builder::new().prefix("tenantry-bench-").tempdir()?;
+    let service = open(folder.path()).await?;
+    let app = service.first_run().await?.ok_or("the store is not new")?.app.id;
+    for number in 0..sample::FLAGS {
+        ask(&service, &format!("/admin/apps/{app}/flags"), &sample::flag(number).to_string(), 201).await?;
+    }
+    let evaluate = format!("/cloud-views/flags/evaluate/{app}/flag-25");
+    let one_body = ask(&service, &evaluate, &sample::context(), 200).await?;
+    let all_body = ask(&service, &format!("/cloud-views/flags/bulkEvaluate/{app}"), &sample::context(), 200).await?;
+    let token = token(&service, app).await?;
+
+    let core = service.core().clone();
+    let measured = Measured { core: core.clone(), one: one_body, all: all_body };
+    let (one_size, all_size) = (measured.one.len(), measured.all.len());
+    let router = Routes::new("Static")
+        .get("/static/one", one, "JSON of the size of one evaluation")
+        .any_origin()
+        .get("/static/all", all, "JSON of the size of a bulk evaluation")
+        .any_origin()
+        .post("/static/one", one_for_a_body, "The same to a request with a body")
+        .any_origin()
+        .post("/static/all", all_for_a_body, "The same to a request with a body")
+        .any_origin()
+        .merge(flags::routes().within(|measured: &Measured| measured.core.flags.clone()))
+        .into_router(measured);
+    let limits = Arc::new(RateLimits::new(core.db.clock().clone()));
+    let conventions =
+        Conventions::new(web::Settings::default(), core.db.ids().clone(), limits, Arc::new(core.tenancy.apps.clone()));
+    service.start();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let told =
+        json!({ "address": listener.local_addr()?, "app": app, "token": token, "one": one_size, "all": all_size });
+    println!("{told}");
+    web::server::serve(listener, conventions.wrap(router), web::server::Limits::default(), std::future::pending())
+        .await;
+    Ok(())
+}
+
+async fn ask(service: &Service, path: &str, body: &str, expected: u16) -> Result<Bytes> {
+    let request = Request::post(path)
+        .header("content-type", "application/json")
+        .header("authorization", format!("Bearer {OPERATOR}"))
+        .body(Body::from(body.to_owned()))?;
+    let answer = service.app().handle(request, IpAddr::from([127, 0, 0, 1])).await;
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().await?.to_bytes();
+    if status != expected {
+        return Err(format!("{path} answered {status}: {}", String::from_utf8_lossy(&body)).into());
+    }
+    Ok(body)
+}
+
+/// Of a member with a workspace.
+async fn token(service: &Service, app: AppId) -> Result<String> {
+    let core = service.core();
+    let made = core.db.write(move |tx| {
+        let (user, tenant): (UserId, TenantId) = (tx.new_id(), tx.new_id());
+        let (role, member): (MemberId, MemberId) = (tx.new_id(), tx.new_id());
+        let now = tx.now();
+        tx.exec(
+            "INSERT INTO users (id, app_id, email, email_key, first_name, last_name, created_at) \
+             VALUES ($1, $2, 'ada@example.com', 'ada@example.com', 'Ada', 'Lovelace', $3)",
+            &args![user, app, now],
+        )?;
+        tx.exec(
+            "INSERT INTO tenants (id, app_id, name, locale, mfa, onboarded, metadata, jit_provisioning, signup_email, \
+             signup_first_name, signup_last_name, plan_key, should_select_plan, should_setup_payments, payments_enabled, \
+             created_at) VALUES ($1, $2, 'Engines', 'en', FALSE, TRUE, '{}', FALSE, '', '', '', 'pro', FALSE, FALSE, \
+             FALSE, $3)",
+            &args![tenant, app, now],
+        )?;
+        tx.exec(
+            "INSERT INTO roles (id, app_id, key, name, description, is_default, created_at) \
+             VALUES ($1, $2, 'BENCH', 'Bench', '', FALSE, $3)",
+            &args![role, app, now],
+        )?;
+        tx.exec(
+            "INSERT INTO members (id, app_id, tenant_id, user_id, role_id, enabled, onboarded, consents_to_privacy_policy, \
+             teams, created_at) VALUES ($1, $2, $3, $4, $5, TRUE, TRUE, TRUE, '[]', $6)",
+            &args![member, app, tenant, user, role, now],
+        )?;
+        Ok((user, tenant))
+    });
+    let (user, tenant) = made.await?;
+    let now = core.db.clock().now().as_seconds();
+    let claims = json!({ "iss": &*core.tenancy.issuer, "sub": user, "aid": app, "tid": tenant, "scope": "", "iat": now,
+                         "exp": now + 3600 });
+    Ok(core.signing_keys.sign("at+jwt", &claims)?)
+}

@@ -1,0 +1,211 @@
+//! What the operator sends: new flags and groups, and partial updates of them.
+
+use kernel::{Code, Error, Problems, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use web::{Patch, Validate};
+
+use super::AppDefinitions;
+use crate::{
+    model::{Branch, Definition, GroupDefinition, Rule, State, ValueType},
+    rules::{check, check_branches, check_key},
+};
+
+/// A new flag. Values of a boolean flag are `false` and `true` unless given; of others both are required.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewFlag {
+    #[schemars(regex(pattern = crate::model::KEY_PATTERN))]
+    pub key: String,
+    pub description: Option<String>,
+    pub state: Option<State>,
+    pub value_type: Option<ValueType>,
+    pub off_value: Option<Value>,
+    pub on_value: Option<Value>,
+    pub rule: Option<Rule>,
+}
+
+impl Validate for NewFlag {
+    /// Checked with the app's groups at hand, in [`checked`].
+    fn validate(&self, _: &mut Problems) {}
+}
+
+impl NewFlag {
+    pub(super) fn definition(&self) -> Definition {
+        let value_type = self.value_type.unwrap_or_default();
+        Definition {
+            key: self.key.clone(),
+            description: self.description.clone().unwrap_or_default(),
+            state: self.state.unwrap_or_default(),
+            value_type,
+            off_value: self.off_value.clone().unwrap_or_else(|| default_value(value_type, false)),
+            on_value: self.on_value.clone().unwrap_or_else(|| default_value(value_type, true)),
+            rule: self.rule.clone(),
+        }
+    }
+}
+
+/// `null` is refused later, as a value that is required.
+fn default_value(value_type: ValueType, on: bool) -> Value {
+    match value_type {
+        ValueType::Boolean => Value::Bool(on),
+        _ => Value::Null,
+    }
+}
+
+/// A partial update: what is missing stays. `rule` is replaced whole, and `null` removes it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FlagUpdate {
+    /// May be sent, but not changed: code asks for it.
+    #[serde(default)]
+    pub key: Option<String>,
+    #[serde(default)]
+    pub description: Patch<String>,
+    #[serde(default)]
+    pub state: Option<State>,
+    #[serde(default)]
+    pub value_type: Option<ValueType>,
+    #[serde(default)]
+    pub off_value: Patch<Value>,
+    #[serde(default)]
+    pub on_value: Patch<Value>,
+    #[serde(default)]
+    pub rule: Patch<Rule>,
+}
+
+impl Validate for FlagUpdate {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+impl FlagUpdate {
+    pub(super) fn apply(&self, before: &Definition) -> Result<Definition> {
+        same_key(self.key.as_deref(), &before.key)?;
+        let value_type = self.value_type.unwrap_or(before.value_type);
+        let value = |patch: &Patch<Value>, current: &Value, on: bool| {
+            let kept = if patch.is_missing() { Some(current.clone()) } else { patch.value().cloned() };
+            kept.unwrap_or_else(|| default_value(value_type, on))
+        };
+        Ok(Definition {
+            key: before.key.clone(),
+            description: self.description.clone().apply(Some(before.description.clone())).unwrap_or_default(),
+            state: self.state.unwrap_or(before.state),
+            value_type,
+            off_value: value(&self.off_value, &before.off_value, false),
+            on_value: value(&self.on_value, &before.on_value, true),
+            rule: self.rule.clone().apply(before.rule.clone()),
+        })
+    }
+}
+
+fn same_key(sent: Option<&str>, present: &str) -> Result<()> {
+    match sent {
+        Some(sent) if sent != present => Err(Error::invalid("key", "cannot be changed; create another one instead")),
+        _ => Ok(()),
+    }
+}
+
+/// The definition, once nothing is wrong with it among the app's groups.
+pub(super) fn checked(definition: Definition, app: &AppDefinitions) -> Result<Definition> {
+    let mut problems = Problems::new();
+    check(&definition, &app.groups_by_key(), &mut problems);
+    problems.finish()?;
+    Ok(definition)
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "NewFlagGroup")]
+pub struct NewGroup {
+    #[schemars(regex(pattern = crate::model::KEY_PATTERN))]
+    pub key: String,
+    #[schemars(length(min = 1), regex(pattern = "\\S"))]
+    pub name: String,
+    #[serde(default)]
+    #[schemars(length(max = 100))]
+    pub branches: Vec<Branch>,
+}
+
+impl Validate for NewGroup {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+impl NewGroup {
+    pub(super) fn definition(&self) -> GroupDefinition {
+        GroupDefinition { key: self.key.clone(), name: self.name.clone(), branches: self.branches.clone() }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "FlagGroupUpdate")]
+pub struct GroupUpdate {
+    /// May be sent, but not changed: flags refer to it.
+    #[serde(default)]
+    pub key: Option<String>,
+    #[serde(default)]
+    pub name: Option<String>,
+    #[serde(default)]
+    #[schemars(length(max = 100))]
+    pub branches: Option<Vec<Branch>>,
+}
+
+impl Validate for GroupUpdate {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+impl GroupUpdate {
+    pub(super) fn apply(&self, before: &GroupDefinition) -> Result<GroupDefinition> {
+        same_key(self.key.as_deref(), &before.key)?;
+        Ok(GroupDefinition {
+            key: before.key.clone(),
+            name: self.name.clone().unwrap_or_else(|| before.name.clone()),
+            branches: self.branches.clone().unwrap_or_else(|| before.branches.clone()),
+        })
+    }
+}
+
+/// The group, once nothing is wrong with it and it suits every flag that uses it.
+pub(super) fn checked_group(group: GroupDefinition, app: &AppDefinitions) -> Result<GroupDefinition> {
+    let mut problems = Problems::new();
+    check_key(&group.key, &mut problems);
+    problems.text("name", &group.name);
+    check_branches(&group.branches, "branches", None, &mut problems);
+    for flag in app.flags.iter().filter(|flag| flag.definition.uses_group(&group.key)) {
+        let Definition { key, value_type, .. } = &flag.definition;
+        for (index, branch) in group.branches.iter().enumerate() {
+            if !value_type.admits(&branch.return_value) {
+                let message =
+                    format!("does not suit the flag {key}, which uses this group: {}", value_type.requirement());
+                problems.add(format!("branches[{index}].returnValue"), message);
+            }
+        }
+    }
+    problems.finish()?;
+    Ok(group)
+}
+
+/// 409 while flags use the group.
+pub(super) fn unused_group(group: &GroupDefinition, app: &AppDefinitions) -> Result<()> {
+    let users = app.flags.iter().filter(|flag| flag.definition.uses_group(&group.key));
+    let keys: Vec<&str> = users.map(|flag| flag.definition.key.as_str()).take(10).collect();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(Code::FlagGroupInUse, format!("Flags use this group: {}.", keys.join(", "))))
+}
+
+/// Which version to go back to.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "FlagRollback")]
+pub struct Rollback {
+    #[schemars(range(min = 1))]
+    pub version: i64,
+}
+
+impl Validate for Rollback {
+    fn validate(&self, problems: &mut Problems) {
+        problems.check("version", self.version >= 1, "must be at least 1");
+    }
+}

@@ -1,0 +1,141 @@
+//! Flags and saved groups as the operator keeps them: a version per change, rollback, and no lost update.
+//!
+//! A change is decided and compiled outside the transaction, from one view of all the app's definitions, and committed
+//! only if that view is still current; otherwise it is decided again. The committing node evaluates by the new
+//! definitions before the write answers.
+
+mod bodies;
+mod change;
+mod diff;
+pub mod groups_http;
+mod headers;
+pub mod http;
+mod store;
+mod views;
+
+use std::{collections::HashMap, sync::Arc};
+
+use kernel::Timestamp;
+
+pub(crate) use change::Changes;
+pub(crate) use store::{StoredApp, load_all, load_app};
+
+use crate::{
+    model::{Definition, FlagId, GroupDefinition, GroupId},
+    rules::{Attributes, Flag, Groups},
+};
+
+/// Emitted whenever an app's flags or groups change. Its data has the app's `revision` after the change.
+pub const CHANGED: &str = "flags.changed";
+
+#[derive(Clone, Debug)]
+pub struct FlagRecord {
+    pub id: FlagId,
+    pub definition: Definition,
+    pub version: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Clone, Debug)]
+pub struct GroupRecord {
+    pub id: GroupId,
+    pub definition: GroupDefinition,
+    pub version: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// All that an app's flags consist of, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct AppDefinitions {
+    pub revision: i64,
+    pub flags: Vec<FlagRecord>,
+    pub groups: Vec<GroupRecord>,
+}
+
+impl AppDefinitions {
+    pub(crate) fn groups_by_key(&self) -> Groups {
+        by_key(&self.groups)
+    }
+
+    pub(crate) fn compile(&self) -> CompiledApp {
+        let mut compiler = Compiler::new(self.revision, &self.groups, self.flags.len());
+        self.flags.iter().for_each(|flag| compiler.add(flag.id, &flag.definition));
+        compiler.finish()
+    }
+}
+
+fn by_key(groups: &[GroupRecord]) -> Groups {
+    let entry = |group: &GroupRecord| (group.definition.key.clone(), group.definition.branches.as_slice().into());
+    groups.iter().map(entry).collect::<HashMap<String, Arc<[_]>>>()
+}
+
+/// Compiles an app's flags one after the other.
+pub(crate) struct Compiler {
+    revision: i64,
+    groups: Groups,
+    attributes: Attributes,
+    flags: Vec<Flag>,
+}
+
+impl Compiler {
+    fn new(revision: i64, groups: &[GroupRecord], flags: usize) -> Self {
+        let (attributes, flags) = (Attributes::default(), Vec::with_capacity(flags));
+        Self { revision, groups: by_key(groups), attributes, flags }
+    }
+
+    fn add(&mut self, id: FlagId, definition: &Definition) {
+        let compiled = Flag::compile(id, definition, &self.groups, &mut self.attributes);
+        if compiled.is_broken() {
+            tracing::warn!(flag = %id, key = definition.key, "a flag cannot be evaluated");
+        }
+        self.flags.push(compiled);
+    }
+
+    fn finish(mut self) -> CompiledApp {
+        self.flags.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        self.attributes.seal();
+        CompiledApp { revision: self.revision, attributes: self.attributes, flags: self.flags.into() }
+    }
+}
+
+/// An app's flags as they are evaluated: immutable, replaced as a whole.
+#[derive(Debug, Default)]
+pub struct CompiledApp {
+    pub revision: i64,
+    pub attributes: Attributes,
+    /// By key.
+    pub flags: Box<[Flag]>,
+}
+
+impl CompiledApp {
+    pub fn get(&self, key: &str) -> Option<&Flag> {
+        let at = self.flags.binary_search_by(|flag| (*flag.key).cmp(key)).ok()?;
+        self.flags.get(at)
+    }
+}
+
+/// Who made a change and by what, as its version tells.
+#[derive(Clone, Debug)]
+pub(crate) struct Author {
+    pub(crate) name: String,
+    pub(crate) action: Action,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Created,
+    Updated,
+    RolledBack,
+}
+
+impl Action {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::RolledBack => "rolled-back",
+        }
+    }
+}

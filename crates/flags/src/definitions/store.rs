@@ -1,0 +1,202 @@
+//! The SQL of flags, groups and their versions.
+
+use std::collections::HashMap;
+
+use kernel::{AppId, Error, Result, Timestamp};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use store::{FromRow, Row, Tx, args};
+
+use super::{AppDefinitions, CompiledApp, Compiler, FlagRecord, GroupRecord, diff::Difference};
+use crate::model::FlagId;
+
+fn parse<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(Error::internal)
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(Error::internal)
+}
+
+impl FromRow for FlagRecord {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            id: row.get("id")?,
+            definition: parse(row, "definition")?,
+            version: row.get("version")?,
+            created_at: row.get("created_at")?,
+            updated_at: row.get("updated_at")?,
+        })
+    }
+}
+
+impl FromRow for GroupRecord {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            id: row.get("id")?,
+            definition: parse(row, "definition")?,
+            version: row.get("version")?,
+            created_at: row.get("created_at")?,
+            updated_at: row.get("updated_at")?,
+        })
+    }
+}
+
+const REVISION: &str = "SELECT revision FROM flag_revisions WHERE app_id = $1";
+const FLAGS: &str =
+    "SELECT id, definition, version, created_at, updated_at FROM flags WHERE app_id = $1 ORDER BY id DESC";
+const GROUPS: &str =
+    "SELECT id, definition, version, created_at, updated_at FROM flag_groups WHERE app_id = $1 ORDER BY id DESC";
+
+/// One app's definitions, newest first. To be called in a snapshot: several statements make one view.
+pub(crate) fn load_app(tx: &mut Tx<'_>, app: AppId) -> Result<AppDefinitions> {
+    let revision: Option<(i64,)> = tx.opt(REVISION, &args![app])?;
+    Ok(AppDefinitions {
+        revision: revision.map_or(0, |(revision,)| revision),
+        flags: tx.all(FLAGS, &args![app])?,
+        groups: tx.all(GROUPS, &args![app])?,
+    })
+}
+
+const ALL_REVISIONS: &str = "SELECT app_id, revision FROM flag_revisions";
+const ALL_FLAGS: &str = "SELECT app_id, id, definition FROM flags";
+const ALL_GROUPS: &str = "SELECT app_id, id, definition, version, created_at, updated_at FROM flag_groups";
+
+/// An app's flags as stored, still to be read: most of the work of loading is there.
+#[derive(Default)]
+pub(crate) struct StoredApp {
+    revision: i64,
+    groups: Vec<GroupRecord>,
+    flags: Vec<(FlagId, String)>,
+}
+
+impl StoredApp {
+    pub(crate) fn compile(&self) -> Result<CompiledApp> {
+        let mut compiler = Compiler::new(self.revision, &self.groups, self.flags.len());
+        for (id, definition) in &self.flags {
+            compiler.add(*id, &serde_json::from_str(definition).map_err(Error::internal)?);
+        }
+        Ok(compiler.finish())
+    }
+}
+
+/// Every app's flags. To be called in a scan.
+pub(crate) fn load_all(tx: &mut Tx<'_>) -> Result<HashMap<AppId, StoredApp>> {
+    let mut apps: HashMap<AppId, StoredApp> = HashMap::new();
+    tx.each(ALL_REVISIONS, &[], &mut |row| {
+        apps.entry(row.get("app_id")?).or_default().revision = row.get("revision")?;
+        Ok(())
+    })?;
+    tx.each(ALL_GROUPS, &[], &mut |row| {
+        apps.entry(row.get("app_id")?).or_default().groups.push(GroupRecord::from_row(row)?);
+        Ok(())
+    })?;
+    tx.each(ALL_FLAGS, &[], &mut |row| {
+        apps.entry(row.at(0)?).or_default().flags.push((row.at(1)?, row.at(2)?));
+        Ok(())
+    })?;
+    Ok(apps)
+}
+
+const ADVANCE: &str = "INSERT INTO flag_revisions (app_id, revision) VALUES ($1, $2 + 1) ON CONFLICT (app_id) \
+                       DO UPDATE SET revision = excluded.revision WHERE flag_revisions.revision = $2";
+
+/// Moves the app's revision on from `seen`; false when somebody else has.
+pub(super) fn advance(tx: &mut Tx<'_>, app: AppId, seen: i64) -> Result<bool> {
+    Ok(tx.exec(ADVANCE, &args![app, seen])? == 1)
+}
+
+pub(super) fn app_exists(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
+    Ok(tx.opt::<(String,)>("SELECT id FROM apps WHERE id = $1", &args![app])?.is_some())
+}
+
+const PUT_FLAG: &str = "INSERT INTO flags (id, app_id, key, definition, version, created_at, updated_at) \
+                        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE \
+                        SET definition = excluded.definition, version = excluded.version, updated_at = excluded.updated_at";
+
+pub(super) fn put_flag(tx: &mut Tx<'_>, app: AppId, flag: &FlagRecord) -> Result<()> {
+    let FlagRecord { id, definition, version, created_at, updated_at } = flag;
+    let text = json(definition)?;
+    tx.exec(PUT_FLAG, &args![*id, app, definition.key, text, *version, *created_at, *updated_at])?;
+    // A key that now has a flag is no longer a discovery.
+    tx.exec("DELETE FROM flag_discoveries WHERE app_id = $1 AND key = $2", &args![app, definition.key])?;
+    Ok(())
+}
+
+const PUT_GROUP: &str = "INSERT INTO flag_groups (id, app_id, key, definition, version, created_at, updated_at) \
+                         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE \
+                         SET definition = excluded.definition, version = excluded.version, updated_at = excluded.updated_at";
+
+pub(super) fn put_group(tx: &mut Tx<'_>, app: AppId, group: &GroupRecord) -> Result<()> {
+    let GroupRecord { id, definition, version, created_at, updated_at } = group;
+    let text = json(definition)?;
+    tx.exec(PUT_GROUP, &args![*id, app, definition.key, text, *version, *created_at, *updated_at]).map(|_| ())
+}
+
+/// With its history and what is known of its use.
+pub(super) fn delete_flag(tx: &mut Tx<'_>, app: AppId, flag: &FlagRecord) -> Result<()> {
+    let key = &flag.definition.key;
+    tx.exec("DELETE FROM flags WHERE app_id = $1 AND id = $2", &args![app, flag.id])?;
+    tx.exec("DELETE FROM flag_versions WHERE app_id = $1 AND subject_id = $2", &args![app, flag.id])?;
+    tx.exec("DELETE FROM flag_evaluations WHERE app_id = $1 AND key = $2", &args![app, key])?;
+    tx.exec("DELETE FROM flag_last_uses WHERE app_id = $1 AND key = $2", &args![app, key])?;
+    tx.exec("DELETE FROM flag_call_sites WHERE app_id = $1 AND key = $2", &args![app, key]).map(|_| ())
+}
+
+pub(super) fn delete_group(tx: &mut Tx<'_>, app: AppId, group: &GroupRecord) -> Result<()> {
+    tx.exec("DELETE FROM flag_groups WHERE app_id = $1 AND id = $2", &args![app, group.id])?;
+    tx.exec("DELETE FROM flag_versions WHERE app_id = $1 AND subject_id = $2", &args![app, group.id]).map(|_| ())
+}
+
+/// One change of a flag or group.
+#[derive(Clone, Debug)]
+pub(super) struct VersionRow {
+    pub(super) subject: String,
+    pub(super) version: i64,
+    pub(super) action: String,
+    pub(super) changed_by: String,
+    pub(super) changed_at: Timestamp,
+    pub(super) definition: Value,
+    pub(super) diff: Vec<Difference>,
+}
+
+impl FromRow for VersionRow {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            subject: row.get("subject_id")?,
+            version: row.get("version")?,
+            action: row.get("action")?,
+            changed_by: row.get("changed_by")?,
+            changed_at: row.get("changed_at")?,
+            definition: parse(row, "definition")?,
+            diff: parse(row, "diff")?,
+        })
+    }
+}
+
+const INSERT_VERSION: &str = "INSERT INTO flag_versions \
+                              (subject_id, version, app_id, action, changed_by, changed_at, definition, diff) \
+                              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+
+pub(super) fn insert_version(tx: &mut Tx<'_>, app: AppId, row: &VersionRow) -> Result<()> {
+    let VersionRow { subject, version, action, changed_by, changed_at, definition, diff } = row;
+    let (definition, diff) = (definition.to_string(), json(diff)?);
+    tx.exec(INSERT_VERSION, &args![subject, *version, app, action, changed_by, *changed_at, definition, diff])?;
+    Ok(())
+}
+
+const VERSIONS: &str = "SELECT subject_id, version, action, changed_by, changed_at, definition, diff FROM flag_versions \
+                        WHERE app_id = $1 AND subject_id = $2 ORDER BY version DESC LIMIT $3 OFFSET $4";
+
+/// Newest first.
+pub(super) fn versions(tx: &mut Tx<'_>, app: AppId, subject: &str, limit: i64, offset: i64) -> Result<Vec<VersionRow>> {
+    tx.all(VERSIONS, &args![app, subject, limit, offset])
+}
+
+const VERSION: &str = "SELECT subject_id, version, action, changed_by, changed_at, definition, diff FROM flag_versions \
+                       WHERE app_id = $1 AND subject_id = $2 AND version = $3";
+
+pub(super) fn version(tx: &mut Tx<'_>, app: AppId, subject: &str, version: i64) -> Result<Option<VersionRow>> {
+    tx.opt(VERSION, &args![app, subject, version])
+}

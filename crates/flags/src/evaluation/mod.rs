@@ -1,0 +1,45 @@
+//! Evaluation over HTTP: the context that was sent, completed by what the service knows, against compiled flags.
+
+mod body;
+pub mod http;
+mod live;
+mod tokens;
+
+use std::sync::atomic::Ordering;
+
+use kernel::{AppId, Result};
+
+pub(crate) use body::{ContextBody, require_json};
+pub(crate) use tokens::Tokens;
+
+use crate::{
+    Flags,
+    rules::{Context, Flag, Sent},
+};
+
+/// A flag that is asked for often is noted this often, in microseconds.
+const NOTED_EVERY: i64 = 60_000_000;
+
+impl Flags {
+    /// The context to evaluate by, and whether an access token was sent that had to be ignored.
+    pub(crate) async fn context<'a>(&self, app: AppId, sent: Sent<'a>) -> Result<(Context<'a>, bool)> {
+        let Sent { mut context, access_token } = sent;
+        let Some(token) = access_token else { return Ok((context, false)) };
+        match self.tokens.live(app, &token).await? {
+            Some(live) => {
+                context.overrule(live);
+                Ok((context, false))
+            }
+            None => Ok((context, true)),
+        }
+    }
+
+    /// Notes that somebody asked for this very flag.
+    pub(crate) fn asked(&self, app: AppId, flag: &Flag) {
+        let now = self.tenancy.db.clock().now();
+        if now.as_micros() - flag.last_asked.load(Ordering::Relaxed) > NOTED_EVERY {
+            flag.last_asked.store(now.as_micros(), Ordering::Relaxed);
+            self.usage.used(app, &flag.key, now);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Access tokens in a context. A signature that was checked is remembered for a minute, by the token's digest; who the
+//! user is and what the workspace has is read each time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kernel::{AppId, Result, Tick, Ticker};
+use sha2::{Digest as _, Sha256};
+use spine::Cached;
+use tenancy::{Tenancy, callers::AccessClaims};
+
+use super::live;
+use crate::rules::Live;
+
+/// The `typ` of access tokens (RFC 9068).
+const ACCESS_TOKEN: &str = "at+jwt";
+/// A page may go on with a token that expired this many seconds ago.
+const GRACE: i64 = 300;
+const REMEMBERED: Duration = Duration::from_secs(60);
+const CAPACITY: usize = 50_000;
+/// Longer ones are nobody's; digesting them would only cost.
+const MAX_TOKEN: usize = 16 * 1024;
+
+#[derive(Clone)]
+pub(crate) struct Tokens {
+    tenancy: Tenancy,
+    verified: Cached<[u8; 32], Verified>,
+}
+
+#[derive(Clone)]
+struct Verified {
+    claims: Arc<AccessClaims>,
+    at: Tick,
+}
+
+impl Tokens {
+    pub(crate) fn new(tenancy: Tenancy) -> Self {
+        Self { tenancy, verified: Cached::new(CAPACITY) }
+    }
+
+    /// What is known about the token's user and workspace; `None` when the token is not valid here.
+    pub(crate) async fn live(&self, app: AppId, token: &str) -> Result<Option<Live>> {
+        let Some(claims) = self.claims(token) else { return Ok(None) };
+        let now = self.tenancy.db.clock().now();
+        let valid = claims.iss == *self.tenancy.issuer && claims.aid == app && claims.exp + GRACE >= now.as_seconds();
+        if !valid {
+            return Ok(None);
+        }
+        live::read(&self.tenancy.db, &claims, now).await
+    }
+
+    fn claims(&self, token: &str) -> Option<Arc<AccessClaims>> {
+        if token.len() > MAX_TOKEN {
+            return None;
+        }
+        let digest: [u8; 32] = Sha256::digest(token).into();
+        if let Some(known) = self.verified.get(&digest)
+            && Ticker.since(known.at) < REMEMBERED
+        {
+            return Some(known.claims);
+        }
+        let claims: Arc<AccessClaims> = Arc::new(self.tenancy.signing_keys.verify(token, ACCESS_TOKEN).ok()?);
+        let fill = self.verified.begin_fill(digest);
+        self.verified.finish_fill(fill, Verified { claims: Arc::clone(&claims), at: Ticker.now() });
+        Some(claims)
+    }
+}

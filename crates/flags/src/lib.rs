@@ -1,0 +1,85 @@
+//! Feature flags: definitions with their history, evaluation from memory, what clients report about their use.
+//!
+//! Evaluation never reads or writes the store, except to learn what the service knows about an access token's user and
+//! workspace. A change reaches evaluation on its own node before it is answered, and other nodes within a second.
+
+pub mod definitions;
+mod evaluation;
+pub mod memory;
+pub mod model;
+mod ofrep;
+mod purge;
+pub mod rules;
+mod usage;
+
+use kernel::{AppId, Error, Result};
+use spine::{Outbox, Runner};
+use tenancy::{OperatorKey, Tenancy};
+use web::Routes;
+
+use definitions::Changes;
+use evaluation::Tokens;
+use memory::Memory;
+use purge::Purger;
+use usage::Usage;
+
+/// What the routes of this room work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Flags {
+    pub(crate) tenancy: Tenancy,
+    pub(crate) changes: Changes,
+    pub(crate) tokens: Tokens,
+    pub(crate) usage: Usage,
+    pub memory: Memory,
+}
+
+impl Flags {
+    /// Knows no flag until [`Flags::load`].
+    pub fn new(tenancy: Tenancy) -> Self {
+        let db = tenancy.db.clone();
+        let memory = Memory::new(db.clone());
+        Self {
+            changes: Changes { db: db.clone(), memory: memory.clone() },
+            tokens: Tokens::new(tenancy.clone()),
+            usage: Usage::new(db),
+            memory,
+            tenancy,
+        }
+    }
+
+    /// Registers what keeps this node's memory true, what writes down what was gathered, and what cleans up after
+    /// deleted apps. Call it before [`Flags::load`].
+    pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
+        let memory = self.memory.clone();
+        outbox.follow("flags", move |news| memory.hear(news));
+        let purger = Purger::new(self.tenancy.db.clone());
+        outbox.follow("flags-purge", purger.ears());
+        runner.add(self.memory.refresher());
+        runner.add(self.usage.writer());
+        runner.add(purger);
+    }
+
+    /// Reads all flags.
+    pub async fn load(&self) -> Result<()> {
+        self.memory.load().await
+    }
+
+    /// 404 unless there is such an app.
+    pub(crate) fn require_app(&self, app: AppId) -> Result<()> {
+        self.tenancy.apps.get(app).map(|_| ()).ok_or_else(|| Error::not_found("app"))
+    }
+}
+
+impl AsRef<OperatorKey> for Flags {
+    fn as_ref(&self) -> &OperatorKey {
+        &self.tenancy.operator
+    }
+}
+
+pub fn routes() -> Routes<Flags> {
+    definitions::http::routes()
+        .merge(definitions::groups_http::routes())
+        .merge(evaluation::http::routes())
+        .merge(ofrep::http::routes())
+        .merge(usage::http::routes())
+}

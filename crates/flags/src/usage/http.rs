@@ -1,0 +1,280 @@
+//! What clients report: `POST /v1/flags/eval-events`, `/discover` and `/call-sites`. Taken on at once, written later.
+
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use http::{HeaderMap, header, request::Parts};
+use kernel::{AppId, Code, Error, Problems, Result, Timestamp, validate::MAX_LIST};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tenancy::callers::{AnyKey, KeyCaller};
+use web::{
+    Accepted, Access, Describe, Failure, Operation, Origins as _, RawBody, Routes, Scope, State, Validate, from_json,
+    optional_header,
+};
+
+use crate::{
+    Flags,
+    evaluation::require_json,
+    model::{KEY_PATTERN, ValueType, is_key},
+};
+
+pub fn routes() -> Routes<Flags> {
+    Routes::new("Feature flags")
+        .post("/flags/eval-events", eval_events, "Report evaluations, counted per flag and variant")
+        .post("/flags/discover", discover, "Report keys that code asks for")
+        .post("/flags/call-sites", call_sites, "Report where in code flags are asked for")
+}
+
+/// Any key, or, since a browser must not hold one, a page of the app: `x-app-id` with an allowed `Origin`.
+pub struct Reporter(AppId);
+
+impl FromRequestParts<Flags> for Reporter {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, flags: &Flags) -> Result<Self, Failure> {
+        if parts.headers.contains_key("x-api-key") {
+            let key = KeyCaller::<AnyKey>::from_request_parts(parts, &flags.tenancy).await?;
+            return Ok(Self(key.app_id()));
+        }
+        Ok(Self(page_of_app(&parts.headers, flags, &Scope::of(&parts.extensions))?))
+    }
+}
+
+fn page_of_app(headers: &HeaderMap, flags: &Flags, scope: &Scope) -> Result<AppId> {
+    let Some(app) = optional_header(headers, "x-app-id")? else {
+        let message = "Send an API key in x-api-key, or from a page of the app its id in x-app-id.";
+        return Err(Error::new(Code::Unauthenticated, message));
+    };
+    let app: AppId = app.parse().map_err(|_| Error::not_found("app"))?;
+    flags.require_app(app)?;
+    scope.set_app(app);
+    let origin = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
+    match origin {
+        Some(origin) if flags.tenancy.apps.app_allows(app, origin) => Ok(app),
+        _ => Err(Error::new(
+            Code::Forbidden,
+            "Without an API key, the request must come from an allowed origin of the app.",
+        )),
+    }
+}
+
+impl Describe for Reporter {
+    fn describe(operation: &mut Operation) {
+        operation
+            .access(Access::Key { privilege: None })
+            .header("x-app-id", false, "The app, when the request comes from an allowed origin and without a key")
+            .failure(404, "There is no such app");
+    }
+}
+
+/// A list, bare or as the one member of an object.
+pub struct Reports<T>(Vec<T>);
+
+/// What a list of these is called in an object.
+pub trait Report: DeserializeOwned + JsonSchema + Send {
+    type List: DeserializeOwned + Validate + JsonSchema + Into<Vec<Self>>;
+    const MEMBER: &'static str;
+}
+
+impl<S: Sync, T: Report> FromRequest<S> for Reports<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        require_json(request.headers())?;
+        let RawBody(body) = RawBody::from_request(request, state).await?;
+        let list: T::List = match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            Some(b'[') => {
+                let mut object = format!("{{\"{}\":", T::MEMBER).into_bytes();
+                object.extend_from_slice(&body);
+                object.push(b'}');
+                from_json(&object)?
+            }
+            _ => from_json(&body)?,
+        };
+        Ok(Self(list.into()))
+    }
+}
+
+impl<T: Report> Describe for Reports<T> {
+    fn describe(operation: &mut Operation) {
+        operation.body::<Either<T::List, Vec<T>>>();
+    }
+}
+
+/// For the documentation only.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "names the two forms in the schema")]
+enum Either<A, B> {
+    Object(A),
+    Bare(B),
+}
+
+macro_rules! reports {
+    ($list:ident { $member:ident: $report:ident } = $name:literal) => {
+        #[derive(Deserialize, JsonSchema)]
+        pub struct $list {
+            #[schemars(length(max = 1000))]
+            $member: Vec<$report>,
+        }
+
+        impl From<$list> for Vec<$report> {
+            fn from(list: $list) -> Self {
+                list.$member
+            }
+        }
+
+        impl Report for $report {
+            type List = $list;
+            const MEMBER: &'static str = $name;
+        }
+
+        impl Validate for $list {
+            fn validate(&self, problems: &mut Problems) {
+                if self.$member.len() > MAX_LIST {
+                    problems.list($name, &self.$member);
+                    return;
+                }
+                for (index, report) in self.$member.iter().enumerate() {
+                    report.check(&format!("{}[{index}]", $name), problems);
+                }
+            }
+        }
+    };
+}
+
+fn check_key(path: &str, member: &str, key: &str, problems: &mut Problems) {
+    problems.check(&format!("{path}.{member}"), is_key(key), "must be 1 to 128 letters, digits or any of . _ : -");
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EvalEvent {
+    #[schemars(regex(pattern = KEY_PATTERN))]
+    flag_key: String,
+    /// The branch, or -1.
+    #[schemars(range(min = -1, max = 99))]
+    variant_index: i32,
+    /// Now unless given.
+    timestamp: Option<Timestamp>,
+    /// How many evaluations this stands for: 1 unless given.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    count: Option<i64>,
+}
+
+impl EvalEvent {
+    fn check(&self, path: &str, problems: &mut Problems) {
+        check_key(path, "flagKey", &self.flag_key, problems);
+        problems.check(
+            &format!("{path}.variantIndex"),
+            (-1..=99).contains(&self.variant_index),
+            "must be between -1 and 99",
+        );
+        let counts = self.count.is_none_or(|count| (1..=1_000_000_000).contains(&count));
+        problems.check(&format!("{path}.count"), counts, "must be between 1 and 1000000000");
+    }
+}
+
+reports!(EvalEvents { events: EvalEvent } = "events");
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SeenKey {
+    #[schemars(regex(pattern = KEY_PATTERN))]
+    key: String,
+    value_type: Option<ValueType>,
+}
+
+impl SeenKey {
+    fn check(&self, path: &str, problems: &mut Problems) {
+        check_key(path, "key", &self.key, problems);
+    }
+}
+
+reports!(SeenKeys { keys: SeenKey } = "keys");
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ReportedCallSite")]
+pub struct Site {
+    #[schemars(regex(pattern = KEY_PATTERN))]
+    flag_key: String,
+    #[schemars(length(min = 1, max = 1024), regex(pattern = "\\S"))]
+    file: String,
+    #[schemars(range(min = 0, max = 100_000_000))]
+    line: i64,
+}
+
+impl Site {
+    fn check(&self, path: &str, problems: &mut Problems) {
+        check_key(path, "flagKey", &self.flag_key, problems);
+        problems.text(&format!("{path}.file"), &self.file);
+        problems.check(
+            &format!("{path}.file"),
+            self.file.chars().count() <= 1_024,
+            "must not be longer than 1024 characters",
+        );
+        problems.check(
+            &format!("{path}.line"),
+            (0..=100_000_000).contains(&self.line),
+            "must be between 0 and 100000000",
+        );
+    }
+}
+
+reports!(Sites { sites: Site } = "sites");
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AcceptedReports")]
+pub struct Taken {
+    accepted: usize,
+}
+
+impl Flags {
+    fn has(&self, app: AppId, key: &str) -> bool {
+        self.memory.get(app).is_some_and(|flags| flags.get(key).is_some())
+    }
+}
+
+/// Of a key that no flag has, only the sighting is kept.
+async fn eval_events(
+    Reporter(app): Reporter,
+    State(flags): State<Flags>,
+    Reports(events): Reports<EvalEvent>,
+) -> Result<Accepted<Taken>> {
+    let now = flags.tenancy.db.clock().now();
+    for event in &events {
+        if flags.has(app, &event.flag_key) {
+            let at = event.timestamp.unwrap_or(now).min(now);
+            flags.usage.evaluated(app, &event.flag_key, event.variant_index, at, event.count.unwrap_or(1));
+        } else {
+            flags.usage.discover(app, &event.flag_key, None);
+        }
+    }
+    Ok(Accepted(Taken { accepted: events.len() }))
+}
+
+async fn discover(
+    Reporter(app): Reporter,
+    State(flags): State<Flags>,
+    Reports(keys): Reports<SeenKey>,
+) -> Result<Accepted<Taken>> {
+    for seen in keys.iter().filter(|seen| !flags.has(app, &seen.key)) {
+        flags.usage.discover(app, &seen.key, seen.value_type);
+    }
+    Ok(Accepted(Taken { accepted: keys.len() }))
+}
+
+async fn call_sites(
+    Reporter(app): Reporter,
+    State(flags): State<Flags>,
+    Reports(sites): Reports<Site>,
+) -> Result<Accepted<Taken>> {
+    for site in &sites {
+        if flags.has(app, &site.flag_key) {
+            flags.usage.called_from(app, &site.flag_key, &site.file, site.line);
+        } else {
+            flags.usage.discover(app, &site.flag_key, None);
+        }
+    }
+    Ok(Accepted(Taken { accepted: sites.len() }))
+}

@@ -1,0 +1,188 @@
+//! The SQL of what is known about the use of flags: whole batches in, whole apps out.
+
+use std::collections::HashMap;
+
+use kernel::{AppId, Result, Timestamp};
+use store::{ColumnType, FromRow, Row, ToArg as _, Tx, args};
+
+use super::{
+    CallSite, Discovery, Used, VariantUsage,
+    gathered::{Gathered, MAX_DISCOVERIES},
+};
+use crate::model::ValueType;
+
+const DISCOVER: &str = "INSERT INTO flag_discoveries (app_id, key, value_type, first_seen_at, last_seen_at, sightings) \
+     SELECT app_id, key, value_type, first_seen_at, last_seen_at, sightings FROM {rows} \
+     WHERE EXISTS (SELECT 1 FROM apps WHERE apps.id = rows.app_id) \
+     AND NOT EXISTS (SELECT 1 FROM flags WHERE flags.app_id = rows.app_id AND flags.key = rows.key) \
+     ON CONFLICT (app_id, key) DO UPDATE SET value_type = COALESCE(excluded.value_type, flag_discoveries.value_type), \
+     last_seen_at = CASE WHEN excluded.last_seen_at > flag_discoveries.last_seen_at \
+     THEN excluded.last_seen_at ELSE flag_discoveries.last_seen_at END, \
+     sightings = flag_discoveries.sightings + excluded.sightings";
+const DISCOVER_COLUMNS: &[(&str, ColumnType)] = &[
+    ("app_id", ColumnType::Text),
+    ("key", ColumnType::Text),
+    ("value_type", ColumnType::Text),
+    ("first_seen_at", ColumnType::Int),
+    ("last_seen_at", ColumnType::Int),
+    ("sightings", ColumnType::Int),
+];
+
+/// So that what is discovered is found when the app is gone.
+const REGISTER: &str = "INSERT INTO flag_revisions (app_id, revision) SELECT id, 0 FROM apps WHERE id = $1 \
+                        ON CONFLICT (app_id) DO NOTHING";
+
+const TRIM: &str = "DELETE FROM flag_discoveries WHERE app_id = $1 AND key IN (SELECT key FROM flag_discoveries \
+                    WHERE app_id = $1 ORDER BY last_seen_at DESC, key LIMIT $2 OFFSET $3)";
+
+const COUNT: &str = "INSERT INTO flag_evaluations (app_id, key, variant_index, day, evaluations) \
+     SELECT app_id, key, variant_index, day, evaluations FROM {rows} \
+     WHERE EXISTS (SELECT 1 FROM flags WHERE flags.app_id = rows.app_id AND flags.key = rows.key) \
+     ON CONFLICT (app_id, key, variant_index, day) \
+     DO UPDATE SET evaluations = flag_evaluations.evaluations + excluded.evaluations";
+const COUNT_COLUMNS: &[(&str, ColumnType)] = &[
+    ("app_id", ColumnType::Text),
+    ("key", ColumnType::Text),
+    ("variant_index", ColumnType::Int),
+    ("day", ColumnType::Int),
+    ("evaluations", ColumnType::Int),
+];
+
+const USE: &str = "INSERT INTO flag_last_uses (app_id, key, last_evaluated_at) \
+     SELECT app_id, key, last_evaluated_at FROM {rows} \
+     WHERE EXISTS (SELECT 1 FROM flags WHERE flags.app_id = rows.app_id AND flags.key = rows.key) \
+     ON CONFLICT (app_id, key) DO UPDATE SET last_evaluated_at = excluded.last_evaluated_at \
+     WHERE excluded.last_evaluated_at > flag_last_uses.last_evaluated_at";
+const USE_COLUMNS: &[(&str, ColumnType)] =
+    &[("app_id", ColumnType::Text), ("key", ColumnType::Text), ("last_evaluated_at", ColumnType::Int)];
+
+const SITE: &str = "INSERT INTO flag_call_sites (app_id, key, file, line, first_seen_at, last_seen_at) \
+     SELECT app_id, key, file, line, seen_at, seen_at FROM {rows} \
+     WHERE EXISTS (SELECT 1 FROM flags WHERE flags.app_id = rows.app_id AND flags.key = rows.key) \
+     ON CONFLICT (app_id, key, file, line) DO UPDATE SET last_seen_at = excluded.last_seen_at";
+const SITE_COLUMNS: &[(&str, ColumnType)] = &[
+    ("app_id", ColumnType::Text),
+    ("key", ColumnType::Text),
+    ("file", ColumnType::Text),
+    ("line", ColumnType::Int),
+    ("seen_at", ColumnType::Int),
+];
+
+/// Call sites kept per flag, the most recently seen.
+const MAX_CALL_SITES: i64 = 100;
+const TRIM_SITES: &str = "DELETE FROM flag_call_sites WHERE app_id = $1 AND key = $2 AND last_seen_at < \
+                          (SELECT min(last_seen_at) FROM (SELECT last_seen_at FROM flag_call_sites \
+                          WHERE app_id = $1 AND key = $2 ORDER BY last_seen_at DESC LIMIT $3) AS newest)";
+
+/// How long counts are kept.
+const DAYS: i64 = 90;
+const FORGET: &str = "DELETE FROM flag_evaluations WHERE day < $1";
+
+/// One batch. Flags and apps that are gone meanwhile are passed over.
+pub(super) fn write(tx: &mut Tx<'_>, batch: &Gathered) -> Result<()> {
+    let mut rows = Vec::new();
+    for (app, keys) in &batch.discoveries {
+        for (key, sighting) in keys {
+            let value_type = sighting.value_type.map(written);
+            rows.push(
+                args![*app, key, value_type, sighting.first, sighting.last, sighting.count]
+                    .map(store::Arg::into_owned)
+                    .to_vec(),
+            );
+        }
+    }
+    tx.insert_all::<(String,)>(DISCOVER, DISCOVER_COLUMNS, &rows)?;
+    for app in batch.discoveries.keys() {
+        tx.exec(REGISTER, &args![*app])?;
+        tx.exec(TRIM, &args![*app, i64::MAX, MAX_DISCOVERIES as i64])?;
+    }
+    let counts = batch.evaluations.iter();
+    let counts: Vec<_> = counts
+        .map(|((app, key, variant, day), count)| {
+            vec![app.to_arg(), key.to_arg(), variant.to_arg(), day.to_arg(), count.to_arg()]
+        })
+        .collect();
+    tx.insert_all::<(String,)>(COUNT, COUNT_COLUMNS, &counts)?;
+    let uses: Vec<_> =
+        batch.uses.iter().map(|((app, key), at)| vec![app.to_arg(), key.to_arg(), at.to_arg()]).collect();
+    tx.insert_all::<(String,)>(USE, USE_COLUMNS, &uses)?;
+    let sites = batch.call_sites.iter();
+    let sites: Vec<_> = sites
+        .map(|((app, key, file, line), at)| vec![app.to_arg(), key.to_arg(), file.to_arg(), line.to_arg(), at.to_arg()])
+        .collect();
+    tx.insert_all::<(String,)>(SITE, SITE_COLUMNS, &sites)?;
+    let mut called: Vec<(&AppId, &String)> = batch.call_sites.keys().map(|(app, key, ..)| (app, key)).collect();
+    called.sort_unstable();
+    called.dedup();
+    for (app, key) in called {
+        tx.exec(TRIM_SITES, &args![*app, key, MAX_CALL_SITES])?;
+    }
+    tx.exec(FORGET, &args![tx.now().as_seconds().div_euclid(86_400) - DAYS]).map(|_| ())
+}
+
+const fn written(value_type: ValueType) -> &'static str {
+    match value_type {
+        ValueType::Boolean => "boolean",
+        ValueType::String => "string",
+        ValueType::Number => "number",
+        ValueType::Json => "json",
+    }
+}
+
+fn read(text: &str) -> Option<ValueType> {
+    [ValueType::Boolean, ValueType::String, ValueType::Number, ValueType::Json]
+        .into_iter()
+        .find(|value_type| written(*value_type) == text)
+}
+
+impl FromRow for Discovery {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        let value_type: Option<String> = row.get("value_type")?;
+        Ok(Self {
+            id: None,
+            key: row.get("key")?,
+            discovered: true,
+            value_type: value_type.as_deref().and_then(read),
+            first_seen_at: row.get("first_seen_at")?,
+            last_seen_at: row.get("last_seen_at")?,
+            sightings: row.get("sightings")?,
+        })
+    }
+}
+
+const DISCOVERIES: &str = "SELECT key, value_type, first_seen_at, last_seen_at, sightings FROM flag_discoveries \
+                           WHERE app_id = $1 ORDER BY first_seen_at DESC, key";
+
+pub(super) fn discoveries(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<Discovery>> {
+    tx.all(DISCOVERIES, &args![app])
+}
+
+const COUNTS: &str = "SELECT key, variant_index, CAST(sum(evaluations) AS BIGINT) AS evaluations FROM flag_evaluations \
+                      WHERE app_id = $1 AND key >= $2 AND key <= $3 GROUP BY key, variant_index ORDER BY key, variant_index";
+const LAST_USES: &str =
+    "SELECT key, last_evaluated_at FROM flag_last_uses WHERE app_id = $1 AND key >= $2 AND key <= $3";
+const SITES: &str = "SELECT key, file, line, last_seen_at FROM flag_call_sites \
+                     WHERE app_id = $1 AND key >= $2 AND key <= $3 ORDER BY last_seen_at DESC, file, line";
+
+/// By key, of all flags of the app or of one.
+pub(super) fn used(tx: &mut Tx<'_>, app: AppId, only: Option<&str>) -> Result<HashMap<String, Used>> {
+    // `~` sorts after everything that a key may hold.
+    let (from, to) = only.map_or(("", "~"), |key| (key, key));
+    let mut flags: HashMap<String, Used> = HashMap::new();
+    tx.each(COUNTS, &args![app, from, to], &mut |row| {
+        let variant = VariantUsage { variant_index: row.get("variant_index")?, evaluations: row.get("evaluations")? };
+        flags.entry(row.get("key")?).or_default().variants.push(variant);
+        Ok(())
+    })?;
+    tx.each(LAST_USES, &args![app, from, to], &mut |row| {
+        let at: Timestamp = row.get("last_evaluated_at")?;
+        flags.entry(row.get("key")?).or_default().last_evaluated_at = Some(at);
+        Ok(())
+    })?;
+    tx.each(SITES, &args![app, from, to], &mut |row| {
+        let site = CallSite { file: row.get("file")?, line: row.get("line")?, last_seen_at: row.get("last_seen_at")? };
+        flags.entry(row.get("key")?).or_default().call_sites.push(site);
+        Ok(())
+    })?;
+    Ok(flags)
+}
