@@ -22,7 +22,6 @@ pub fn routes() -> Routes<Identity> {
         .any_origin()
         .get("/.well-known/openid-configuration", redirect, "Leads to the discovery document")
         .any_origin()
-        .hidden()
 }
 
 /// OpenID Connect Discovery 1.0 §3.

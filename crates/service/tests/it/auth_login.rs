@@ -377,9 +377,11 @@ async fn what_happens_is_told_as_facts(app: TestApp) {
     refresh(&app, &tokens.refresh).await.expect(200);
     app.advance(Duration::from_secs(31)).await;
     refresh(&app, &tokens.refresh).await.expect(400);
-    let kinds = app.service().core().db.read(|tx| {
-        tx.all::<(String, String)>("SELECT kind, payload FROM outbox ORDER BY created_at, id", &[])
-    });
+    let kinds = app
+        .service()
+        .core()
+        .db
+        .read(|tx| tx.all::<(String, String)>("SELECT kind, payload FROM outbox ORDER BY created_at, id", &[]));
     let kinds = kinds.await.expect("reads");
     for kind in ["password.changed", "login.failed", "login.succeeded", "refresh.reused"] {
         let told: Vec<&String> = kinds.iter().filter(|(told, _)| told == kind).map(|(_, payload)| payload).collect();

@@ -90,7 +90,7 @@ async fn a_phone_is_set_up_and_then_asked_for(app: TestApp) {
     app.drain().await;
 }
 
-/// What a second implementation shows for a secret at the service's time.
+/// What an authenticator app shows for a secret at the service's time. The library is the one that the service uses.
 fn shown(app: &TestApp, secret: &str, steps: i64) -> String {
     let now = app.service().core().db.clock().now().as_seconds() + 30 * steps;
     let secret = Secret::try_from_base32(secret).expect("base32");

@@ -378,7 +378,8 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
     let rows = GUARDED.iter().map(|(name, body)| (*name, *body));
     let introspected = r#"{ "token": "x", "refreshToken": "x" }"#;
     for (name, body) in BY_CONTENT {
-        let route = table.iter().find(|route| format!("{} {}", route.method, route.path) == *name).expect("in the table");
+        let route =
+            table.iter().find(|route| format!("{} {}", route.method, route.path) == *name).expect("in the table");
         let answer = ask(&app.anon(), &app, route, body).await;
         assert!(matches!(answer.status(), 400 | 401), "{name}: {answer:?}");
     }
