@@ -42,7 +42,7 @@ async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Dev(DevCommand::Generate { check }) => commands::generate::run(check).map(|()| ExitCode::SUCCESS),
-        Command::Serve => commands::serve::run(config?).await.map(|()| ExitCode::SUCCESS),
+        Command::Serve => Box::pin(commands::serve::run(config?)).await.map(|()| ExitCode::SUCCESS),
         Command::Restore { file, output } => {
             commands::backup::restore(&config?, &file, output).await.map(|()| ExitCode::SUCCESS)
         }

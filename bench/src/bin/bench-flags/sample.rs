@@ -23,7 +23,7 @@ pub fn flag(number: usize) -> Value {
         3 => (plan.clone(), 20.0),
         _ => (seats, 99.0),
     };
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         let branches = json!([branch(rare, role.clone(), json!(true)), branch(role, second, json!(true))]);
         let rule = json!({ "branches": branches, "rolloutPct": rollout, "otherwiseValue": false });
         return json!({ "key": key, "state": "on-with-rule", "rule": rule });

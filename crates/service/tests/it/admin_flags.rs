@@ -33,7 +33,8 @@ pub(crate) async fn flag(app: &TestApp, body: Value) -> String {
     format!("{}/{}", flags(app), made.text("/id"))
 }
 
-fn branch(attribute: &str, operator: &str, values: Value, value: Value) -> Value {
+fn branch(attribute: &str, operator: &str, values: impl Into<Value>, value: impl Into<Value>) -> Value {
+    let (values, value): (Value, Value) = (values.into(), value.into());
     json!({ "conditions": [{ "attribute": attribute, "operator": operator, "values": values }], "returnValue": value })
 }
 

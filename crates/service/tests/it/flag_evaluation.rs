@@ -30,11 +30,13 @@ fn bulk(app: &TestApp) -> String {
     format!("/cloud-views/flags/bulkEvaluate/{}", app.app_id())
 }
 
-fn when(attribute: &str, operator: &str, values: Value, value: Value) -> Value {
+fn when(attribute: &str, operator: &str, values: impl Into<Value>, value: impl Into<Value>) -> Value {
+    let (values, value): (Value, Value) = (values.into(), value.into());
     json!({ "conditions": [{ "attribute": attribute, "operator": operator, "values": values }], "returnValue": value })
 }
 
-fn text_flag(key: &str, rule: Value) -> Value {
+fn text_flag(key: &str, rule: impl Into<Value>) -> Value {
+    let rule: Value = rule.into();
     json!({ "key": key, "state": "on-with-rule", "valueType": "string", "offValue": "off", "onValue": "on", "rule": rule })
 }
 
