@@ -13,8 +13,8 @@ use std::{
 };
 
 use billing::Billing;
-use identity::Identity;
 use flags::Flags;
+use identity::Identity;
 use installation::{FirstRun, GivenKeys, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;

@@ -76,11 +76,19 @@ macro_rules! on_one_engine {
 /// The whole body of an answer against an inline snapshot. Ids, times and keys are hidden, once their form is right.
 #[macro_export]
 macro_rules! assert_body {
-    ($answer:expr, @$snapshot:literal) => {{
-        let body = $crate::redacted(&$answer.json());
+    ($answer:expr, @$snapshot:literal) => {
+        $crate::assert_text!($crate::redacted(&$answer.json()), @$snapshot)
+    };
+}
+
+/// A text against an inline snapshot.
+#[macro_export]
+macro_rules! assert_text {
+    ($text:expr, @$snapshot:literal) => {{
+        let text = $text;
         // Both engines may run in one process, and must answer the same.
         $crate::insta::allow_duplicates! {
-            $crate::insta::assert_snapshot!(body, @$snapshot)
+            $crate::insta::assert_snapshot!(text, @$snapshot)
         }
     }};
 }

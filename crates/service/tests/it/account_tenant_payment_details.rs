@@ -53,7 +53,7 @@ async fn a_plan_is_assigned_with_one_of_its_prices(app: TestApp) {
     let mut shown = details.json();
     let plan = shown["details"]["plan"].take();
     assert_eq!(key.get(&format!("/account/payments/plan/{}", plan["id"].as_str().expect("an id"))).await.json(), plan);
-    testkit::insta::assert_snapshot!(testkit::redacted(&shown), @r#"
+    testkit::assert_text!(testkit::redacted(&shown), @r#"
     {
       "details": {
         "plan": null,
