@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tenancy::mails::{self, AppMail};
-use testkit::{CaughtMail, TestApp, insta, on_both_engines, on_one_engine};
+use testkit::{CaughtMail, TestApp, on_both_engines, on_one_engine};
 
 on_both_engines!(a_mail_is_in_the_apps_words_looks_and_name, a_mail_takes_the_apps_templates);
 on_one_engine!(every_mail_reads_well);
