@@ -53,7 +53,7 @@ mod tests {
         let from = json!({ "state": "off", "rule": { "branches": [{ "v": 1 }, { "v": 2 }] }, "gone": true });
         let to = json!({ "state": "on", "rule": { "branches": [{ "v": 1 }, { "v": 3 }, { "v": 4 }] }, "new": {} });
         let found: Vec<String> = differences(&from, &to).iter().map(|d| d.path.clone()).collect();
-        assert_eq!(found, ["gone", "rule.branches[1].v", "rule.branches[2]", "state", "new"]);
+        assert_eq!(found, ["state", "rule.branches[1].v", "rule.branches[2]", "gone", "new"]);
         assert_eq!(differences(&to, &to), []);
     }
 }

@@ -61,7 +61,8 @@ impl Member {
         let service = app.service();
         let now = service.core().db.clock().now().as_seconds();
         let claims = json!({ "iss": &*service.core().tenancy.issuer, "sub": self.user, "aid": app.app_id(),
-                             "tid": self.tenant, "scope": "", "iat": now, "exp": now + lasts });
+                             "tid": self.tenant, "scope": "", "iat": now, "exp": now + lasts,
+                             "sid": app.begin_login(self.user) });
         service.core().signing_keys.sign("at+jwt", &claims).expect("a key signs")
     }
 }

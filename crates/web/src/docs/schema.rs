@@ -196,13 +196,13 @@ mod tests {
         assert_eq!(
             told,
             [
-                "best: object or null",
-                "best.amount: number",
-                "best.interval: one of month, year",
-                "note: string or null",
                 "prices: list of object",
                 "prices[].amount: number",
                 "prices[].interval: one of month, year",
+                "note: string or null",
+                "best: object or null",
+                "best.amount: number",
+                "best.interval: one of month, year",
             ]
         );
         assert_eq!(members[1].note, "Major units; at least 0");

@@ -193,12 +193,12 @@ mod tests {
         assert_eq!(
             told,
             [
-                "note must be a string",
+                "trialDays must be an integer",
                 "prices[0].currency is required",
                 "prices[0].amount must be a number",
                 "prices[1].amount is required",
                 "prices[2] must be an object",
-                "trialDays must be an integer",
+                "note must be a string",
             ]
         );
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// Misfits beyond this many help nobody.
 const MOST: usize = 100;
 
-/// The misfits of `value`, by the members' names. May miss what only reading finds.
+/// The misfits of `value`, in the order of the schema's members. May miss what only reading finds.
 pub(super) fn misfits<T: JsonSchema>(value: &Value) -> Vec<FieldProblem> {
     let schema = schemars::generate::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
     let mut survey = Survey { definitions: schema.get("$defs").and_then(Value::as_object), found: Vec::new() };
