@@ -14,6 +14,7 @@ use crate::{
 pub fn routes() -> Routes<Identity> {
     Routes::new("JSON login")
         .post("/auth/token/direct", direct, "Exchange a login session for tokens")
+        .answers(404, "There is no such app")
         .answers(401, "The session is not valid, its second factor is missing, or the tenant user is somebody else's")
         .answers(403, "The request's Origin is not one of the app's")
 }
