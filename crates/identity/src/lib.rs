@@ -5,7 +5,9 @@
 //! used once, whoever races for it; known and unknown accounts are answered alike and at the same price.
 
 pub mod abuse;
+pub mod authorize;
 mod browser;
+pub mod hosted;
 pub mod login;
 pub mod mfa;
 pub mod passkeys;
@@ -73,4 +75,6 @@ pub fn routes() -> Routes<Identity> {
         .merge(login::http::routes())
         .merge(mfa::http::routes())
         .merge(passkeys::http::routes())
+        .merge(authorize::http::routes())
+        .merge(hosted::routes())
 }

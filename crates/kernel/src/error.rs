@@ -102,6 +102,7 @@ codes! {
     OriginNotAllowed "ORIGIN_NOT_ALLOWED" Forbidden "The request's `Origin` is missing or not one that the app allows.";
     LoginMethodOff "LOGIN_METHOD_OFF" Forbidden "The app has switched this way of signing in off.";
     SignupDisabled "SIGNUP_DISABLED" Forbidden "People cannot sign up for workspaces of this app by themselves.";
+    FormRejected "FORM_REJECTED" Forbidden "A form was not sent from its own page by the browser that the page was shown in.";
     PasskeyRejected "PASSKEY_REJECTED" Invalid "The passkey's answer does not fit the challenge, the page or the credential.";
     Internal "INTERNAL" Internal "Something went wrong inside; the request id leads to the cause in the server's log.";
 }

@@ -8,6 +8,7 @@ use kernel::{Id, IdKind};
 use serde_json::Value;
 
 /// An answer, read whole.
+#[derive(Clone)]
 pub struct Answer {
     status: StatusCode,
     headers: HeaderMap,
@@ -25,6 +26,11 @@ impl Answer {
 
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// Every value of a header that may be sent several times.
+    pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
     }
 
     pub fn bytes(&self) -> &[u8] {

@@ -15,6 +15,7 @@
 
 mod answer;
 mod app;
+mod browser;
 mod caller;
 mod fixture;
 mod log;
@@ -27,6 +28,7 @@ mod workspace;
 
 pub use answer::Answer;
 pub use app::TestApp;
+pub use browser::{Browser, HERE};
 pub use caller::Caller;
 pub use fixture::{Fixture, run};
 pub use log::Log;

@@ -141,7 +141,7 @@ impl Conventions {
     }
 
     fn finish(&self, response: &mut Response, scope: &Scope, asked: cors::Asked) {
-        failure::write(response, scope.request_id());
+        failure::write(response, scope);
         let headers = response.headers_mut();
         asked.answer(&*self.origins, scope, headers);
         headers.insert(REQUEST_ID, scope.request_id_header());

@@ -13,6 +13,8 @@ use http::{HeaderValue, StatusCode, header};
 use kernel::{Code, Error, FieldProblem, Kind};
 use serde::Serialize;
 
+use crate::{Scope, pages};
+
 /// A `kernel::Error` on its way out; the rejection of every extractor.
 #[derive(Debug)]
 pub struct Failure(Error);
@@ -83,10 +85,29 @@ pub const fn status_of(kind: Kind) -> StatusCode {
 }
 
 /// Writes the body of a failure that is still unwritten, and logs what the caller must not see.
-pub(crate) fn write(response: &mut Response, request_id: &str) {
+pub(crate) fn write(response: &mut Response, scope: &Scope) {
     let Some(Unwritten(error)) = response.extensions_mut().remove() else { return };
-    log(&error, request_id);
+    log(&error, scope.request_id());
     let status = status_of(error.kind());
+    // Where no route matched, axum has noted the length of the body that was still empty.
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    let is_page = scope.route().is_some_and(|route| route.page);
+    if is_page {
+        pages::failure(scope.brand(), status, &error, scope.request_id()).write_to(response);
+    } else {
+        *response.body_mut() = Body::from(json(&error, status, scope.request_id()));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    let headers = response.headers_mut();
+    if let Some(seconds) = retry_after(&error) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if status == StatusCode::UNAUTHORIZED && !is_page {
+        headers.entry(header::WWW_AUTHENTICATE).or_insert(HeaderValue::from_static("Bearer"));
+    }
+}
+
+fn json(error: &Error, status: StatusCode, request_id: &str) -> Vec<u8> {
     let body = ErrorBody {
         status_code: status.as_u16(),
         error: error.code().as_str(),
@@ -94,18 +115,7 @@ pub(crate) fn write(response: &mut Response, request_id: &str) {
         request_id,
         details: error.details(),
     };
-    let bytes = serde_json::to_vec(&body).expect("a struct of texts and numbers can be written as JSON");
-    *response.body_mut() = Body::from(bytes);
-    let headers = response.headers_mut();
-    // Where no route matched, axum has noted the length of the body that was still empty.
-    headers.remove(header::CONTENT_LENGTH);
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(seconds) = retry_after(&error) {
-        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    }
-    if status == StatusCode::UNAUTHORIZED {
-        headers.entry(header::WWW_AUTHENTICATE).or_insert(HeaderValue::from_static("Bearer"));
-    }
+    serde_json::to_vec(&body).expect("a struct of texts and numbers can be written as JSON")
 }
 
 /// Whole seconds, at least one; every 429 and 503 says when to come back.

@@ -127,8 +127,10 @@ impl Document {
             success["content"] = content(answer, &mut self.answers);
         }
         responses.insert(route.success().as_str().to_owned(), success);
-        let failure =
-            |when: &str| json!({ "description": when, "content": { "application/json": { "schema": self.error } } });
+        let failure = |when: &str| match route.page {
+            true => json!({ "description": when, "content": { "text/html": {} } }),
+            false => json!({ "description": when, "content": { "application/json": { "schema": self.error } } }),
+        };
         for (status, when) in &route.operation.failures {
             responses.entry(status.to_string()).or_insert_with(|| failure(when));
         }

@@ -32,6 +32,8 @@ pub(crate) struct Route {
     pub(crate) file: &'static str,
     pub(crate) operation: Operation,
     pub(crate) hidden: bool,
+    /// Whether a browser shows the answers: failures are pages then.
+    pub(crate) page: bool,
     pub(crate) any_origin: bool,
     pub(crate) always_admitted: bool,
     pub(crate) body_limit: Option<usize>,
@@ -100,6 +102,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             file: Location::caller().file(),
             operation,
             hidden: false,
+            page: false,
             any_origin: false,
             always_admitted: false,
             body_limit: None,
@@ -163,6 +166,12 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     #[must_use]
     pub fn hidden(self) -> Self {
         self.last(|route| route.hidden = true)
+    }
+
+    /// Writes the last route's failures as pages, because a person looks at them.
+    #[must_use]
+    pub fn page(self) -> Self {
+        self.last(|route| route.page = true)
     }
 
     /// A further status that the last route answers.

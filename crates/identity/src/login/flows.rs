@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Checks a password and begins a session.
-pub(super) async fn password(
+pub(crate) async fn password(
     identity: &Identity,
     app: &App,
     client: IpAddr,

@@ -6,5 +6,5 @@ mod flows;
 pub mod http;
 mod new_password;
 
-pub(crate) use flows::{host_of, mail_to};
+pub(crate) use flows::{host_of, mail_to, password};
 pub use new_password::{NewPassword, Outcome, SignUpRequest};

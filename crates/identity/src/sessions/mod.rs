@@ -15,7 +15,7 @@ use tenancy::{App, Tenancy};
 
 use crate::{
     Identity, mfa,
-    tokens::{self, Asked, Granted, Login, Standing, TokenSetWithProfile, WorkspaceEntry, families},
+    tokens::{self, Asked, Granted, Standing, TokenSetWithProfile, WorkspaceEntry, families},
 };
 
 id_kinds! {
@@ -29,7 +29,7 @@ pub const SUCCEEDED: &str = "login.succeeded";
 pub const FAILED: &str = "login.failed";
 
 const TYP: &str = "session+jwt";
-const LIFETIME: Duration = Duration::from_secs(10 * 60);
+pub(crate) const LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
@@ -51,6 +51,22 @@ pub enum Method {
     Password,
     Link,
     Passkey,
+}
+
+impl Method {
+    /// As it is stored.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Password => "password",
+            Self::Link => "link",
+            Self::Passkey => "passkey",
+        }
+    }
+
+    pub(crate) fn read(name: &str) -> Result<Self> {
+        let known = [Self::Password, Self::Link, Self::Passkey].into_iter().find(|method| method.name() == name);
+        known.ok_or_else(|| Error::internal(format!("no way to sign in is called {name}")))
+    }
 }
 
 /// What the token says.
@@ -209,15 +225,15 @@ pub async fn exchange(
         tokens::check_scope(tx, &app, &asked)?;
         let standing = choose(tokens::standings_of(tx, app.id, session.sub)?, member)?;
         tokens::check_factors(&app, &standing, session.has_two_factors())?;
-        let login = families::start(tx, &app, session.sub, session.has_two_factors(), authenticated_at)?;
-        announce(tx, &app, &login, &standing, session.method)?;
+        let login = families::start(tx, &app, session.sub, session.has_two_factors(), authenticated_at, None)?;
+        announce(tx, &app, &login.id.to_string(), &standing, session.method, login.mfa)?;
         tokens::prepare(tx, &app, login, standing, Granted::everything().narrowed(&asked), None)
     });
     prepared.await?.sign(&identity.tenancy)
 }
 
 /// The only workspace need not be named.
-fn choose(standings: Vec<Standing>, member: Option<MemberId>) -> Result<Standing> {
+pub(crate) fn choose(standings: Vec<Standing>, member: Option<MemberId>) -> Result<Standing> {
     let count = standings.len();
     let mut fitting = standings.into_iter().filter(|standing| member.is_none_or(|member| standing.member == member));
     match (member, count, fitting.next()) {
@@ -227,10 +243,18 @@ fn choose(standings: Vec<Standing>, member: Option<MemberId>) -> Result<Standing
     }
 }
 
-fn announce(tx: &mut Tx<'_>, app: &App, login: &Login, standing: &Standing, method: Method) -> Result<()> {
+/// Tells of a login that led to a token. `sid` is what the token calls it.
+pub(crate) fn announce(
+    tx: &mut Tx<'_>,
+    app: &App,
+    sid: &str,
+    standing: &Standing,
+    method: Method,
+    mfa: bool,
+) -> Result<()> {
     let about = json!({
-        "userId": login.user, "tenantUserId": standing.member, "workspaceId": standing.tenant, "email": standing.email,
-        "sessionId": login.id, "method": method, "mfa": login.mfa,
+        "userId": standing.user, "tenantUserId": standing.member, "workspaceId": standing.tenant,
+        "email": standing.email, "sessionId": sid, "method": method, "mfa": mfa,
     });
     emit(tx, &NewFact::new(SUCCEEDED, about).app(app.id).tenant(standing.tenant)).map(|_| ())
 }

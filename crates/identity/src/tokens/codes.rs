@@ -10,6 +10,7 @@ use tenancy::App;
 use vault::{hash_token, same, sha256_bytes};
 
 use super::{FamilyId, Granted, Login, families};
+use crate::{hosted::browser_sessions::BrowserSessionId, sessions::Method};
 
 const LIFETIME: Duration = Duration::from_secs(60);
 const LENGTH: usize = 43;
@@ -25,7 +26,10 @@ pub struct NewCode<'a> {
     /// PKCE, S256.
     pub code_challenge: Option<&'a str>,
     pub mfa: bool,
+    pub method: Method,
     pub authenticated_at: Timestamp,
+    /// The browser that it was made in.
+    pub browser: Option<BrowserSessionId>,
 }
 
 /// Makes a code, which is in the answer and nowhere else.
@@ -33,8 +37,8 @@ pub fn issue(tx: &mut Tx<'_>, app: AppId, new: &NewCode<'_>) -> Result<String> {
     let code = tx.entropy().base62(LENGTH);
     tx.exec(
         "INSERT INTO authorization_codes (digest, app_id, user_id, member_id, redirect_uri, oidc_scope, privileges, \
-         nonce, code_challenge, mfa, authenticated_at, expires_at, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+         nonce, code_challenge, mfa, authenticated_at, expires_at, created_at, method, browser_session_id) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
         &args![
             hash_token(&code),
             app,
@@ -48,7 +52,9 @@ pub fn issue(tx: &mut Tx<'_>, app: AppId, new: &NewCode<'_>) -> Result<String> {
             new.mfa,
             new.authenticated_at,
             tx.now().plus(LIFETIME),
-            tx.now()
+            tx.now(),
+            new.method.name(),
+            new.browser
         ],
     )?;
     Ok(code)
@@ -69,6 +75,9 @@ pub struct Exchanged {
     pub member: MemberId,
     pub granted: Granted,
     pub nonce: Option<String>,
+    pub method: Method,
+    /// When the code was made.
+    pub issued_at: Timestamp,
 }
 
 struct CodeRow {
@@ -79,12 +88,16 @@ struct CodeRow {
     nonce: Option<String>,
     code_challenge: Option<String>,
     mfa: bool,
+    method: Method,
     authenticated_at: Timestamp,
+    browser: Option<BrowserSessionId>,
+    created_at: Timestamp,
 }
 
 impl FromRow for CodeRow {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         let (oidc, privileges): (String, Option<String>) = (row.get("oidc_scope")?, row.get("privileges")?);
+        let method: Option<String> = row.get("method")?;
         Ok(Self {
             user: row.get("user_id")?,
             member: row.get("member_id")?,
@@ -93,7 +106,10 @@ impl FromRow for CodeRow {
             nonce: row.get("nonce")?,
             code_challenge: row.get("code_challenge")?,
             mfa: row.get("mfa")?,
+            method: Method::read(method.as_deref().unwrap_or("password"))?,
             authenticated_at: row.get("authenticated_at")?,
+            browser: row.get("browser_session_id")?,
+            created_at: row.get("created_at")?,
         })
     }
 }
@@ -106,7 +122,7 @@ pub fn exchange(tx: &mut Tx<'_>, app: &App, shown: &ShownCode) -> Result<Option<
     let row: Option<CodeRow> = tx.opt(
         "UPDATE authorization_codes SET used_at = $3 WHERE app_id = $1 AND digest = $2 AND used_at IS NULL \
          AND expires_at > $3 RETURNING user_id, member_id, redirect_uri, oidc_scope, privileges, nonce, \
-         code_challenge, mfa, authenticated_at",
+         code_challenge, mfa, authenticated_at, method, browser_session_id, created_at",
         &args![app.id, digest, now],
     )?;
     let Some(row) = row else {
@@ -123,12 +139,13 @@ pub fn exchange(tx: &mut Tx<'_>, app: &App, shown: &ShownCode) -> Result<Option<
     if row.redirect_uri != shown.redirect_uri || !verifies(row.code_challenge.as_deref(), shown.verifier.as_deref()) {
         return Err(refused());
     }
-    let login = families::start(tx, app, row.user, row.mfa, row.authenticated_at)?;
+    let login = families::start(tx, app, row.user, row.mfa, row.authenticated_at, row.browser)?;
     tx.exec(
         "UPDATE authorization_codes SET family_id = $3 WHERE app_id = $1 AND digest = $2",
         &args![app.id, digest, login.id],
     )?;
-    Ok(Some(Exchanged { login, member: row.member, granted: row.granted, nonce: row.nonce }))
+    let CodeRow { member, granted, nonce, method, created_at, .. } = row;
+    Ok(Some(Exchanged { login, member, granted, nonce, method, issued_at: created_at }))
 }
 
 /// RFC 7636 §4.6. A verifier for a code without a challenge is refused too: somebody took the challenge away.

@@ -10,6 +10,7 @@ use store::{FromRow, Row, Tx, args};
 use tenancy::App;
 
 use super::Granted;
+use crate::hosted::browser_sessions::BrowserSessionId;
 
 id_kinds! {
     /// A login; `sid` in tokens.
@@ -66,13 +67,20 @@ impl FromRow for Record {
     }
 }
 
-/// Begins a login.
-pub fn start(tx: &mut Tx<'_>, app: &App, user: UserId, mfa: bool, authenticated_at: Timestamp) -> Result<Login> {
+/// Begins a login. One that began in a browser ends with the sign-in there.
+pub fn start(
+    tx: &mut Tx<'_>,
+    app: &App,
+    user: UserId,
+    mfa: bool,
+    authenticated_at: Timestamp,
+    browser: Option<BrowserSessionId>,
+) -> Result<Login> {
     let login = Login { id: tx.new_id(), user, mfa, authenticated_at };
     tx.exec(
-        "INSERT INTO refresh_families (id, app_id, user_id, mfa, authenticated_at, expires_at, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        &args![login.id, app.id, user, mfa, authenticated_at, expiry(tx.now(), app), tx.now()],
+        "INSERT INTO refresh_families (id, app_id, user_id, mfa, authenticated_at, expires_at, created_at, \
+         browser_session_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        &args![login.id, app.id, user, mfa, authenticated_at, expiry(tx.now(), app), tx.now(), browser],
     )?;
     Ok(login)
 }

@@ -26,6 +26,7 @@ pub(crate) use oauth::unstored;
 pub use scope::{Asked, DEFAULT_SCOPE, Granted, OIDC_SCOPES};
 pub use standing::{Standing, find as find_standing, of_user as standings_of};
 
+use crate::sessions;
 use claims::{AccessToken, RefreshToken};
 use families::{Record, Shown};
 
@@ -137,6 +138,11 @@ impl Prepared {
     }
 }
 
+/// An ID token by itself, for apps that need no other.
+pub(crate) fn sign_id_token(tenancy: &Tenancy, claims: &IdToken) -> Result<String> {
+    tenancy.signing_keys.sign(ID_TOKEN, claims)
+}
+
 /// The member as of now, if the login's person is still one.
 fn admitted(tx: &mut Tx<'_>, app: &App, login: &Login, member: MemberId) -> Result<Standing> {
     let standing = standing::find(tx, app.id, member)?.filter(|standing| standing.user == login.user);
@@ -166,7 +172,14 @@ pub async fn from_code(tenancy: &Tenancy, app: &App, shown: codes::ShownCode) ->
     let exchanged = tenancy.db.write(move |tx| {
         let Some(exchanged) = codes::exchange(tx, &owned, &shown)? else { return Ok(None) };
         let standing = admitted(tx, &owned, &exchanged.login, exchanged.member)?;
-        prepare(tx, &owned, exchanged.login, standing, exchanged.granted, exchanged.nonce).map(Some)
+        // The code itself must not outlive the end of all sessions: the login that it begins is younger than that.
+        if standing.sessions_ended_at.is_some_and(|ended_at| ended_at >= exchanged.issued_at) {
+            return Err(codes::refused());
+        }
+        let login = exchanged.login;
+        check_factors(&owned, &standing, login.mfa)?;
+        sessions::announce(tx, &owned, &login.id.to_string(), &standing, exchanged.method, login.mfa)?;
+        prepare(tx, &owned, login, standing, exchanged.granted, exchanged.nonce).map(Some)
     });
     exchanged.await?.ok_or_else(codes::refused)?.sign(tenancy)
 }

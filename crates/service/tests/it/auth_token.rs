@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::Method;
-use identity::tokens::{Granted, codes};
+use identity::{
+    sessions,
+    tokens::{Granted, codes},
+};
 use serde_json::{Value, json};
 use testkit::{Answer, Person, TestApp, Tokens, on_both_engines};
 
@@ -69,7 +72,9 @@ pub(crate) async fn code(app: &TestApp, person: &Person, challenge: Option<&'sta
             nonce: Some("n-0S6"),
             code_challenge: challenge,
             mfa: false,
+            method: sessions::Method::Password,
             authenticated_at: tx.now(),
+            browser: None,
         };
         codes::issue(tx, app_id, &new)
     });

@@ -20,6 +20,7 @@ mod api_tokens_me;
 mod api_tokens_promises;
 mod api_tokens_secrets;
 mod auth_attacks;
+mod auth_authorize;
 mod auth_discovery;
 mod auth_login;
 mod auth_mfa;

@@ -1,21 +1,174 @@
-//! A form that posts: what changes something is a button, never a link.
+//! Forms: what changes something is a button that posts, never a link. Every field has a label, and a field's error is
+//! tied to it, so that a screen reader says both.
 
 use std::fmt::{Display, Formatter, Result};
 
 use crate::Escaped;
 
-/// A form with its hidden fields and one button.
+/// What a field takes, which also tells browsers and password managers what to offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    Text,
+    Email,
+    /// The e-mail address as the name of an account.
+    Username,
+    Password,
+    NewPassword,
+    GivenName,
+    FamilyName,
+    Organization,
+    Phone,
+    /// A code from a phone or an authenticator app.
+    OneTimeCode,
+}
+
+impl FieldKind {
+    /// `type`, `autocomplete` and what else the kind brings.
+    const fn attributes(self) -> &'static str {
+        match self {
+            Self::Text => "type=\"text\" autocomplete=\"off\" spellcheck=\"false\"",
+            Self::Email => "type=\"email\" autocomplete=\"email\" spellcheck=\"false\"",
+            Self::Username => "type=\"email\" autocomplete=\"username\" spellcheck=\"false\"",
+            Self::Password => "type=\"password\" autocomplete=\"current-password\"",
+            Self::NewPassword => "type=\"password\" autocomplete=\"new-password\" minlength=\"8\"",
+            Self::GivenName => "type=\"text\" autocomplete=\"given-name\"",
+            Self::FamilyName => "type=\"text\" autocomplete=\"family-name\"",
+            Self::Organization => "type=\"text\" autocomplete=\"organization\"",
+            Self::Phone => "type=\"tel\" autocomplete=\"tel\"",
+            Self::OneTimeCode => "type=\"text\" autocomplete=\"one-time-code\" spellcheck=\"false\"",
+        }
+    }
+}
+
+/// One labelled input.
+#[derive(Clone, Debug)]
+pub struct Field {
+    kind: FieldKind,
+    name: &'static str,
+    label: String,
+    value: String,
+    hint: Option<String>,
+    error: Option<String>,
+    optional: bool,
+    focused: bool,
+    fixed: bool,
+}
+
+impl Field {
+    pub fn new(kind: FieldKind, name: &'static str, label: &str) -> Self {
+        Self {
+            kind,
+            name,
+            label: label.to_owned(),
+            value: String::new(),
+            hint: None,
+            error: None,
+            optional: false,
+            focused: false,
+            fixed: false,
+        }
+    }
+
+    /// What stands in it at first. A password never comes back to its page.
+    #[must_use]
+    pub fn value(self, value: &str) -> Self {
+        Self { value: value.to_owned(), ..self }
+    }
+
+    #[must_use]
+    pub fn hint(self, hint: &str) -> Self {
+        Self { hint: Some(hint.to_owned()), ..self }
+    }
+
+    /// What was wrong with it.
+    #[must_use]
+    pub fn error(self, error: Option<&str>) -> Self {
+        Self { error: error.map(str::to_owned), ..self }
+    }
+
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self { optional: true, ..self }
+    }
+
+    /// Where typing begins.
+    #[must_use]
+    pub fn focused(self) -> Self {
+        Self { focused: true, ..self }
+    }
+
+    /// Shown and sent, not to be changed.
+    #[must_use]
+    pub fn fixed(self) -> Self {
+        Self { fixed: true, ..self }
+    }
+}
+
+impl Display for Field {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let Self { kind, name, label, value, .. } = self;
+        let (attributes, label, value) = (kind.attributes(), Escaped(label), Escaped(value));
+        write!(f, "<div class=\"field\">\n<label for=\"{name}\">{label}</label>\n")?;
+        write!(f, "<input id=\"{name}\" name=\"{name}\" {attributes} value=\"{value}\"")?;
+        for (is_set, attribute) in
+            [(!self.optional, " required"), (self.focused, " autofocus"), (self.fixed, " readonly")]
+        {
+            f.write_str(if is_set { attribute } else { "" })?;
+        }
+        let described = [self.hint.as_ref().map(|_| "hint"), self.error.as_ref().map(|_| "error")];
+        let ids: Vec<String> = described.into_iter().flatten().map(|what| format!("{name}-{what}")).collect();
+        if !ids.is_empty() {
+            write!(f, " aria-describedby=\"{}\"", ids.join(" "))?;
+        }
+        f.write_str(if self.error.is_some() { " aria-invalid=\"true\">\n" } else { ">\n" })?;
+        if let Some(hint) = &self.hint {
+            writeln!(f, "<p class=\"hint\" id=\"{name}-hint\">{}</p>", Escaped(hint))?;
+        }
+        if let Some(error) = &self.error {
+            writeln!(f, "<p class=\"error\" id=\"{name}-error\">{}</p>", Escaped(error))?;
+        }
+        f.write_str("</div>\n")
+    }
+}
+
+/// A button that sends its own value: one of several to choose from.
+#[derive(Clone, Debug)]
+struct Choice {
+    name: &'static str,
+    value: String,
+    label: String,
+}
+
+/// A form with its fields and either one button or a list to choose from.
 #[derive(Clone, Debug)]
 pub struct PostForm {
     action: String,
+    id: Option<&'static str>,
     hidden: Vec<(&'static str, String)>,
+    fields: Vec<Field>,
+    choices: Vec<Choice>,
     button: String,
+    is_quiet: bool,
 }
 
 impl PostForm {
     /// `action` is where it posts to, relative to the page.
     pub fn new(action: &str) -> Self {
-        Self { action: action.to_owned(), hidden: Vec::new(), button: "Continue".into() }
+        Self {
+            action: action.to_owned(),
+            id: None,
+            hidden: Vec::new(),
+            fields: Vec::new(),
+            choices: Vec::new(),
+            button: "Continue".into(),
+            is_quiet: false,
+        }
+    }
+
+    /// For a script that works with it.
+    #[must_use]
+    pub fn id(self, id: &'static str) -> Self {
+        Self { id: Some(id), ..self }
     }
 
     #[must_use]
@@ -25,17 +178,74 @@ impl PostForm {
     }
 
     #[must_use]
+    pub fn field(mut self, field: Field) -> Self {
+        self.fields.push(field);
+        self
+    }
+
+    /// A button of its own instead of the usual one.
+    #[must_use]
+    pub fn choice(mut self, name: &'static str, value: &str, label: &str) -> Self {
+        self.choices.push(Choice { name, value: value.to_owned(), label: label.to_owned() });
+        self
+    }
+
+    #[must_use]
     pub fn button(self, label: &str) -> Self {
         Self { button: label.to_owned(), ..self }
+    }
+
+    /// An alternative to what the page is about.
+    #[must_use]
+    pub fn quiet(self) -> Self {
+        Self { is_quiet: true, ..self }
     }
 }
 
 impl Display for PostForm {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        writeln!(f, "<form method=\"post\" action=\"{}\">", Escaped(&self.action))?;
+        write!(f, "<form method=\"post\" action=\"{}\"", Escaped(&self.action))?;
+        if let Some(id) = self.id {
+            write!(f, " id=\"{}\"", Escaped(id))?;
+        }
+        f.write_str(">\n")?;
         for (name, value) in &self.hidden {
             writeln!(f, "<input type=\"hidden\" name=\"{}\" value=\"{}\">", Escaped(name), Escaped(value))?;
         }
-        writeln!(f, "<button type=\"submit\">{}</button>\n</form>", Escaped(&self.button))
+        for field in &self.fields {
+            write!(f, "{field}")?;
+        }
+        for Choice { name, value, label } in &self.choices {
+            let (name, value, label) = (Escaped(name), Escaped(value), Escaped(label));
+            writeln!(f, "<button class=\"choice\" type=\"submit\" name=\"{name}\" value=\"{value}\">{label}</button>")?;
+        }
+        if self.choices.is_empty() {
+            let class = if self.is_quiet { " class=\"quiet\"" } else { "" };
+            writeln!(f, "<button type=\"submit\"{class}>{}</button>", Escaped(&self.button))?;
+        }
+        f.write_str("</form>\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_tied_to_its_label_its_hint_and_its_error() {
+        let field =
+            Field::new(FieldKind::NewPassword, "password", "Password").hint("8 or more").error(Some("Too <short>"));
+        let html = field.to_string();
+        assert!(html.contains("<label for=\"password\">Password</label>"));
+        assert!(html.contains("id=\"password\" name=\"password\" type=\"password\" autocomplete=\"new-password\""));
+        assert!(html.contains("aria-describedby=\"password-hint password-error\" aria-invalid=\"true\""));
+        assert!(html.contains("id=\"password-error\">Too &lt;short&gt;</p>"));
+    }
+
+    #[test]
+    fn choices_take_the_place_of_the_button() {
+        let html = PostForm::new("workspace").choice("member", "m_1", "R&D").to_string();
+        assert!(html.contains("name=\"member\" value=\"m_1\">R&amp;D</button>"));
+        assert_eq!(html.matches("<button").count(), 1);
     }
 }

@@ -1,9 +1,11 @@
-//! The base of all hosted pages: one accessible layout without scripts, light and dark, in an app's own looks.
+//! The base of all hosted pages: one accessible layout that works without scripts, light and dark, in an app's own
+//! looks.
 //!
 //! A page loads nothing but its style sheets and the app's logo. An app's CSS is a style sheet of its own, and images
 //! and fonts come only from here and the logo's origin, so that it cannot carry away what people type.
 
 mod form;
+mod qr;
 
 use std::fmt::Write as _;
 
@@ -12,11 +14,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, header};
-use kernel::Result;
+use kernel::{Error, Result};
 use url::Url;
 
 use crate::{Css, Describe, Escaped, Operation, Routes, WithHeaders};
-pub use form::PostForm;
+pub use form::{Field, FieldKind, PostForm};
 
 const STYLE: &str = include_str!("style.css");
 const STYLE_PATH: &str = "/cloud-views/style.css";
@@ -40,18 +42,38 @@ pub struct Brand {
     pub style: Option<String>,
 }
 
+impl Brand {
+    /// For a page that cannot know its app.
+    pub fn of_the_service() -> Self {
+        Self { app_name: "Tenantry".into(), ..Self::default() }
+    }
+}
+
 /// A page as an answer. What goes in is text; the page writes the HTML.
 #[derive(Clone, Debug)]
 pub struct HostedPage {
     status: StatusCode,
     brand: Brand,
+    language: String,
     title: String,
     content: String,
+    /// Where a form's answer may lead besides here.
+    form_target: Option<String>,
+    /// The path of a script, with what it is to know.
+    script: Option<&'static str>,
 }
 
 impl HostedPage {
     pub fn new(brand: &Brand, title: &str) -> Self {
-        Self { status: StatusCode::OK, brand: brand.clone(), title: title.to_owned(), content: String::new() }
+        Self {
+            status: StatusCode::OK,
+            brand: brand.clone(),
+            language: "en".into(),
+            title: title.to_owned(),
+            content: String::new(),
+            form_target: None,
+            script: None,
+        }
     }
 
     #[must_use]
@@ -59,9 +81,33 @@ impl HostedPage {
         Self { status, ..self }
     }
 
+    /// The code of the language that its texts are in.
+    #[must_use]
+    pub fn language(self, code: &str) -> Self {
+        Self { language: code.to_owned(), ..self }
+    }
+
+    /// Browsers apply the policy for forms to redirects as well: the address that a form may end at.
+    #[must_use]
+    pub fn form_target(self, uri: &str) -> Self {
+        Self { form_target: target(uri), ..self }
+    }
+
+    /// Loads a script of this service. A page with one still has to say what to do without it.
+    #[must_use]
+    pub fn script(self, path: &'static str) -> Self {
+        Self { script: Some(path), ..self }
+    }
+
     #[must_use]
     pub fn paragraph(self, text: &str) -> Self {
         self.push(format_args!("<p>{}</p>\n", Escaped(text)))
+    }
+
+    /// Something said by the way.
+    #[must_use]
+    pub fn aside(self, text: &str) -> Self {
+        self.push(format_args!("<p class=\"quiet\">{}</p>\n", Escaped(text)))
     }
 
     /// Something to read closely: an address, a code.
@@ -70,9 +116,36 @@ impl HostedPage {
         self.push(format_args!("<p class=\"highlight\">{}</p>\n", Escaped(text)))
     }
 
+    /// News that a screen reader says at once.
+    #[must_use]
+    pub fn notice(self, text: &str) -> Self {
+        self.push(format_args!("<p class=\"notice\" role=\"status\">{}</p>\n", Escaped(text)))
+    }
+
+    /// What went wrong, said at once.
+    #[must_use]
+    pub fn alert(self, text: &str) -> Self {
+        self.push(format_args!("<p class=\"alert\" role=\"alert\">{}</p>\n", Escaped(text)))
+    }
+
     #[must_use]
     pub fn form(self, form: &PostForm) -> Self {
         self.push(format_args!("{form}"))
+    }
+
+    /// A way to another page, after a few words.
+    #[must_use]
+    pub fn link(self, words: &str, label: &str, href: &str) -> Self {
+        let space = if words.is_empty() { "" } else { " " };
+        let (words, label, href) = (Escaped(words), Escaped(label), Escaped(href));
+        self.push(format_args!("<p class=\"quiet\">{words}{space}<a href=\"{href}\">{label}</a></p>\n"))
+    }
+
+    /// A QR code, for a camera; `label` says what it holds to whoever cannot see it.
+    #[must_use]
+    pub fn qr_code(self, label: &str, text: &str) -> Result<Self> {
+        let svg = qr::svg(label, text)?;
+        Ok(self.push(format_args!("{svg}")))
     }
 
     fn push(mut self, html: std::fmt::Arguments<'_>) -> Self {
@@ -82,9 +155,11 @@ impl HostedPage {
 
     fn policy(&self) -> HeaderValue {
         let logo = self.brand.logo.as_deref().and_then(origin).unwrap_or_default();
+        let target = self.form_target.as_deref().unwrap_or_default();
+        let script = if self.script.is_some() { "script-src 'self'; connect-src 'self'; " } else { "" };
         let policy = format!(
-            "default-src 'none'; style-src 'self'; img-src 'self' {logo}; font-src 'self' {logo}; form-action 'self'; \
-             frame-ancestors 'none'; base-uri 'none'"
+            "default-src 'none'; {script}style-src 'self'; img-src 'self' {logo}; font-src 'self' {logo}; \
+             form-action 'self' {target}; frame-ancestors 'none'; base-uri 'none'"
         );
         HeaderValue::try_from(policy).expect("an origin is visible ASCII")
     }
@@ -95,21 +170,59 @@ impl HostedPage {
             let path = Escaped(path);
             format!("<link rel=\"stylesheet\" href=\"{path}\">\n")
         });
+        let script = self.script.map(|path| format!("<script src=\"{}\" defer></script>\n", Escaped(path)));
         let name = Escaped(&brand.app_name);
         let mark = match brand.logo.as_deref().filter(|logo| origin(logo).is_some()) {
             Some(logo) => format!("<img class=\"logo\" src=\"{}\" alt=\"{name}\">", Escaped(logo)),
             None => format!("<span class=\"name\">{name}</span>"),
         };
         format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+            "<!doctype html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"robots\" content=\"noindex\">\n\
-             <title>{title} – {name}</title>\n<link rel=\"stylesheet\" href=\"{STYLE_PATH}\">\n{own_style}</head>\n\
-             <body>\n<header class=\"brand\">{mark}</header>\n<main class=\"card\">\n<h1>{title}</h1>\n\
+             <title>{title} – {name}</title>\n<link rel=\"stylesheet\" href=\"{STYLE_PATH}\">\n{own_style}{script}\
+             </head>\n<body>\n<header class=\"brand\">{mark}</header>\n<main class=\"card\">\n<h1>{title}</h1>\n\
              {content}</main>\n</body>\n</html>\n",
+            language = Escaped(&self.language),
             title = Escaped(title),
             own_style = own_style.unwrap_or_default(),
+            script = script.unwrap_or_default(),
         )
+    }
+
+    /// Makes a response this page, whatever it was.
+    pub(crate) fn write_to(&self, response: &mut Response) {
+        *response.body_mut() = Body::from(self.html());
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        headers.insert(header::CONTENT_SECURITY_POLICY, self.policy());
+    }
+}
+
+/// The page for a request that failed. A person gets the words of the error and what to quote to support.
+pub(crate) fn failure(brand: Option<&Brand>, status: StatusCode, error: &Error, request_id: &str) -> HostedPage {
+    let title = match status {
+        StatusCode::NOT_FOUND => "This page does not exist",
+        StatusCode::TOO_MANY_REQUESTS => "Please wait a moment",
+        StatusCode::SERVICE_UNAVAILABLE => "Please try again in a moment",
+        status if status.is_server_error() => "Something went wrong here",
+        _ => "This did not work",
+    };
+    let brand = brand.cloned().unwrap_or_else(Brand::of_the_service);
+    let mut page = HostedPage::new(&brand, title).status(status).paragraph(error.public());
+    for problem in error.details() {
+        page = page.aside(&format!("{} {}", problem.field, problem.message));
+    }
+    page.aside(&format!("If this goes on, tell support this number: {request_id}"))
+}
+
+/// What a policy may allow of an address: the origin of a web address, the scheme of an app's own one.
+fn target(uri: &str) -> Option<String> {
+    let url = Url::parse(uri).ok()?;
+    match url.scheme() {
+        "http" | "https" => origin(uri),
+        scheme => Some(format!("{scheme}:")),
     }
 }
 
@@ -124,11 +237,8 @@ fn origin(url: &str) -> Option<String> {
 
 impl IntoResponse for HostedPage {
     fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(self.html()));
-        *response.status_mut() = self.status;
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-        headers.insert(header::CONTENT_SECURITY_POLICY, self.policy());
+        let mut response = Response::new(Body::empty());
+        self.write_to(&mut response);
         response
     }
 }
@@ -170,6 +280,20 @@ mod tests {
         for odd in ["data:image/png,x", "no url", "https://a.example;script-src/", "https://a,b/"] {
             assert!(policy(Some(odd)).contains("img-src 'self' ;"), "{odd}");
         }
-        assert!(!policy(None).contains("unsafe"));
+        assert!(!policy(None).contains("unsafe") && !policy(None).contains("script"));
+    }
+
+    #[test]
+    fn a_form_may_end_at_its_target_alone() {
+        let policy = |uri: &str| {
+            let page = HostedPage::new(&brand(), "Hello").form_target(uri);
+            let policy = page.policy().to_str().unwrap().to_owned();
+            policy.split("; ").find(|part| part.starts_with("form-action")).unwrap().trim_end().to_owned()
+        };
+        assert_eq!(policy("https://app.example/callback?x=1"), "form-action 'self' https://app.example");
+        assert_eq!(policy("com.example.app:/done"), "form-action 'self' com.example.app:");
+        for odd in ["no uri", "https://a.example;script-src/", "https://a,b/"] {
+            assert_eq!(policy(odd), "form-action 'self'", "{odd}");
+        }
     }
 }

@@ -1,0 +1,249 @@
+//! `/auth/authorize` and `/auth/url/…`: where apps send people to sign in, sign up and sign out.
+
+use std::sync::Arc;
+
+use kernel::{AppId, Code, Error, Problems, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tenancy::App;
+use web::{Params, Path, Routes, State, Validate};
+
+use super::{SignUpWish, Wish};
+use crate::{
+    Identity,
+    browser::Request,
+    hosted::{self, Reply},
+};
+
+pub fn routes() -> Routes<Identity> {
+    Routes::new("Login redirects")
+        .get("/auth/authorize", authorize, "Sign somebody in, as OAuth 2.0 and OpenID Connect have it")
+        .description(
+            "Leads to the hosted login, and from there to `redirect_uri` with `code` and `state`. Whoever is signed in \
+             is sent there at once. An unknown app or redirect address is an error page; any later error goes back as \
+             `error` and `state`.",
+        )
+        .page()
+        .get("/auth/url/login/{app_id}", login, "Sign somebody in")
+        .page()
+        .answers(404, "There is no such app")
+        .get("/auth/url/signup/{app_id}", sign_up, "Let somebody sign up")
+        .page()
+        .answers(404, "There is no such app")
+        .get("/auth/url/logout/{app_id}", logout, "Sign somebody out, and lead to the login")
+        .description("Ends the sign-in of this browser and every token that came from it.")
+        .page()
+        .answers(404, "There is no such app")
+}
+
+/// The query of `GET /auth/authorize`. What is required beyond these two is asked for at the redirect address.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Authorize {
+    /// The app's id.
+    client_id: String,
+    /// One of the app's `redirectUris`, letter for letter.
+    redirect_uri: String,
+    /// `code`.
+    #[schemars(required)]
+    response_type: Option<String>,
+    /// Any of `openid profile email address phone onboarding tenant`, and privileges to narrow the token to.
+    #[schemars(required)]
+    scope: Option<String>,
+    /// Comes back as it is.
+    state: Option<String>,
+    /// Comes back in the ID token.
+    nonce: Option<String>,
+    /// PKCE.
+    code_challenge: Option<String>,
+    /// `S256`.
+    code_challenge_method: Option<String>,
+    /// `none` shows no page at all, `login` asks again, `select_account` lets choose again.
+    prompt: Option<String>,
+    /// At most so many seconds may have passed since the person proved who they are.
+    max_age: Option<String>,
+    /// The address that the login page shows at first.
+    login_hint: Option<String>,
+    /// `query`, which is the default.
+    response_mode: Option<String>,
+    /// `true` begins with the sign-up.
+    signup: Option<bool>,
+    /// The key of the plan to begin with.
+    signup_plan: Option<String>,
+    /// `directory-ad`, `social-one` or `saml`.
+    force_federation: Option<String>,
+    /// The id of a connection.
+    federation_connection: Option<String>,
+    #[schemars(skip)]
+    request: Option<String>,
+    #[schemars(skip)]
+    request_uri: Option<String>,
+}
+
+impl Validate for Authorize {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn authorize(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(query): Params<Authorize>,
+) -> Result<Reply> {
+    let app = query.client_id.parse().ok().and_then(|id| identity.tenancy.apps.get(id));
+    let app = app.ok_or_else(|| Error::invalid("client_id", "must be the id of an app"))?;
+    request.scope.set_app(app.id);
+    let signs_up = query.signup.unwrap_or_default();
+    let wish = Wish {
+        redirect_uri: Some(query.redirect_uri),
+        response_type: query.response_type,
+        response_mode: query.response_mode,
+        needs_scope: true,
+        scope: query.scope,
+        state: query.state,
+        nonce: query.nonce,
+        code_challenge: query.code_challenge,
+        code_challenge_method: query.code_challenge_method,
+        prompt: query.prompt,
+        max_age: query.max_age,
+        login_hint: query.login_hint,
+        sign_up: signs_up.then(|| SignUpWish { plan: query.signup_plan, ..SignUpWish::default() }),
+        force_federation: query.force_federation,
+        federation_connection: query.federation_connection,
+        request: query.request,
+        request_uri: query.request_uri,
+    };
+    hosted::begin(&identity, &request, app, &wish, "redirect_uri").await
+}
+
+/// The query of `GET /auth/url/login/{app_id}`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Login {
+    /// One of the app's `redirectUris`; its `defaultCallbackUri` without it.
+    redirect_uri: Option<String>,
+    /// Comes back as it is.
+    state: Option<String>,
+    /// `code` (the default), or `id_token` for an ID token in the fragment.
+    response_type: Option<String>,
+    /// `openid profile email onboarding tenant` without it.
+    scope: Option<String>,
+    /// Comes back in the ID token.
+    nonce: Option<String>,
+    /// PKCE.
+    code_challenge: Option<String>,
+    /// `S256`.
+    code_challenge_method: Option<String>,
+    /// As for `/auth/authorize`.
+    prompt: Option<String>,
+    /// The address that the login page shows at first.
+    login_hint: Option<String>,
+    /// `directory-ad`, `social-one` or `saml`.
+    force_federation: Option<String>,
+    /// The id of a connection.
+    federation_connection: Option<String>,
+}
+
+impl Validate for Login {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn login(
+    request: Request,
+    State(identity): State<Identity>,
+    Path(app): Path<AppId>,
+    Params(query): Params<Login>,
+) -> Result<Reply> {
+    let app = identity.app(&request, app)?;
+    let wish = Wish {
+        redirect_uri: query.redirect_uri,
+        response_type: Some(query.response_type.unwrap_or_else(|| "code".into())),
+        scope: query.scope,
+        state: query.state,
+        nonce: query.nonce,
+        code_challenge: query.code_challenge,
+        code_challenge_method: query.code_challenge_method,
+        prompt: query.prompt,
+        login_hint: query.login_hint,
+        force_federation: query.force_federation,
+        federation_connection: query.federation_connection,
+        ..Wish::default()
+    };
+    hosted::begin(&identity, &request, app, &wish, "redirectUri").await
+}
+
+/// The query of `GET /auth/url/signup/{app_id}`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SignUp {
+    /// One of the app's `redirectUris`; its `defaultCallbackUri` without it.
+    redirect_uri: Option<String>,
+    /// Comes back as it is.
+    state: Option<String>,
+    /// The key of the plan to begin with.
+    signup_plan: Option<String>,
+    /// The currency of one of the plan's prices.
+    signup_currency: Option<String>,
+    /// The interval of one of the plan's prices.
+    signup_recurrence_interval: Option<String>,
+    /// Comes back in the ID token.
+    nonce: Option<String>,
+    /// PKCE.
+    code_challenge: Option<String>,
+    /// `S256`.
+    code_challenge_method: Option<String>,
+}
+
+impl Validate for SignUp {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn sign_up(
+    request: Request,
+    State(identity): State<Identity>,
+    Path(app): Path<AppId>,
+    Params(query): Params<SignUp>,
+) -> Result<Reply> {
+    let app = identity.app(&request, app)?;
+    let wish = Wish {
+        redirect_uri: query.redirect_uri,
+        response_type: Some("code".into()),
+        state: query.state,
+        nonce: query.nonce,
+        code_challenge: query.code_challenge,
+        code_challenge_method: query.code_challenge_method,
+        sign_up: Some(SignUpWish {
+            plan: query.signup_plan,
+            currency: query.signup_currency,
+            interval: query.signup_recurrence_interval,
+        }),
+        ..Wish::default()
+    };
+    hosted::begin(&identity, &request, app, &wish, "redirectUri").await
+}
+
+/// The query of `GET /auth/url/logout/{app_id}`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Logout {
+    /// Where the person lands after signing in again; one of the app's `redirectUris`.
+    redirect_uri: Option<String>,
+}
+
+impl Validate for Logout {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn logout(
+    request: Request,
+    State(identity): State<Identity>,
+    Path(app): Path<AppId>,
+    Params(query): Params<Logout>,
+) -> Result<Reply> {
+    let app: Arc<App> = identity.app(&request, app)?;
+    let redirect_uri =
+        match &query.redirect_uri {
+            Some(asked) => Some(super::redirects::registered(&app.profile, Some(asked)).ok_or_else(|| {
+                Error::new(Code::ValidationFailed, "redirect_uri must be one that the app registered.")
+            })?),
+            None => None,
+        };
+    hosted::sign_out(&identity, &request, &app, redirect_uri).await
+}

@@ -1,0 +1,98 @@
+//! What an app asks for when it sends somebody here to sign in, checked once at the start. From then on it travels
+//! sealed through the pages, so that nobody can change it on the way and it needs no row until the login succeeds.
+
+pub mod http;
+pub mod redirects;
+mod wish;
+
+use kernel::{AppId, Error, Result, Timestamp};
+use serde::{Deserialize, Serialize};
+use tenancy::{App, Tenancy};
+use vault::Place;
+
+use crate::tokens::DEFAULT_SCOPE;
+pub(crate) use wish::{Prompt, Refusal, Wish};
+
+/// How the app wants to hear of the login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResponseType {
+    /// A code in the query, to be exchanged for tokens.
+    Code,
+    /// An ID token in the fragment.
+    IdToken,
+}
+
+/// What somebody who signs up wants to begin with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignUpWish {
+    pub plan: Option<String>,
+    pub currency: Option<String>,
+    pub interval: Option<String>,
+}
+
+/// A checked request of an app to sign somebody in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoginRequest {
+    pub app: AppId,
+    /// One that the app registered.
+    pub redirect_uri: String,
+    pub response_type: ResponseType,
+    pub scope: String,
+    pub state: Option<String>,
+    pub nonce: Option<String>,
+    /// PKCE, S256.
+    pub code_challenge: Option<String>,
+    /// A login before this instant does not count.
+    pub not_before: Option<Timestamp>,
+    /// The address that was typed or hinted at.
+    pub username: Option<String>,
+    /// Present when the person came to sign up.
+    pub sign_up: Option<SignUpWish>,
+}
+
+const PLACE: Place<'static> = Place { table: "login_requests", column: "url", row: "", app: None };
+
+impl LoginRequest {
+    /// For somebody who followed a mailed link that no app asked for: back to the app's own start. `None` when the app
+    /// has none.
+    pub fn to_default(app: &App) -> Option<Self> {
+        let profile = &app.profile;
+        let uri = profile.default_callback_uri.as_ref().or_else(|| profile.redirect_uris.first())?;
+        Some(Self {
+            app: app.id,
+            redirect_uri: uri.clone(),
+            response_type: ResponseType::Code,
+            scope: DEFAULT_SCOPE.to_owned(),
+            state: None,
+            nonce: None,
+            code_challenge: None,
+            not_before: None,
+            username: None,
+            sign_up: None,
+        })
+    }
+
+    /// As it stands in the addresses of pages.
+    pub fn seal(&self, tenancy: &Tenancy) -> Result<String> {
+        let json = serde_json::to_vec(self).map_err(Error::internal)?;
+        Ok(tenancy.keyring.seal(&PLACE, &json))
+    }
+
+    /// 400 unless this service sealed it.
+    pub fn open(tenancy: &Tenancy, sealed: &str) -> Result<Self> {
+        let broken = || Error::invalid("r", "is not the address of a login page. Go back to the app and start again");
+        let json = tenancy.keyring.open(&PLACE, sealed).map_err(|_| broken())?;
+        serde_json::from_slice(json.expose()).map_err(|_| broken())
+    }
+
+    /// Where the person is sent with the answer.
+    pub fn answered(&self, issuer: &str, parameters: &[(&str, &str)]) -> String {
+        let state = self.state.as_deref().map(|state| ("state", state));
+        let parameters: Vec<_> = parameters.iter().copied().chain(state).chain([("iss", issuer)]).collect();
+        match self.response_type {
+            ResponseType::Code => redirects::with_query(&self.redirect_uri, &parameters),
+            ResponseType::IdToken => redirects::with_fragment(&self.redirect_uri, &parameters),
+        }
+    }
+}

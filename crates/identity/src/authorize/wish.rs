@@ -1,0 +1,198 @@
+//! An app's request as it came in, and what is wrong with it. Once the redirect address is known to be the app's own,
+//! what is wrong goes back there by its name from RFC 6749 or OpenID Connect. Pure.
+
+use std::time::Duration;
+
+use kernel::{Error, Result, Timestamp};
+use tenancy::App;
+
+use super::{LoginRequest, ResponseType, SignUpWish, redirects};
+use crate::tokens::{Asked, DEFAULT_SCOPE};
+
+/// The parameters of `/auth/authorize` and `/auth/url/…`, under one set of names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wish {
+    pub(crate) redirect_uri: Option<String>,
+    pub(crate) response_type: Option<String>,
+    pub(crate) response_mode: Option<String>,
+    /// Whether there has to be a scope: the standard says so, the short forms have a default.
+    pub(crate) needs_scope: bool,
+    pub(crate) scope: Option<String>,
+    pub(crate) state: Option<String>,
+    pub(crate) nonce: Option<String>,
+    pub(crate) code_challenge: Option<String>,
+    pub(crate) code_challenge_method: Option<String>,
+    pub(crate) prompt: Option<String>,
+    pub(crate) max_age: Option<String>,
+    pub(crate) login_hint: Option<String>,
+    pub(crate) sign_up: Option<SignUpWish>,
+    pub(crate) force_federation: Option<String>,
+    pub(crate) federation_connection: Option<String>,
+    /// A request object, by value or by reference, which is not supported.
+    pub(crate) request: Option<String>,
+    pub(crate) request_uri: Option<String>,
+}
+
+/// Why an app's request is refused, by the name that goes back to the app.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) error: &'static str,
+    pub(crate) description: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(error: &'static str, description: impl Into<String>) -> Self {
+        Self { error, description: description.into() }
+    }
+
+    pub(crate) fn invalid(description: impl Into<String>) -> Self {
+        Self::new("invalid_request", description)
+    }
+}
+
+/// Whether and how the person is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Prompt {
+    /// As little as needed.
+    #[default]
+    AsNeeded,
+    /// Not at all: a login that goes on, or an error.
+    None,
+    /// To prove again who they are.
+    Login,
+    /// To choose the workspace, or another account.
+    Select,
+}
+
+const MAX_TEXT: usize = 4096;
+
+impl Wish {
+    /// The request with its redirect address, as far as it is needed to answer a refusal. An error when the address is
+    /// not the app's: nobody may be sent there, not even with an error.
+    pub(crate) fn addressed(&self, app: &App, field: &str) -> Result<LoginRequest> {
+        let Some(uri) = redirects::registered(&app.profile, self.redirect_uri.as_deref()) else {
+            return Err(match self.redirect_uri {
+                Some(_) => {
+                    Error::invalid(field, "must be one of the app’s registered redirect addresses, letter for letter")
+                }
+                None => Error::invalid(field, "is required, because the app has no defaultCallbackUri"),
+            });
+        };
+        let is_id_token = self.response_type.as_deref() == Some("id_token");
+        Ok(LoginRequest {
+            app: app.id,
+            redirect_uri: uri.to_owned(),
+            response_type: if is_id_token { ResponseType::IdToken } else { ResponseType::Code },
+            scope: self.scope.clone().unwrap_or_default(),
+            state: self.state.clone(),
+            nonce: self.nonce.clone(),
+            code_challenge: self.code_challenge.clone(),
+            not_before: None,
+            username: self.login_hint.clone().filter(|hint| hint.len() <= 254),
+            sign_up: self.sign_up.clone(),
+        })
+    }
+
+    /// Checks the rest.
+    pub(crate) fn check(
+        &self,
+        app: &App,
+        request: LoginRequest,
+        now: Timestamp,
+    ) -> Result<(LoginRequest, Prompt), Refusal> {
+        self.check_supported()?;
+        self.check_challenge(app, request.response_type)?;
+        let prompt = self.prompt()?;
+        let scope = match self.scope.as_deref().map(str::trim).filter(|scope| !scope.is_empty()) {
+            Some(scope) => scope.to_owned(),
+            None if self.needs_scope => return Err(Refusal::new("invalid_scope", "scope is required")),
+            None => DEFAULT_SCOPE.to_owned(),
+        };
+        let not_before = match (prompt, self.max_age()?) {
+            (Prompt::Login, _) => Some(now),
+            (_, Some(age)) => Some(now.minus(age)),
+            (_, None) => None,
+        };
+        if self.sign_up.is_some() && !app.profile.tenant_self_signup {
+            return Err(Refusal::new("access_denied", "this app has no self-service sign-up"));
+        }
+        Ok((LoginRequest { scope, not_before, ..request }, prompt))
+    }
+
+    fn check_supported(&self) -> Result<(), Refusal> {
+        if self.request.is_some() {
+            return Err(Refusal::new("request_not_supported", "request objects are not supported"));
+        }
+        if self.request_uri.is_some() {
+            return Err(Refusal::new("request_uri_not_supported", "request objects are not supported"));
+        }
+        let mode_of_type = match self.response_type.as_deref() {
+            Some("code") => "query",
+            Some("id_token") if !self.needs_scope => "fragment",
+            None => return Err(Refusal::invalid("response_type is required")),
+            Some(_) => return Err(Refusal::new("unsupported_response_type", "response_type must be code")),
+        };
+        if self.response_mode.as_deref().is_some_and(|mode| mode != mode_of_type) {
+            return Err(Refusal::invalid(format!("response_mode must be {mode_of_type}")));
+        }
+        for (name, text) in [("state", &self.state), ("nonce", &self.nonce), ("scope", &self.scope)] {
+            if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT) {
+                return Err(Refusal::invalid(format!("{name} must not be longer than {MAX_TEXT} bytes")));
+            }
+        }
+        self.check_federation()
+    }
+
+    /// Signing in through another provider is asked for by name; none is set up that could be asked.
+    fn check_federation(&self) -> Result<(), Refusal> {
+        let known = |kind: &str| matches!(kind, "directory-ad" | "social-one" | "saml");
+        match (self.force_federation.as_deref(), self.federation_connection.as_deref()) {
+            (None, None) => Ok(()),
+            (Some(kind), _) if !known(kind) => {
+                Err(Refusal::invalid("force_federation must be directory-ad, social-one or saml"))
+            }
+            _ => Err(Refusal::invalid("this app has no such identity provider to sign in through")),
+        }
+    }
+
+    /// RFC 7636, with S256 alone. A challenge without a method would mean `plain`.
+    fn check_challenge(&self, app: &App, response_type: ResponseType) -> Result<(), Refusal> {
+        match (self.code_challenge.as_deref(), self.code_challenge_method.as_deref()) {
+            (Some(challenge), Some("S256")) if is_challenge(challenge) => Ok(()),
+            (Some(_), Some("S256")) => Err(Refusal::invalid("code_challenge must be a SHA-256 in base64url")),
+            (Some(_), _) => Err(Refusal::invalid("code_challenge_method must be S256")),
+            (None, Some(_)) => Err(Refusal::invalid("code_challenge is required with code_challenge_method")),
+            (None, None) if app.profile.require_pkce && response_type == ResponseType::Code => {
+                Err(Refusal::invalid("code_challenge is required by this app"))
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn prompt(&self) -> Result<Prompt, Refusal> {
+        let words: Vec<&str> = self.prompt.as_deref().unwrap_or_default().split_whitespace().collect();
+        if words.contains(&"none") {
+            return if words.len() == 1 { Ok(Prompt::None) } else { Err(Refusal::invalid("prompt=none stands alone")) };
+        }
+        let asked = |word: &str| words.contains(&word);
+        Ok(match (asked("login"), asked("select_account")) {
+            (true, _) => Prompt::Login,
+            (false, true) => Prompt::Select,
+            (false, false) => Prompt::AsNeeded,
+        })
+    }
+
+    fn max_age(&self) -> Result<Option<Duration>, Refusal> {
+        let Some(text) = self.max_age.as_deref() else { return Ok(None) };
+        let seconds: u32 = text.parse().map_err(|_| Refusal::invalid("max_age must be a number of seconds"))?;
+        Ok(Some(Duration::from_secs(seconds.into())))
+    }
+
+    pub(crate) fn asked_scope(request: &LoginRequest) -> Asked {
+        Asked::or_default(Some(&request.scope))
+    }
+}
+
+fn is_challenge(text: &str) -> bool {
+    text.len() == 43 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}

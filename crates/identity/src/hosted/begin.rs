@@ -1,0 +1,154 @@
+//! The first step of a login, and signing out.
+
+use std::sync::Arc;
+
+use kernel::{Code, MemberId, Result};
+use store::Tx;
+use tenancy::App;
+
+use super::{
+    Reply, Visit, browser_sessions,
+    cookies::{Cookie, Jar},
+    finish::{self, Finished, Proof},
+    paths,
+};
+use crate::{
+    Identity,
+    authorize::{LoginRequest, Prompt, Refusal, SignUpWish, Wish},
+    browser::Request,
+    tokens,
+};
+
+/// Answers an app's request to sign somebody in: with a page, or at once when somebody is signed in. `field` is what
+/// the redirect address is called in the request.
+pub(crate) async fn begin(
+    identity: &Identity,
+    from: &Request,
+    app: Arc<App>,
+    wish: &Wish,
+    field: &str,
+) -> Result<Reply> {
+    let request = wish.addressed(&app, field)?;
+    let refuse = |request: &LoginRequest, refusal: &Refusal| {
+        let parameters = [("error", refusal.error), ("error_description", refusal.description.as_str())];
+        Reply::found(request.answered(&identity.tenancy.issuer, &parameters))
+    };
+    let (request, prompt) = match wish.check(&app, request.clone(), identity.tenancy.db.clock().now()) {
+        Ok(checked) => checked,
+        Err(refusal) => return Ok(refuse(&request, &refusal)),
+    };
+    let (asked, owned) = (request.clone(), Arc::clone(&app));
+    if let Err(refusal) = identity.tenancy.db.read(move |tx| known_words(tx, &owned, &asked)).await? {
+        return Ok(refuse(&request, &refusal));
+    }
+    let visit = Visit::for_request(identity, from, request).await?;
+    if visit.request.sign_up.is_some() {
+        return Ok(Reply::found(visit.path(paths::SIGN_UP)?));
+    }
+    match signed_in(&visit, prompt).await? {
+        First::Finished(reply) => Ok(reply),
+        First::Choose => Ok(Reply::found(visit.path(paths::WORKSPACE)?)),
+        First::AskNobody(error) => {
+            Ok(refuse(&visit.request, &Refusal::new(error, "nobody may be asked, but somebody would have to be")))
+        }
+        First::Ask => Ok(Reply::found(visit.path(paths::IDENTIFIER)?)),
+    }
+}
+
+/// Checks the words that only the store knows: privileges in the scope, the plan of a sign-up.
+fn known_words(tx: &mut Tx<'_>, app: &App, request: &LoginRequest) -> Result<std::result::Result<(), Refusal>> {
+    let asked = Wish::asked_scope(request);
+    match tokens::check_scope(tx, app, &asked) {
+        Ok(()) => {}
+        Err(error) if error.code() == Code::InvalidScope => {
+            return Ok(Err(Refusal::new("invalid_scope", error.public())));
+        }
+        Err(error) => return Err(error),
+    }
+    match &request.sign_up {
+        None => Ok(Ok(())),
+        Some(wish) => plan_exists(tx, app, wish),
+    }
+}
+
+fn plan_exists(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<std::result::Result<(), Refusal>> {
+    let Some(key) = &wish.plan else {
+        let nothing = wish.currency.is_none() && wish.interval.is_none();
+        return Ok(if nothing { Ok(()) } else { Err(Refusal::invalid("a currency or interval needs a plan")) });
+    };
+    let Some(plan) = billing::catalog::find_plan_by_key(tx, app.id, key)? else {
+        return Ok(Err(Refusal::invalid("there is no such plan in this app")));
+    };
+    let fits = wish.currency.is_none() && wish.interval.is_none()
+        || plan.prices.iter().any(|price| {
+            wish.currency.as_deref().is_none_or(|currency| currency == price.amount.currency.code())
+                && wish.interval.as_deref().is_none_or(|interval| interval == price.interval.as_str())
+        });
+    Ok(if fits { Ok(()) } else { Err(Refusal::invalid("the plan has no price in this currency and interval")) })
+}
+
+/// What to do first.
+enum First {
+    Finished(Reply),
+    Choose,
+    Ask,
+    /// `prompt=none` and no way without a page: the error's name.
+    AskNobody(&'static str),
+}
+
+/// Lets in whoever is signed in already, as far as the request allows it.
+async fn signed_in(visit: &Visit, prompt: Prompt) -> Result<First> {
+    let ask = if prompt == Prompt::None { First::AskNobody("login_required") } else { First::Ask };
+    let Some(cookie) = visit.cookie(Cookie::SignedIn) else { return Ok(ask) };
+    let (app, shown, not_before) = (visit.app.id, cookie.to_owned(), visit.request.not_before);
+    let found = visit.identity.tenancy.db.read(move |tx| {
+        let Some(session) = browser_sessions::live(tx, app, &shown)? else { return Ok(None) };
+        if not_before.is_some_and(|not_before| session.authenticated_at <= not_before) {
+            return Ok(None);
+        }
+        let members: Vec<MemberId> = tokens::standings_of(tx, app, session.user)?.iter().map(|at| at.member).collect();
+        Ok(Some((session, members)))
+    });
+    let Some((session, members)) = found.await? else { return Ok(ask) };
+    let chosen = match (prompt, members.as_slice()) {
+        (_, []) => return Ok(ask),
+        (Prompt::Select, _) => return Ok(First::Choose),
+        (_, [only]) => *only,
+        (Prompt::None, several) if several.contains(&session.member) => session.member,
+        (Prompt::None, _) => return Ok(First::AskNobody("interaction_required")),
+        _ => return Ok(First::Choose),
+    };
+    let proof = Proof::Browser(cookie.to_owned());
+    match finish::try_finish(visit, proof, Some(chosen)).await? {
+        Finished::Answered(answer) => Ok(First::Finished(answer.found(visit)?)),
+        Finished::NeedsFactor(_) if prompt == Prompt::None => Ok(First::AskNobody("interaction_required")),
+        Finished::NeedsFactor(begun) => {
+            Ok(First::Finished(finish::ask_factor(visit, begun.sign(&visit.identity.tenancy)?)?))
+        }
+    }
+}
+
+/// Ends the sign-in of this browser and all that came from it, and leads to the login.
+pub(crate) async fn sign_out(
+    identity: &Identity,
+    from: &Request,
+    app: &App,
+    redirect_uri: Option<&str>,
+) -> Result<Reply> {
+    let jar = Jar::new(app.id, &identity.tenancy.base_url);
+    if let Some(cookie) = jar.read(&from.headers, Cookie::SignedIn) {
+        let (app, cookie) = (app.id, cookie.to_owned());
+        identity.tenancy.db.write(move |tx| browser_sessions::end(tx, app, &cookie)).await?;
+    }
+    let base_url = &identity.tenancy.base_url;
+    let location = match (redirect_uri, &app.profile.default_callback_uri) {
+        (Some(uri), _) => {
+            let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("redirectUri", uri).finish();
+            format!("{base_url}/auth/url/login/{}?{query}", app.id)
+        }
+        (None, Some(_)) => format!("{base_url}/auth/url/login/{}", app.id),
+        // There is nowhere to go on to from a login.
+        (None, None) => format!("{base_url}{}?app={}", paths::SIGNED_OUT, app.id),
+    };
+    Ok(Reply::found(location).with_cookies([jar.clear(Cookie::SignedIn), jar.clear(Cookie::Login)]))
+}

@@ -1,0 +1,198 @@
+//! From a shown credential to the app: the second factor, the workspace, and at last the answer that the app waits for.
+
+use kernel::{Code, Error, MemberId, Result};
+use store::Tx;
+use tenancy::App;
+
+use super::{
+    Reply, Visit,
+    browser_sessions::{self, BrowserSessionId, Shown, SignedIn},
+    cookies::Cookie,
+    paths,
+};
+use crate::{
+    Identity,
+    authorize::{LoginRequest, ResponseType, Wish},
+    sessions::{self, Begun, Claims, MfaState, SessionAnswer},
+    tokens::{self, About, Granted, IdToken, Standing, codes},
+};
+
+/// What shows who somebody is.
+#[derive(Clone, Debug)]
+pub(crate) enum Proof {
+    /// A login under way that has shown all it has to.
+    Login(Claims),
+    /// The cookie of a browser that is signed in.
+    Browser(String),
+}
+
+/// Leads on from a credential that was shown: to the second factor, the choice of a workspace, or back to the app.
+pub(crate) async fn go_on(visit: &Visit, session: SessionAnswer) -> Result<Reply> {
+    match session.mfa_state {
+        MfaState::Required | MfaState::Setup => ask_factor(visit, session),
+        MfaState::Disabled | MfaState::Completed => {
+            let claims = sessions::verify(&visit.identity.tenancy, &session.session)?;
+            match session.tenant_users.as_slice() {
+                [only] => finish(visit, Proof::Login(claims), Some(only.id)).await,
+                _ => Ok(Reply::see(visit.path(paths::WORKSPACE)?).with_cookie(login_cookie(visit, &session))),
+            }
+        }
+    }
+}
+
+/// Leads to the page for the second factor.
+pub(super) fn ask_factor(visit: &Visit, session: SessionAnswer) -> Result<Reply> {
+    let page = if session.mfa_state == MfaState::Setup { paths::MFA_SETUP } else { paths::MFA };
+    Ok(Reply::see(visit.path(page)?).with_cookie(login_cookie(visit, &session)))
+}
+
+fn login_cookie(visit: &Visit, session: &SessionAnswer) -> http::HeaderValue {
+    visit.set(Cookie::Login, &session.session, sessions::LIFETIME)
+}
+
+/// Answers the app, or asks for the second factor that the workspace wants.
+pub(crate) async fn finish(visit: &Visit, proof: Proof, member: Option<MemberId>) -> Result<Reply> {
+    match try_finish(visit, proof, member).await? {
+        Finished::Answered(answer) => answer.see(visit),
+        Finished::NeedsFactor(begun) => ask_factor(visit, begun.sign(&visit.identity.tenancy)?),
+    }
+}
+
+/// What the app gets.
+enum Grant {
+    Code(String),
+    IdToken(Box<IdToken>),
+}
+
+/// The app's answer, and the browser's new cookie when it has one.
+pub(super) struct Answered {
+    grant: Grant,
+    cookie: Option<String>,
+}
+
+pub(super) enum Finished {
+    Answered(Answered),
+    /// Somebody who is signed in showed one factor, and the workspace wants two.
+    NeedsFactor(Begun),
+}
+
+impl Answered {
+    pub(super) fn found(self, visit: &Visit) -> Result<Reply> {
+        self.reply(visit, Reply::found)
+    }
+
+    fn see(self, visit: &Visit) -> Result<Reply> {
+        self.reply(visit, Reply::see)
+    }
+
+    fn reply(self, visit: &Visit, to: fn(String) -> Reply) -> Result<Reply> {
+        let tenancy = &visit.identity.tenancy;
+        let location = match &self.grant {
+            Grant::Code(code) => visit.request.answered(&tenancy.issuer, &[("code", code)]),
+            Grant::IdToken(claims) => {
+                let token = tokens::sign_id_token(tenancy, claims)?;
+                visit.request.answered(&tenancy.issuer, &[("id_token", &token)])
+            }
+        };
+        let reply = to(location).with_cookie(visit.clear(Cookie::Login));
+        Ok(match &self.cookie {
+            Some(cookie) => {
+                let lifetime = browser_sessions::lifetime(&visit.app);
+                reply.with_cookie(visit.set(Cookie::SignedIn, cookie, lifetime))
+            }
+            None => reply,
+        })
+    }
+}
+
+/// One transaction: the proof is still good, the workspace lets the person in, the browser is signed in, the app gets
+/// its code. `member` may be left out when there is one workspace.
+pub(super) async fn try_finish(visit: &Visit, proof: Proof, member: Option<MemberId>) -> Result<Finished> {
+    let (identity, app, request) = (visit.identity.clone(), visit.app.clone(), visit.request.clone());
+    let former = visit.cookie(Cookie::SignedIn).map(str::to_owned);
+    let finished = visit.identity.tenancy.db.write(move |tx| match &proof {
+        Proof::Login(session) => {
+            let (standing, shown) = of_login(tx, &app, session, member)?;
+            sessions::end(tx, session)?;
+            let (browser, cookie) = browser_sessions::start(tx, &app, former.as_deref(), shown)?;
+            let grant = grant(tx, &identity, &app, &request, &standing, shown, browser)?;
+            Ok(Finished::Answered(Answered { grant, cookie: Some(cookie) }))
+        }
+        Proof::Browser(cookie) => {
+            let session = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(sessions::over)?;
+            let standing = sessions::choose(tokens::standings_of(tx, app.id, session.user)?, member)?;
+            match tokens::check_factors(&app, &standing, session.mfa) {
+                Ok(()) => {}
+                Err(error) if error.code() == Code::MfaRequired => {
+                    let begun = sessions::begin(tx, &identity, &app, session.user, session.method, false)?;
+                    return Ok(Finished::NeedsFactor(begun));
+                }
+                Err(error) => return Err(error),
+            }
+            let SignedIn { id, user, mfa, method, authenticated_at, .. } = session;
+            browser_sessions::choose(tx, app.id, id, standing.member)?;
+            let shown = Shown { user, member: standing.member, mfa, method, authenticated_at };
+            let grant = grant(tx, &identity, &app, &request, &standing, shown, id)?;
+            Ok(Finished::Answered(Answered { grant, cookie: None }))
+        }
+    });
+    finished.await
+}
+
+/// A login under way that has shown all it has to, and the workspace it leads to.
+fn of_login(tx: &mut Tx<'_>, app: &App, session: &Claims, member: Option<MemberId>) -> Result<(Standing, Shown)> {
+    if !matches!(session.mfa, MfaState::Completed | MfaState::Disabled) {
+        return Err(Error::new(Code::MfaRequired, "Show the second factor first."));
+    }
+    let authenticated_at = sessions::check_live(tx, session)?;
+    let standing = sessions::choose(tokens::standings_of(tx, app.id, session.sub)?, member)?;
+    let mfa = session.has_two_factors();
+    tokens::check_factors(app, &standing, mfa)?;
+    let shown = Shown { user: session.sub, member: standing.member, mfa, method: session.method, authenticated_at };
+    Ok((standing, shown))
+}
+
+fn grant(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    app: &App,
+    request: &LoginRequest,
+    standing: &Standing,
+    shown: Shown,
+    browser: BrowserSessionId,
+) -> Result<Grant> {
+    let asked = Wish::asked_scope(request);
+    tokens::check_scope(tx, app, &asked)?;
+    let granted = Granted::everything().narrowed(&asked);
+    match request.response_type {
+        ResponseType::Code => {
+            let new = codes::NewCode {
+                user: shown.user,
+                member: standing.member,
+                redirect_uri: &request.redirect_uri,
+                granted: &granted,
+                nonce: request.nonce.as_deref(),
+                code_challenge: request.code_challenge.as_deref(),
+                mfa: shown.mfa,
+                method: shown.method,
+                authenticated_at: shown.authenticated_at,
+                browser: Some(browser),
+            };
+            Ok(Grant::Code(codes::issue(tx, app.id, &new)?))
+        }
+        ResponseType::IdToken => {
+            sessions::announce(tx, app, &browser.to_string(), standing, shown.method, shown.mfa)?;
+            let iat = tx.now().as_seconds();
+            Ok(Grant::IdToken(Box::new(IdToken {
+                about: About::new(standing, &granted),
+                iss: identity.tenancy.issuer.to_string(),
+                aud: app.id,
+                iat,
+                exp: iat + i64::from(app.profile.access_token_ttl),
+                auth_time: shown.authenticated_at.as_seconds(),
+                sid: browser.to_string(),
+                nonce: request.nonce.clone(),
+            })))
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The first page, which asks who somebody is, and the second, which asks for the password or offers another way. Both
+//! are the same for addresses with and without an account.
+
+use http::StatusCode;
+use kernel::{Code, Error, Problems, Result, Secret, is_email};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use web::{
+    Form, LimitClass, Params, Routes, State, Validate,
+    pages::{Field, FieldKind, HostedPage},
+};
+
+use super::{At, Reply, Visit, go_on, paths};
+use crate::{Identity, browser::Request, login};
+
+pub(super) fn routes() -> Routes<Identity> {
+    Routes::new("Hosted login")
+        .get(paths::IDENTIFIER, show, "Ask who is signing in")
+        .page()
+        .hidden()
+        .post(paths::IDENTIFIER, submit, "Take the address of who is signing in")
+        .page()
+        .hidden()
+        .get(paths::PASSWORD, show_password, "Ask for the password")
+        .page()
+        .hidden()
+        .post(paths::PASSWORD, submit_password, "Sign in with a password")
+        .page()
+        .hidden()
+        .limited(LimitClass::Credential)
+}
+
+async fn show(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+    let visit = Visit::open(&identity, &request, &r).await?;
+    let page = identifier_page(&visit, visit.request.username.as_deref().unwrap_or_default(), None)?;
+    Ok(visit.show(page))
+}
+
+fn identifier_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage> {
+    let field = Field::new(FieldKind::Username, "username", &visit.say("E-mail address"));
+    let field = field.value(typed).error(problem).focused();
+    let form = visit.form(paths::IDENTIFIER)?.field(field).button(&visit.say("Continue"));
+    let mut page = visit.page("Sign in to {appName}").form(&form);
+    if visit.app.profile.tenant_self_signup {
+        let (words, label) = (visit.say("New to {appName}?"), visit.say("Create an account"));
+        page = page.link(&words, &label, &visit.path(paths::SIGN_UP)?);
+    }
+    Ok(page)
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Who {
+    r: String,
+    #[serde(default)]
+    csrf: String,
+    #[serde(default)]
+    username: String,
+}
+
+impl Validate for Who {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Who>) -> Result<Reply> {
+    let mut visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+    let username = form.username.trim();
+    if !is_email(username) {
+        let problem = visit.say("Enter an e-mail address, such as ada@example.com.");
+        let page = identifier_page(&visit, username, Some(&problem))?.status(StatusCode::BAD_REQUEST);
+        return Ok(visit.show(page));
+    }
+    visit.request.username = Some(username.to_owned());
+    Ok(Reply::see(visit.path(paths::PASSWORD)?))
+}
+
+async fn show_password(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(At { r }): Params<At>,
+) -> Result<Reply> {
+    let visit = Visit::open(&identity, &request, &r).await?;
+    if visit.request.username.is_none() {
+        return Ok(Reply::found(visit.path(paths::IDENTIFIER)?));
+    }
+    Ok(visit.show(password_page(&visit, None)?))
+}
+
+fn password_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
+    let username = visit.request.username.as_deref().unwrap_or_default();
+    let form = visit
+        .form(paths::PASSWORD)?
+        .field(Field::new(FieldKind::Username, "username", &visit.say("E-mail address")).value(username).fixed())
+        .field(Field::new(FieldKind::Password, "password", &visit.say("Password")).error(problem).focused())
+        .button(&visit.say("Sign in"));
+    let page = visit.page("Sign in to {appName}").form(&form);
+    Ok(page.link("", &visit.say("Use another address"), &visit.path(paths::IDENTIFIER)?))
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct WithPassword {
+    r: String,
+    #[serde(default)]
+    csrf: String,
+    #[serde(default)]
+    password: String,
+}
+
+impl Validate for WithPassword {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text_up_to("password", &self.password, 4096);
+    }
+}
+
+async fn submit_password(
+    request: Request,
+    State(identity): State<Identity>,
+    Form(form): Form<WithPassword>,
+) -> Result<Reply> {
+    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+    let username = visit.request.username.clone().ok_or_else(|| Error::invalid("username", "is required"))?;
+    let password = Secret::new(form.password);
+    match login::password(&identity, &visit.app, visit.client, &username, password).await {
+        Ok(session) => go_on(&visit, session).await,
+        Err(error) if error.code() == Code::InvalidCredential => {
+            let problem = visit.say("The address or the password is wrong.");
+            let page = password_page(&visit, Some(&problem))?.status(StatusCode::UNAUTHORIZED);
+            Ok(visit.show(page))
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,63 @@
+//! The hosted login: pages under `/auth/login…` on which people of an app sign in, and what becomes of it.
+//!
+//! A login is a walk from page to page. What the app asked for travels sealed in the addresses; who is signing in stands
+//! in a cookie of the app's own; the next page always follows from the two (`next`). Nothing is changed by a GET,
+//! and every form carries a value that only this browser knows.
+
+mod begin;
+pub(crate) mod browser_sessions;
+pub(crate) mod cookies;
+mod finish;
+mod identifier;
+pub(crate) mod reply;
+pub(crate) mod visit;
+mod workspace;
+
+use kernel::Problems;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use web::{Routes, Validate};
+
+pub(crate) use begin::{begin, sign_out};
+pub(crate) use finish::go_on;
+pub use reply::Reply;
+pub(crate) use visit::Visit;
+
+use crate::Identity;
+
+pub fn routes() -> Routes<Identity> {
+    identifier::routes().merge(workspace::routes())
+}
+
+/// The pages' addresses.
+pub(crate) mod paths {
+    pub(crate) const IDENTIFIER: &str = "/auth/login";
+    pub(crate) const PASSWORD: &str = "/auth/login/password";
+    pub(crate) const WORKSPACE: &str = "/auth/login/workspace";
+    pub(crate) const SIGN_UP: &str = "/auth/login/signup";
+    pub(crate) const SIGNED_OUT: &str = "/auth/login/signed-out";
+    pub(crate) const MFA: &str = "/auth/login/mfa";
+    pub(crate) const MFA_SETUP: &str = "/auth/login/mfa/setup";
+}
+
+/// The query of a page: the login request that it belongs to.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(crate) struct At {
+    pub(crate) r: String,
+}
+
+impl Validate for At {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+/// A form without fields of its own.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(crate) struct Pressed {
+    pub(crate) r: String,
+    #[serde(default)]
+    pub(crate) csrf: String,
+}
+
+impl Validate for Pressed {
+    fn validate(&self, _: &mut Problems) {}
+}

@@ -1,0 +1,67 @@
+//! What a hosted page's handler answers: a page, or the way to another one, with the cookies that go along.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use kernel::Error;
+use web::{Describe, Failure, Operation, pages::HostedPage};
+
+/// A page or a redirect.
+pub struct Reply {
+    content: Content,
+    cookies: Vec<HeaderValue>,
+}
+
+enum Content {
+    Page(Box<HostedPage>),
+    Elsewhere(StatusCode, String),
+}
+
+impl Reply {
+    pub fn page(page: HostedPage) -> Self {
+        Self { content: Content::Page(Box::new(page)), cookies: Vec::new() }
+    }
+
+    /// After a GET.
+    pub fn found(location: String) -> Self {
+        Self { content: Content::Elsewhere(StatusCode::FOUND, location), cookies: Vec::new() }
+    }
+
+    /// After a form was sent: going back must not send it again.
+    pub fn see(location: String) -> Self {
+        Self { content: Content::Elsewhere(StatusCode::SEE_OTHER, location), cookies: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn with_cookie(mut self, cookie: HeaderValue) -> Self {
+        self.cookies.push(cookie);
+        self
+    }
+
+    #[must_use]
+    pub fn with_cookies(mut self, cookies: impl IntoIterator<Item = HeaderValue>) -> Self {
+        self.cookies.extend(cookies);
+        self
+    }
+}
+
+impl IntoResponse for Reply {
+    fn into_response(self) -> Response {
+        let mut response = match self.content {
+            Content::Page(page) => page.into_response(),
+            Content::Elsewhere(status, location) => match HeaderValue::try_from(location) {
+                Ok(location) => (status, [(header::LOCATION, location)]).into_response(),
+                Err(error) => Failure::from(Error::internal(error)).into_response(),
+            },
+        };
+        for cookie in self.cookies {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+impl Describe for Reply {
+    fn describe(operation: &mut Operation) {
+        operation.empty_answer(StatusCode::FOUND);
+    }
+}

@@ -1,0 +1,118 @@
+//! The choice of a workspace, for people who belong to several; and the page of somebody who has signed out.
+
+use std::sync::Arc;
+
+use kernel::{AppId, MemberId, Problems, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tenancy::branding;
+use web::{Form, Params, Routes, State, Validate, pages::HostedPage};
+
+use super::{
+    At, Reply, Visit, browser_sessions,
+    cookies::Cookie,
+    finish::{self, Proof},
+    paths,
+};
+use crate::{
+    Identity,
+    browser::Request,
+    sessions::{self, MfaState},
+    tokens::{self, Standing},
+};
+
+pub(super) fn routes() -> Routes<Identity> {
+    Routes::new("Hosted login")
+        .get(paths::WORKSPACE, show, "Ask for the workspace to sign in to")
+        .page()
+        .hidden()
+        .post(paths::WORKSPACE, submit, "Sign in to a workspace")
+        .page()
+        .hidden()
+        .get(paths::SIGNED_OUT, signed_out, "Say that somebody has signed out")
+        .page()
+        .hidden()
+}
+
+/// Who is choosing: the login under way, else whoever is signed in and may be taken at their word.
+async fn chooser(visit: &Visit) -> Result<Option<(Proof, Vec<Standing>)>> {
+    let login = visit.login().ok().filter(|claims| matches!(claims.mfa, MfaState::Disabled | MfaState::Completed));
+    let (app, cookie) = (visit.app.id, visit.cookie(Cookie::SignedIn).map(str::to_owned));
+    let not_before = visit.request.not_before;
+    let found = visit.identity.tenancy.db.read(move |tx| {
+        if let Some(claims) = &login
+            && sessions::check_live(tx, claims).is_ok_and(|at| not_before.is_none_or(|not_before| at >= not_before))
+        {
+            return Ok(Some((Proof::Login(claims.clone()), tokens::standings_of(tx, app, claims.sub)?)));
+        }
+        let Some(cookie) = &cookie else { return Ok(None) };
+        let session = browser_sessions::live(tx, app, cookie)?;
+        let session = session.filter(|at| not_before.is_none_or(|not_before| at.authenticated_at > not_before));
+        let Some(session) = session else { return Ok(None) };
+        Ok(Some((Proof::Browser(cookie.clone()), tokens::standings_of(tx, app, session.user)?)))
+    });
+    Ok(found.await?.filter(|(_, standings)| !standings.is_empty()))
+}
+
+async fn show(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+    let visit = Visit::open(&identity, &request, &r).await?;
+    let Some((_, standings)) = chooser(&visit).await? else {
+        return Ok(Reply::found(visit.path(paths::IDENTIFIER)?));
+    };
+    let mut form = visit.form(paths::WORKSPACE)?;
+    for standing in &standings {
+        form = form.choice("member", &standing.member.to_string(), &standing.tenant_name);
+    }
+    let person = standings.first().map(|standing| standing.email.as_str()).unwrap_or_default();
+    let page = visit
+        .page("Choose a workspace")
+        .paragraph(&visit.say("You are signed in as {email}.").replace("{email}", person))
+        .form(&form)
+        .link("", &visit.say("Use another address"), &visit.path(paths::IDENTIFIER)?);
+    Ok(visit.show(page))
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Chosen {
+    r: String,
+    #[serde(default)]
+    csrf: String,
+    member: MemberId,
+}
+
+impl Validate for Chosen {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Chosen>) -> Result<Reply> {
+    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+    match chooser(&visit).await? {
+        Some((proof, _)) => finish::finish(&visit, proof, Some(form.member)).await,
+        None => Ok(Reply::see(visit.path(paths::IDENTIFIER)?)),
+    }
+}
+
+/// Which app somebody has signed out of.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+struct Of {
+    app: AppId,
+}
+
+impl Validate for Of {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn signed_out(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(Of { app }): Params<Of>,
+) -> Result<Reply> {
+    let app = identity.app(&request, app)?;
+    let looks = Arc::clone(&app);
+    let read =
+        identity.tenancy.db.read(move |tx| Ok((branding::brand(tx, &looks)?, branding::translations(tx, looks.id)?)));
+    let (brand, words) = read.await?;
+    let text =
+        words.get("You are signed out of {appName}. You can close this page.").replace("{appName}", &brand.app_name);
+    Ok(Reply::page(HostedPage::new(&brand, words.get("Signed out")).language(words.get("en")).paragraph(&text)))
+}
