@@ -9,6 +9,8 @@ pub(crate) mod browser_sessions;
 pub(crate) mod cookies;
 mod finish;
 mod identifier;
+mod mfa;
+mod mfa_setup;
 pub(crate) mod reply;
 pub(crate) mod visit;
 mod workspace;
@@ -26,7 +28,7 @@ pub(crate) use visit::Visit;
 use crate::Identity;
 
 pub fn routes() -> Routes<Identity> {
-    identifier::routes().merge(workspace::routes())
+    identifier::routes().merge(workspace::routes()).merge(mfa::routes()).merge(mfa_setup::routes())
 }
 
 /// The pages' addresses.
