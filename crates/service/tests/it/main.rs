@@ -23,6 +23,7 @@ mod auth_attacks;
 mod auth_authorize;
 mod auth_discovery;
 mod auth_hosted_mfa;
+mod auth_hosted_passkeys;
 mod auth_login;
 mod auth_mfa;
 mod auth_passkeys;
