@@ -123,7 +123,7 @@ async fn signed_in(visit: &Visit, prompt: Prompt) -> Result<First> {
         Finished::Answered(answer) => Ok(First::Finished(answer.found(visit)?)),
         Finished::NeedsFactor(_) if prompt == Prompt::None => Ok(First::AskNobody("interaction_required")),
         Finished::NeedsFactor(begun) => {
-            Ok(First::Finished(finish::ask_factor(visit, begun.sign(&visit.identity.tenancy)?)?))
+            Ok(First::Finished(finish::ask_factor(visit, &begun.sign(&visit.identity.tenancy)?)?))
         }
     }
 }

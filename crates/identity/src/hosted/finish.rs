@@ -29,7 +29,7 @@ pub(crate) enum Proof {
 /// Leads on from a credential that was shown: to the second factor, the choice of a workspace, or back to the app.
 pub(crate) async fn go_on(visit: &Visit, session: SessionAnswer) -> Result<Reply> {
     match session.mfa_state {
-        MfaState::Required | MfaState::Setup => ask_factor(visit, session),
+        MfaState::Required | MfaState::Setup => ask_factor(visit, &session),
         MfaState::Disabled | MfaState::Completed => {
             let claims = sessions::verify(&visit.identity.tenancy, &session.session)?;
             match session.tenant_users.as_slice() {
@@ -51,9 +51,9 @@ pub(super) async fn resume(visit: &Visit, claims: Claims) -> Result<Reply> {
 }
 
 /// Leads to the page for the second factor.
-pub(super) fn ask_factor(visit: &Visit, session: SessionAnswer) -> Result<Reply> {
+pub(super) fn ask_factor(visit: &Visit, session: &SessionAnswer) -> Result<Reply> {
     let page = if session.mfa_state == MfaState::Setup { paths::MFA_SETUP } else { paths::MFA };
-    Ok(Reply::see(visit.path(page)?).with_cookie(login_cookie(visit, &session)))
+    Ok(Reply::see(visit.path(page)?).with_cookie(login_cookie(visit, session)))
 }
 
 pub(super) fn login_cookie(visit: &Visit, session: &SessionAnswer) -> http::HeaderValue {
@@ -64,7 +64,7 @@ pub(super) fn login_cookie(visit: &Visit, session: &SessionAnswer) -> http::Head
 pub(crate) async fn finish(visit: &Visit, proof: Proof, member: Option<MemberId>) -> Result<Reply> {
     match try_finish(visit, proof, member).await? {
         Finished::Answered(answer) => answer.see(visit),
-        Finished::NeedsFactor(begun) => ask_factor(visit, begun.sign(&visit.identity.tenancy)?),
+        Finished::NeedsFactor(begun) => ask_factor(visit, &begun.sign(&visit.identity.tenancy)?),
     }
 }
 
