@@ -9,7 +9,7 @@ use tenancy::{
     App,
     callers::{BearerCaller, RefreshingCaller, authenticate_token},
 };
-use web::{Json, Path, Routes, State, Success, Valid, Validate, WithHeaders};
+use web::{Json, Path, Routes, State, Success, Valid, ValidOrNone, Validate, WithHeaders};
 
 use super::{About, Asked, TokenSet, TokenSetWithProfile, WorkspaceEntry, codes::ShownCode, oauth};
 use crate::{Identity, browser::Request};
@@ -105,9 +105,9 @@ impl Validate for Refresh {
 async fn refresh(
     RefreshingCaller(user): RefreshingCaller,
     State(identity): State<Identity>,
-    Valid(body): Valid<Refresh>,
+    ValidOrNone(body): ValidOrNone<Refresh>,
 ) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
-    let asked = Asked::parse(body.scope.as_deref().unwrap_or_default());
+    let asked = Asked::parse(body.unwrap_or_default().scope.as_deref().unwrap_or_default());
     Ok(oauth::unstored(super::from_access_token(&identity.tenancy, user, None, asked).await?))
 }
 

@@ -256,6 +256,8 @@ pub async fn revoke(tenancy: &Tenancy, token: &str, everywhere: bool) -> Result<
             Err(error) if error.code() == Code::InvalidCredential => false,
             Err(error) => return Err(error),
         };
+        // Nor may whoever has one that was used up long ago.
+        let goes_on = goes_on && (!everywhere || families::is_current(tx, shown.aud, shown.jti)?);
         families::revoke(tx, shown.aud, shown.sid)?;
         if everywhere && goes_on {
             tenancy::people::end_sessions(tx, shown.aud, shown.sub)?;

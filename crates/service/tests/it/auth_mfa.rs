@@ -51,10 +51,15 @@ async fn require(app: &TestApp) {
 async fn with_phone(app: &TestApp, email: &str) -> (Person, String) {
     let person = app.owner(email).await;
     let session = person.log_in().await.expect(200).text("/session");
-    post(app, "startMfaUserSetup", json!({ "session": session, "phoneNumber": PHONE })).await.expect(200);
+    let backup_code = set_up_sms(app, &session, PHONE).await;
+    (person, backup_code)
+}
+
+/// Sets a phone up in a session; the backup code.
+pub(crate) async fn set_up_sms(app: &TestApp, session: &str, phone: &str) -> String {
+    post(app, "startMfaUserSetup", json!({ "session": session, "phoneNumber": phone })).await.expect(200);
     let body = json!({ "session": session, "mfaCode": sms(app).await });
-    let done = post(app, "finishMfaUserSetup", body).await.expect(200);
-    (person, done.text("/backupCode"))
+    post(app, "finishMfaUserSetup", body).await.expect(200).text("/backupCode")
 }
 
 async fn a_phone_is_set_up_and_then_asked_for(app: TestApp) {
@@ -233,7 +238,7 @@ async fn a_factor_cannot_be_replaced_without_showing_it(app: TestApp) {
     let setup = json!({ "session": session, "method": "totp" });
     post(&app, "startMfaUserSetup", setup).await.error(401, "MFA_REQUIRED");
     let code = sms(&app).await;
-    post(&app, "finishMfaUserSetup", json!({ "session": session, "mfaCode": code })).await.error(401, "WRONG_CODE");
+    post(&app, "finishMfaUserSetup", json!({ "session": session, "mfaCode": code })).await.error(401, "MFA_REQUIRED");
     let done = post(&app, "commitMfaCode", json!({ "session": session, "mfaCode": code })).await.expect(200);
     let completed = done.text("/session");
     post(&app, "startMfaUserSetup", json!({ "session": completed, "method": "totp" })).await.expect(200);

@@ -54,6 +54,7 @@ mod owners;
 mod people;
 mod role_invariants;
 mod signing_keys;
+mod takeover;
 mod tenant_users;
 mod tenants;
 mod test_clock;

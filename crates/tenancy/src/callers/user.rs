@@ -105,7 +105,7 @@ impl FromRow for Membership {
 /// A login that began before the person's sessions were ended is over, whenever its tokens were issued.
 const MEMBERSHIP: &str = "SELECT members.id, members.enabled, roles.key AS role_key, \
                           (refresh_families.revoked_at IS NULL AND (users.sessions_ended_at IS NULL \
-                          OR refresh_families.created_at > users.sessions_ended_at)) AS session_goes_on, \
+                          OR refresh_families.authenticated_at > users.sessions_ended_at)) AS session_goes_on, \
                           (SELECT string_agg(privileges.key, ' ') FROM role_privileges \
                           JOIN privileges ON privileges.id = role_privileges.privilege_id \
                           WHERE role_privileges.role_id = members.role_id) AS privileges \

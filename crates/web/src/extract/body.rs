@@ -25,15 +25,35 @@ impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for Va
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        let media_type = MediaType::of(request.headers());
-        if media_type == MediaType::Other {
-            return Err(not_json().into());
-        }
-        let bytes = collect(request).await?;
-        if media_type == MediaType::Missing && !bytes.is_empty() {
-            return Err(not_json().into());
-        }
-        Ok(Self(from_json(&bytes)?))
+        Ok(Self(from_json(&json_bytes(request).await?)?))
+    }
+}
+
+async fn json_bytes(request: Request) -> Result<Bytes> {
+    let media_type = MediaType::of(request.headers());
+    if media_type == MediaType::Other {
+        return Err(not_json());
+    }
+    let bytes = collect(request).await?;
+    if media_type == MediaType::Missing && !bytes.is_empty() { Err(not_json()) } else { Ok(bytes) }
+}
+
+/// The same where the body may be left out, because every member of it may be.
+#[derive(Clone, Copy, Debug)]
+pub struct ValidOrNone<T>(pub Option<T>);
+
+impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for ValidOrNone<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let bytes = json_bytes(request).await?;
+        Ok(Self(if bytes.is_empty() { None } else { Some(from_json(&bytes)?) }))
+    }
+}
+
+impl<T: JsonSchema> Describe for ValidOrNone<T> {
+    fn describe(operation: &mut Operation) {
+        operation.body::<T>().body_may_be_left_out();
     }
 }
 

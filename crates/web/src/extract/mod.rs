@@ -10,7 +10,7 @@ mod problem;
 mod reader;
 mod survey;
 
-pub use body::{RawBody, Valid, Validate, from_json};
+pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json};
 pub use form::Form;
 pub use header::{optional_header, required_header};
 pub use params::{Page, Params};
