@@ -9,6 +9,10 @@ pub(crate) mod browser_sessions;
 pub(crate) mod cookies;
 mod finish;
 mod identifier;
+mod mfa;
+mod mfa_setup;
+mod passkey_setup;
+mod passkeys;
 pub(crate) mod reply;
 pub(crate) mod visit;
 mod workspace;
@@ -26,7 +30,12 @@ pub(crate) use visit::Visit;
 use crate::Identity;
 
 pub fn routes() -> Routes<Identity> {
-    identifier::routes().merge(workspace::routes())
+    identifier::routes()
+        .merge(workspace::routes())
+        .merge(mfa::routes())
+        .merge(mfa_setup::routes())
+        .merge(passkeys::routes())
+        .merge(passkey_setup::routes())
 }
 
 /// The pages' addresses.
@@ -38,6 +47,7 @@ pub(crate) mod paths {
     pub(crate) const SIGNED_OUT: &str = "/auth/login/signed-out";
     pub(crate) const MFA: &str = "/auth/login/mfa";
     pub(crate) const MFA_SETUP: &str = "/auth/login/mfa/setup";
+    pub(crate) const PASSKEY_LINK: &str = "/auth/login/passkey-link";
 }
 
 /// The query of a page: the login request that it belongs to.

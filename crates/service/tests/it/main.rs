@@ -22,6 +22,8 @@ mod api_tokens_secrets;
 mod auth_attacks;
 mod auth_authorize;
 mod auth_discovery;
+mod auth_hosted_mfa;
+mod auth_hosted_passkeys;
 mod auth_login;
 mod auth_mfa;
 mod auth_passkeys;
