@@ -24,6 +24,7 @@ mod auth_authorize;
 mod auth_discovery;
 mod auth_hosted_mfa;
 mod auth_hosted_passkeys;
+mod auth_hosted;
 mod auth_login;
 mod auth_mfa;
 mod auth_passkeys;
