@@ -6,6 +6,7 @@
 
 pub mod abuse;
 mod browser;
+pub mod handover;
 pub mod login;
 pub mod mfa;
 pub mod passkeys;
@@ -73,4 +74,5 @@ pub fn routes() -> Routes<Identity> {
         .merge(login::http::routes())
         .merge(mfa::http::routes())
         .merge(passkeys::http::routes())
+        .merge(handover::http::routes())
 }

@@ -22,4 +22,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(11, "catalog", text!("0011_catalog")),
     Migration::shared(12, "identity", text!("0012_identity")),
     Migration::shared(13, "flags", text!("0013_flags")),
+    Migration::shared(15, "handover", text!("0015_handover")),
 ];

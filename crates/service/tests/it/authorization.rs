@@ -55,6 +55,7 @@ const BY_CONTENT: &[(&str, &str)] = &[
     ("POST /auth/token/direct", "{}"),
     ("POST /auth/token/workspace-list", r#"{ "accessToken": "x" }"#),
     ("POST /auth/token/workspace-switch", r#"{ "accessToken": "x", "targetTenantUserId": "x" }"#),
+    ("POST /auth/handover/code/{app_id}", r#"{ "accessToken": "x" }"#),
     ("POST /auth/auth/signup", "{}"),
     ("POST /auth/auth/credentialsConfig", "{}"),
     ("POST /auth/auth/authenticate", "{}"),

@@ -21,6 +21,7 @@ mod api_tokens_promises;
 mod api_tokens_secrets;
 mod auth_attacks;
 mod auth_discovery;
+mod auth_handover;
 mod auth_login;
 mod auth_mfa;
 mod auth_passkeys;
