@@ -69,6 +69,7 @@ impl AsRef<Tenancy> for Identity {
 
 pub fn routes() -> Routes<Identity> {
     tokens::http::routes()
+        .merge(tokens::standard::routes())
         .merge(tokens::discovery::routes())
         .merge(sessions::http::routes())
         .merge(login::http::routes())

@@ -8,6 +8,7 @@ pub mod families;
 pub mod http;
 mod oauth;
 mod scope;
+pub mod standard;
 mod standing;
 
 use kernel::{Code, Error, MemberId, Result, Timestamp};

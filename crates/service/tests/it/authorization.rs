@@ -51,6 +51,7 @@ const PUBLIC: &[&str] = &[
 /// is refused.
 const BY_CONTENT: &[(&str, &str)] = &[
     ("POST /auth/token", "{}"),
+    ("POST /auth/revoke", "{}"),
     ("POST /auth/token/{grant_type}/{app_id}", "{}"),
     ("POST /auth/token/direct", "{}"),
     ("POST /auth/token/workspace-list", r#"{ "accessToken": "x" }"#),
@@ -162,6 +163,7 @@ const GUARDED: &[(&str, &str)] = &[
     ("GET /account/tenant/user/{user_id}/passwordLink", ""),
     ("DELETE /account/tenant/user/{user_id}/sessions", ""),
     ("DELETE /account/tenant/user/{user_id}/mfa", ""),
+    ("POST /auth/introspect", r#"{ "token": "x" }"#),
     ("POST /auth/refresh-token", "{}"),
     ("GET /auth/userinfo", ""),
     ("POST /auth/userinfo", ""),
