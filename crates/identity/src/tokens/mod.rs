@@ -8,6 +8,7 @@ pub mod families;
 pub mod http;
 mod oauth;
 mod scope;
+pub mod standard;
 mod standing;
 
 use kernel::{Code, Error, MemberId, Result, Timestamp};
@@ -233,8 +234,7 @@ pub async fn from_access_token(
         if to.is_some() {
             check_factors(&app, &standing, login.mfa)?;
         }
-        let kept = user.claims.scope_narrowed.then_some(user.claims.scope.as_str());
-        let granted = Granted::read(&user.claims.oidc_scope, kept).narrowed(&asked);
+        let granted = Granted::of(&user.claims).narrowed(&asked);
         prepare(tx, &app, login, standing, granted, None)
     });
     prepared.await?.sign(tenancy)

@@ -1,4 +1,7 @@
-//! `POST /auth/token` as RFC 6749 has it: JSON or form bodies, and the RFC's error names beside ours.
+//! What the routes that RFCs describe have in common (JSON or form bodies, the RFC's error names beside ours), and
+//! `POST /auth/token` as RFC 6749 has it.
+
+use std::sync::Arc;
 
 use axum::{
     extract::{FromRequest, Request},
@@ -7,9 +10,9 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use kernel::{AppId, Code, Error, Problems, Result};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
-use tenancy::Tenancy;
+use tenancy::{App, Tenancy};
 use web::{Describe, Failure, Json, Operation, RawBody, Scope, Validate, WithHeaders, from_json, status_of};
 
 use super::{TokenSet, codes::ShownCode, from_code, from_refresh_token};
@@ -54,12 +57,12 @@ impl Validate for TokenRequest {
 }
 
 /// A request that was read, or why it could not be: answered in the RFC's shape either way.
-pub(super) struct Asked {
-    read: Result<TokenRequest>,
+pub(super) struct Asked<T> {
+    read: Result<T>,
     request_id: String,
 }
 
-impl<S: Sync> FromRequest<S> for Asked {
+impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for Asked<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
@@ -76,9 +79,20 @@ impl<S: Sync> FromRequest<S> for Asked {
     }
 }
 
-impl Describe for Asked {
+impl<T: JsonSchema> Describe for Asked<T> {
     fn describe(operation: &mut Operation) {
-        operation.body::<TokenRequest>();
+        operation.body::<T>();
+    }
+}
+
+impl<T> Asked<T> {
+    /// What `serve` makes of the request, or the refusal.
+    pub(super) async fn answer<A>(self, serve: impl AsyncFnOnce(T) -> Result<A>) -> Result<Answer<A>> {
+        let served = match self.read {
+            Ok(request) => serve(request).await,
+            Err(error) => Err(error),
+        };
+        served.map(Answer::Given).or_else(|error| refusal(error, self.request_id))
     }
 }
 
@@ -96,9 +110,9 @@ fn form_to_json(bytes: &[u8]) -> Result<Vec<u8>> {
     serde_json::to_vec(&members).map_err(Error::internal)
 }
 
-/// A token set, or a refusal by the RFC's name. Neither may be stored by anybody on the way.
-pub(super) enum Answer {
-    Tokens(Box<TokenSet>),
+/// What was asked for, or a refusal by the RFC's name. Neither may be stored by anybody on the way.
+pub(super) enum Answer<A> {
+    Given(A),
     Refused(StatusCode, Box<Refusal>),
 }
 
@@ -115,10 +129,10 @@ pub(super) struct Refusal {
     details: Vec<kernel::FieldProblem>,
 }
 
-impl IntoResponse for Answer {
+impl<A: IntoResponse> IntoResponse for Answer<A> {
     fn into_response(self) -> Response {
         let mut response = match self {
-            Self::Tokens(tokens) => Json(tokens).into_response(),
+            Self::Given(given) => given.into_response(),
             Self::Refused(status, refusal) => {
                 let mut response = Json(refusal).into_response();
                 *response.status_mut() = status;
@@ -132,31 +146,24 @@ impl IntoResponse for Answer {
     }
 }
 
-impl Describe for Answer {
+impl<A: Describe> Describe for Answer<A> {
     fn describe(operation: &mut Operation) {
-        operation.answer::<TokenSet>(StatusCode::OK);
-        operation.failure(400, "`invalid_request`, `invalid_grant`, `invalid_scope` or `unsupported_grant_type`");
+        A::describe(operation);
         operation.failure(401, "`invalid_client`: there is no such app");
     }
 }
 
-pub(super) async fn answer(tenancy: &Tenancy, scope: &Scope, asked: Asked) -> Result<Answer> {
-    let Asked { read, request_id } = asked;
-    let granted = match read {
-        Ok(request) => grant(tenancy, scope, request).await,
-        Err(error) => Err(error),
-    };
-    match granted {
-        Ok(tokens) => Ok(Answer::Tokens(Box::new(tokens))),
-        Err(error) => refusal(error, request_id),
-    }
-}
-
-async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenRequest) -> Result<TokenSet> {
+/// The app that a `client_id` names.
+pub(super) fn client(tenancy: &Tenancy, scope: &Scope, id: &str) -> Result<Arc<App>> {
     let unknown = || Error::new(Code::UnknownClient, "There is no app with this client_id.");
-    let app: AppId = request.client_id.parse().map_err(|_| unknown())?;
+    let app: AppId = id.parse().map_err(|_| unknown())?;
     let app = tenancy.apps.get(app).ok_or_else(unknown)?;
     scope.set_app(app.id);
+    Ok(app)
+}
+
+pub(super) async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenRequest) -> Result<Json<TokenSet>> {
+    let app = client(tenancy, scope, &request.client_id)?;
     let granted = match request.grant_type.as_str() {
         "authorization_code" => {
             let (code, redirect_uri) = (request.code.unwrap_or_default(), request.redirect_uri.unwrap_or_default());
@@ -168,11 +175,11 @@ async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenRequest) -> Resul
         }
         _ => Err(Error::new(Code::UnsupportedGrantType, "grant_type must be authorization_code or refresh_token.")),
     };
-    granted.map(|granted| granted.tokens)
+    granted.map(|granted| Json(granted.tokens))
 }
 
 /// RFC 6749 §5.2; what the RFC has no word for leaves in our own shape.
-fn refusal(error: Error, request_id: String) -> Result<Answer> {
+fn refusal<A>(error: Error, request_id: String) -> Result<Answer<A>> {
     let (status, name) = match error.code() {
         Code::ValidationFailed | Code::MalformedJson | Code::MalformedRequest | Code::UnsupportedMediaType => {
             (status_of(error.kind()), "invalid_request")

@@ -2,6 +2,7 @@
 //! grants; whichever of the two is not asked for stays whole. Pure.
 
 use kernel::{Code, Error, Result};
+use tenancy::callers::AccessClaims;
 
 pub const OIDC_SCOPES: [&str; 7] = ["openid", "profile", "email", "address", "phone", "onboarding", "tenant"];
 
@@ -57,6 +58,11 @@ impl Asked {
 impl Granted {
     pub fn everything() -> Self {
         Self { oidc: OIDC_SCOPES.map(str::to_owned).to_vec(), privileges: None }
+    }
+
+    /// What an access token was granted.
+    pub fn of(claims: &AccessClaims) -> Self {
+        Self::read(&claims.oidc_scope, claims.scope_narrowed.then_some(claims.scope.as_str()))
     }
 
     /// From the texts that tokens and rows keep.
