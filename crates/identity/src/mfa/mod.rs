@@ -3,6 +3,9 @@
 
 mod factors;
 pub mod http;
+mod phone;
+#[cfg(test)]
+mod properties;
 mod totp;
 
 use std::time::Duration;
@@ -15,6 +18,7 @@ use tenancy::App;
 use vault::{Place, hash_token, same};
 
 pub use factors::{CHANGED, Factor, Proof, clear, find as find_factor};
+pub use phone::e164;
 
 use crate::{
     Identity,
