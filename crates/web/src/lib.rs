@@ -36,7 +36,8 @@ pub use conventions::{App, Conventions, Peer, Settings};
 pub use cors::Origins;
 pub use docs::docs_routes;
 pub use extract::{
-    Form, Page, Params, Path, RawBody, Valid, ValidOrNone, Validate, from_json, optional_header, required_header,
+    Form, Page, Params, Path, RawBody, Valid, ValidOrNone, Validate, form_fields, from_json, optional_header,
+    required_header,
 };
 pub use failure::{Failure, status_of};
 pub use handler::Handler;

@@ -4,7 +4,9 @@
 mod factors;
 pub(crate) mod flows;
 pub mod http;
-mod phones;
+mod phone;
+#[cfg(test)]
+mod properties;
 mod totp;
 
 use std::time::Duration;
@@ -17,7 +19,7 @@ use tenancy::App;
 use vault::{Place, hash_token};
 
 pub use factors::{CHANGED, Factor, Proof, clear, find as find_factor};
-pub(crate) use phones::e164;
+pub use phone::e164;
 
 use crate::{
     Identity,

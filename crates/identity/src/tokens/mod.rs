@@ -7,6 +7,8 @@ pub mod discovery;
 pub mod families;
 pub mod http;
 mod oauth;
+#[cfg(test)]
+mod properties;
 mod scope;
 pub mod standard;
 mod standing;
@@ -23,6 +25,7 @@ use tenancy::{
 
 pub use claims::{About, IdToken, WorkspaceEntry, WorkspaceSummary};
 pub use families::{FamilyId, Login, RefreshId};
+pub use oauth::TokenRequest;
 pub(crate) use oauth::unstored;
 pub use scope::{Asked, DEFAULT_SCOPE, Granted, OIDC_SCOPES};
 pub use standing::{Standing, find as find_standing, of_user as standings_of};

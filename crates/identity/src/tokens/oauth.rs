@@ -13,13 +13,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use tenancy::{App, Tenancy};
-use web::{Describe, Failure, Json, Operation, RawBody, Scope, Validate, WithHeaders, from_json, status_of};
+use web::{
+    Describe, Failure, Json, Operation, RawBody, Scope, Validate, WithHeaders, form_fields, from_json, status_of,
+};
 
 use super::{TokenSet, codes::ShownCode, from_code, from_refresh_token};
 
 /// The body of `POST /auth/token`, as JSON or as a form.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub(super) struct TokenRequest {
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct TokenRequest {
     /// The app's id.
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     client_id: String,
@@ -56,6 +58,25 @@ impl Validate for TokenRequest {
     }
 }
 
+impl TokenRequest {
+    /// Reads a body by its `Content-Type`.
+    pub fn read(content_type: &str, body: &[u8]) -> Result<Self> {
+        read(content_type, body)
+    }
+}
+
+/// Reads a body by its `Content-Type`. The same members make the same request either way.
+fn read<T: DeserializeOwned + JsonSchema + Validate>(content_type: &str, body: &[u8]) -> Result<T> {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        from_json(&form_to_json(body)?)
+    } else if essence.eq_ignore_ascii_case("application/json") {
+        from_json(body)
+    } else {
+        Err(Error::new(Code::UnsupportedMediaType, "Send the body as a form or as JSON."))
+    }
+}
+
 /// A request that was read, or why it could not be: answered in the RFC's shape either way.
 pub(super) struct Asked<T> {
     read: Result<T>,
@@ -67,14 +88,10 @@ impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for As
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
         let request_id = Scope::of(request.extensions()).request_id().to_owned();
-        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let essence = media_type.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let content_type = request.headers().get(header::CONTENT_TYPE).cloned();
+        let content_type = content_type.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
         let RawBody(bytes) = RawBody::from_request(request, state).await?;
-        let read = match essence.as_str() {
-            "application/x-www-form-urlencoded" => form_to_json(&bytes).and_then(|json| from_json(&json)),
-            "application/json" => from_json(&bytes),
-            _ => Err(Error::new(Code::UnsupportedMediaType, "Send the body as a form or as JSON.")),
-        };
+        let read = read(content_type, &bytes);
         Ok(Self { read, request_id })
     }
 }
@@ -98,13 +115,12 @@ impl<T> Asked<T> {
 
 /// RFC 6749 §3.2: a parameter may not be repeated, and one without a value counts as left out.
 fn form_to_json(bytes: &[u8]) -> Result<Vec<u8>> {
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| Error::new(Code::MalformedRequest, "The form is not valid UTF-8."))?;
     let mut members = Map::new();
-    for (name, value) in url::form_urlencoded::parse(bytes) {
-        if value.is_empty() {
-            continue;
-        }
-        if members.insert(name.to_string(), Value::from(value.into_owned())).is_some() {
-            return Err(Error::invalid(name, "is given twice"));
+    for (name, value) in form_fields(text)? {
+        if !value.is_empty() && members.insert(name.clone(), Value::from(value)).is_some() {
+            return Err(Error::invalid(name.chars().take(64).collect::<String>(), "is given twice"));
         }
     }
     serde_json::to_vec(&members).map_err(Error::internal)

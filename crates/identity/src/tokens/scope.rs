@@ -1,6 +1,8 @@
 //! What a token may tell and do. OIDC names select what is told about the person, privilege keys cut what the role
 //! grants; whichever of the two is not asked for stays whole. Pure.
 
+use std::collections::HashSet;
+
 use kernel::{Code, Error, Result};
 use tenancy::callers::AccessClaims;
 
@@ -28,12 +30,10 @@ pub struct Asked {
 impl Asked {
     /// An empty scope asks for nothing in particular.
     pub fn parse(text: &str) -> Self {
-        let mut asked = Self::default();
-        for word in text.split_whitespace() {
+        let (mut asked, mut seen) = (Self::default(), HashSet::new());
+        for word in text.split_whitespace().filter(|word| seen.insert(*word)) {
             let list = if OIDC_SCOPES.contains(&word) { &mut asked.oidc } else { &mut asked.privileges };
-            if !list.iter().any(|known| known == word) {
-                list.push(word.to_owned());
-            }
+            list.push(word.to_owned());
         }
         asked
     }
