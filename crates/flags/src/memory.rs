@@ -3,7 +3,6 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    hash::{BuildHasher, RandomState},
     num::NonZero,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     thread::available_parallelism,
@@ -23,7 +22,6 @@ pub struct Memory(Arc<Inner>);
 
 struct Inner {
     db: Db,
-    hasher: RandomState,
     shards: Vec<RwLock<HashMap<AppId, Arc<CompiledApp>>>>,
     /// What other nodes changed and the refresher has not read yet.
     stale: Mutex<Stale>,
@@ -42,7 +40,7 @@ impl Memory {
     pub(crate) fn new(db: Db) -> Self {
         let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
         let (stale, signal) = (Mutex::default(), Signal::new());
-        Self(Arc::new(Inner { db, hasher: RandomState::new(), shards, stale, signal }))
+        Self(Arc::new(Inner { db, shards, stale, signal }))
     }
 
     /// `None` when the app has had no flag or group yet.
@@ -63,8 +61,8 @@ impl Memory {
     }
 
     fn shard(&self, app: AppId) -> &RwLock<HashMap<AppId, Arc<CompiledApp>>> {
-        // The remainder is below 32.
-        &self.0.shards[(self.0.hasher.hash_one(app) % SHARDS as u64) as usize]
+        // The last bits of an id are random. The remainder is below 32.
+        &self.0.shards[(app.as_u128() % SHARDS as u128) as usize]
     }
 
     /// Notes what a fact says has changed; the refresher reads it.

@@ -60,6 +60,10 @@ impl AppDirectory {
         self.0.snapshot.load().apps.get(&id).cloned()
     }
 
+    pub fn has(&self, id: AppId) -> bool {
+        self.0.snapshot.load().apps.contains_key(&id)
+    }
+
     /// The app as it is in the database now. One small statement tells whether the copy in memory is that; usually it
     /// is, and nothing has to be read and parsed.
     pub(crate) async fn current(&self, id: AppId) -> Result<Arc<App>> {
