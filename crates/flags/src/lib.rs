@@ -15,7 +15,7 @@ mod usage;
 use std::{ops::Deref, sync::Arc};
 
 use kernel::{AppId, Error, Result};
-use spine::{Outbox, Runner};
+use spine::{Outbox, Refresher, Runner};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
@@ -58,7 +58,7 @@ impl Flags {
         outbox.follow("flags", move |news| memory.hear(news));
         let purger = Purger::new(self.tenancy.db.clone());
         outbox.follow("flags-purge", purger.ears());
-        runner.add(self.memory.refresher());
+        runner.add(Refresher(self.memory.clone()));
         runner.add(self.usage.writer());
         runner.add(purger);
     }
