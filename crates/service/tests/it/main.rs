@@ -46,6 +46,7 @@ mod docs;
 mod doctor;
 mod facts;
 mod flag_evaluation;
+mod flag_rules;
 mod flag_telemetry;
 mod flag_tokens;
 mod health;
