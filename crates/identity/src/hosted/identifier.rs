@@ -6,7 +6,7 @@ use kernel::{Code, Error, Problems, Result, Secret, is_email};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, LimitClass, Params, Routes, State, Validate,
+    Form, Params, Routes, State, Validate,
     pages::{Field, FieldKind, HostedPage},
 };
 
@@ -27,7 +27,6 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(paths::PASSWORD, submit_password, "Sign in with a password")
         .page()
         .hidden()
-        .limited(LimitClass::Credential)
 }
 
 async fn show(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
@@ -92,7 +91,11 @@ fn password_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
         .field(Field::new(FieldKind::Username, "username", &visit.say("E-mail address")).value(username).fixed())
         .field(Field::new(FieldKind::Password, "password", &visit.say("Password")).error(problem).focused())
         .button(&visit.say("Sign in"));
-    let page = visit.page("Sign in to {appName}").form(&form);
+    let mut page = visit.page("Sign in to {appName}").form(&form);
+    if visit.app.profile.magic_link_enabled {
+        page = page.form(&visit.form(paths::SEND_LINK)?.button(&visit.say("Mail me a sign-in link")).quiet());
+    }
+    let page = page.link("", &visit.say("Forgotten your password?"), &visit.path(paths::FORGOT)?);
     Ok(page.link("", &visit.say("Use another address"), &visit.path(paths::IDENTIFIER)?))
 }
 

@@ -4,14 +4,15 @@ use kernel::{AppId, EMAIL_PATTERN, Error, Problems, Result, Secret, is_email};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
-use web::{Json, Origins as _, Routes, State, Success, Valid, Validate, WithHeaders};
+use web::{Json, LimitClass, Origins as _, Routes, State, Success, Valid, Validate, WithHeaders};
 
 use super::{
     SignUpRequest,
-    flows::{self, CredentialsConfig},
+    flows::{self, CredentialsConfig, Landing},
 };
 use crate::{
     Identity,
+    authorize::SignUpWish,
     browser::{Request, check_mode},
     sessions::SessionAnswer,
     tokens::unstored,
@@ -20,6 +21,7 @@ use crate::{
 pub fn routes() -> Routes<Identity> {
     Routes::new("JSON login")
         .post("/auth/auth/signup", sign_up, "Sign up for a new workspace")
+        .limited(LimitClass::Message)
         .answers(404, "There is no such app")
         .answers(403, "Self-service sign-up is off, or the Origin is not one of the app's")
         .answers(429, LIMITED)
@@ -34,6 +36,7 @@ pub fn routes() -> Routes<Identity> {
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
         .post("/auth/auth/magic-link", magic_link, "Mail a link that signs in")
+        .limited(LimitClass::Message)
         .answers(404, "There is no such app")
         .answers(403, "Magic links are switched off, or the Origin is not one of the app's")
         .answers(429, LIMITED)
@@ -42,6 +45,7 @@ pub fn routes() -> Routes<Identity> {
         .answers(403, "Magic links are switched off")
         .answers(429, LIMITED)
         .post("/auth/auth/password", forgotten, "Mail a link that sets a new password")
+        .limited(LimitClass::Message)
         .answers(404, "There is no such app")
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
@@ -110,7 +114,8 @@ async fn sign_up(
     request.require_origin(&identity.tenancy.apps, &app)?;
     let name = |name: Option<String>| name.unwrap_or_default().trim().to_owned();
     let (first_name, last_name) = (name(body.first_name), name(body.last_name));
-    flows::sign_up(&identity, &app, SignUpRequest { email: body.email, first_name, last_name }).await?;
+    let (email, wish) = (body.email, SignUpWish::default());
+    flows::sign_up(&identity, &app, SignUpRequest { email, first_name, last_name, wish, request: None }).await?;
     Ok(Json(SignUpAnswer { success: true, message: "Look into your mailbox to go on." }))
 }
 
@@ -197,7 +202,8 @@ async fn magic_link(
     {
         return Err(Error::invalid("successUrl", "must have one of the app's allowed origins"));
     }
-    let lifetime = flows::magic_link(&identity, &app, &body.who.username, success_url).await?;
+    let landing = success_url.map_or(Landing::Hosted(None), Landing::Page);
+    let lifetime = flows::magic_link(&identity, &app, &body.who.username, landing).await?;
     Ok(Json(Sent { expires_in: u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX) }))
 }
 
@@ -225,6 +231,6 @@ async fn follow_magic_link(
 async fn forgotten(request: Request, State(identity): State<Identity>, Valid(body): Valid<Who>) -> Result<Success> {
     let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
-    flows::forgotten(&identity, &app, &body.username).await?;
+    flows::forgotten(&identity, &app, &body.username, None).await?;
     Ok(Success)
 }
