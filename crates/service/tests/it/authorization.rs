@@ -39,8 +39,12 @@ const PUBLIC: &[&str] = &[
     "POST /account/api-token/introspect",
     "GET /cloud-views/style.css",
     "GET /cloud-views/brand/{app_id}/style.css",
+    "GET /cloud-views/passkey.js",
     "GET /cloud-views/verify-sender",
     "POST /cloud-views/verify-sender",
+    "GET /auth/url/login/{app_id}",
+    "GET /auth/url/signup/{app_id}",
+    "GET /auth/url/logout/{app_id}",
     "GET /auth/.well-known/openid-configuration",
     "GET /auth/.well-known/jwks.json",
     "GET /.well-known/openid-configuration",
@@ -74,6 +78,48 @@ const BY_CONTENT: &[(&str, &str)] = &[
     ("POST /auth/auth/passkeys/verify-registration", "{}"),
     ("GET /auth/auth/passkeys/authentication-options", ""),
     ("POST /auth/auth/passkeys/verify-authentication", "{}"),
+];
+
+/// Pages of the hosted login, which are nothing without a login under way, a mailed link or an app that sends somebody.
+const PAGES: &[&str] = &[
+    "GET /auth/authorize",
+    "POST /auth/authorize",
+    "GET /auth/login",
+    "POST /auth/login",
+    "GET /auth/login/forgot",
+    "POST /auth/login/forgot",
+    "GET /auth/login/link-sent",
+    "GET /auth/login/magic-link",
+    "POST /auth/login/magic-link",
+    "GET /auth/login/mfa",
+    "POST /auth/login/mfa",
+    "GET /auth/login/mfa/backup",
+    "POST /auth/login/mfa/backup",
+    "POST /auth/login/mfa/continue",
+    "POST /auth/login/mfa/resend",
+    "GET /auth/login/mfa/setup",
+    "POST /auth/login/mfa/setup",
+    "POST /auth/login/mfa/setup/finish",
+    "POST /auth/login/passkey",
+    "GET /auth/login/passkey-link",
+    "POST /auth/login/passkey-link",
+    "GET /auth/login/passkey-link/sent",
+    "GET /auth/login/passkey-ready",
+    "GET /auth/login/passkey-setup",
+    "POST /auth/login/passkey-setup",
+    "POST /auth/login/passkey-setup/options",
+    "POST /auth/login/passkey/options",
+    "GET /auth/login/password",
+    "POST /auth/login/password",
+    "POST /auth/login/send-link",
+    "GET /auth/login/set-password",
+    "POST /auth/login/set-password",
+    "GET /auth/login/signed-out",
+    "GET /auth/login/signup",
+    "POST /auth/login/signup",
+    "GET /auth/login/signup-sent",
+    "GET /auth/login/workspace",
+    "POST /auth/login/workspace",
 ];
 
 /// Public, but nothing without a mailed link.
@@ -359,9 +405,9 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
     let table = service::route_table();
     let name = |route: &RouteEntry| format!("{} {}", route.method, route.path);
     let with_bodies = BY_CONTENT.iter().chain(GUARDED).map(|(name, _)| *name);
-    let known: BTreeSet<String> = PUBLIC.iter().copied().chain(with_bodies).map(str::to_owned).collect();
+    let known: BTreeSet<String> = PUBLIC.iter().chain(PAGES).copied().chain(with_bodies).map(str::to_owned).collect();
     assert_eq!(table.iter().map(name).collect::<BTreeSet<_>>(), known, "the rows here and the routes differ");
-    assert_eq!(known.len(), PUBLIC.len() + BY_CONTENT.len() + GUARDED.len(), "a route stands here twice");
+    assert_eq!(known.len(), PUBLIC.len() + PAGES.len() + BY_CONTENT.len() + GUARDED.len(), "a route stands here twice");
 
     let strangers = Strangers::of(&app).await;
     for route in &table {
@@ -385,6 +431,15 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
             table.iter().find(|route| format!("{} {}", route.method, route.path) == *name).expect("in the table");
         let answer = ask(&app.anon(), &app, route, body).await;
         assert!(matches!(answer.status(), 400 | 401), "{name}: {answer:?}");
+    }
+    for name in PAGES {
+        let (method, path) = name.split_once(' ').expect("a method and a path");
+        let form = app.anon().header("content-type", "application/x-www-form-urlencoded");
+        let answer = form.send(method.parse().expect("a method"), path, "r=x&csrf=x&token=x&member=x&app=x").await;
+        assert!(matches!(answer.status(), 400..=404), "{name}: {answer:?}");
+        // A script asks for the options; everything else is looked at by a person.
+        let kind = if path.ends_with("/options") { "application/json" } else { "text/html; charset=utf-8" };
+        assert_eq!(answer.header("content-type"), Some(kind), "{name}: {answer:?}");
     }
     let public = PUBLIC.iter().map(|name| (*name, if name.starts_with("POST") { introspected } else { "" }));
     for (name, body) in public.chain(rows) {
