@@ -1,44 +1,13 @@
-//! Any two JSON texts as a rule and a context: whatever is accepted can be compiled and evaluated, both ways of finding
-//! attributes agree, and nothing panics.
+//! The fuzzer's way into what the tests do with the inputs that it found.
 
 #![no_main]
 
-use flags::{
-    model::{Definition, FlagId, Rule, State, ValueType},
-    rules::{Attributes, Flag, Groups, OnDemand, Resolved, Sent, check, evaluate, explain},
-};
-use kernel::Problems;
-use libfuzzer_sys::fuzz_target;
-use serde_json::json;
+#[path = "../../tests/corpus/any_bytes.rs"]
+mod any_bytes;
 
-fuzz_target!(|data: &[u8]| {
-    // A zero byte stands between the rule and the context.
-    let Some(middle) = data.iter().position(|byte| *byte == 0) else { return };
-    let (rule, body) = (&data[..middle], &data[middle + 1..]);
-    let Ok(rule) = serde_json::from_slice::<Rule>(rule) else { return };
-    let definition = Definition {
-        key: "fuzzed".into(),
-        description: String::new(),
-        state: State::OnWithRule,
-        value_type: ValueType::Json,
-        off_value: json!(false),
-        on_value: json!(true),
-        rule: Some(rule),
-    };
-    let groups = Groups::new();
-    let mut problems = Problems::new();
-    check(&definition, &groups, &mut problems);
-    let accepted = problems.is_empty();
-    let mut attributes = Attributes::default();
-    let flag = Flag::compile(FlagId::from_u128(1), &definition, &groups, &mut attributes);
-    assert!(!accepted || !flag.is_broken(), "what is accepted can be evaluated");
-    for sent in [Sent::read(body), Sent::read_open_feature(body)].into_iter().flatten() {
-        let identity = sent.context.identity();
-        let on_demand = OnDemand { attributes: &attributes, context: &sent.context };
-        let verdict = evaluate(&flag, &on_demand, identity.as_deref());
-        let resolved = evaluate(&flag, &Resolved::new(&attributes, &sent.context), identity.as_deref());
-        assert_eq!(verdict.reason, resolved.reason);
-        let told = explain(FlagId::from_u128(1), &definition, &groups, &sent.context);
-        assert_eq!(told.variant_index, verdict.outcome.variant);
-    }
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    // Only what is a rule at all is worth keeping and changing further.
+    if any_bytes::evaluate_any(data) { Corpus::Keep } else { Corpus::Reject }
 });
