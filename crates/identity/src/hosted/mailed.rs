@@ -140,6 +140,9 @@ fn over(place: &Place, purpose: Purpose) -> Result<Reply> {
         if matches!(purpose, Purpose::PasswordReset | Purpose::Invitation) {
             page = page.link("", &visit.say("Ask for a new link"), &visit.path(paths::FORGOT)?);
         }
+        if purpose == Purpose::PasskeySetup && visit.app.profile.passkeys_enabled {
+            page = page.link("", &visit.say("Ask for a new link"), &visit.path(paths::PASSKEY_LINK)?);
+        }
         if purpose == Purpose::SignUp {
             page = page.link("", &visit.say("Create an account"), &visit.path(paths::SIGN_UP)?);
         }

@@ -62,7 +62,7 @@ pub(super) fn over(visit: &Visit) -> Result<Reply> {
         .page("Please start again")
         .status(StatusCode::UNAUTHORIZED)
         .paragraph(&visit.say("This sign-in has expired, was finished, or had too many wrong codes."))
-        .link("", &visit.say("Back to the sign-in page"), &visit.path(paths::IDENTIFIER)?);
+        .link("", &visit.say("Back to signing in"), &visit.path(paths::IDENTIFIER)?);
     Ok(visit.show(page))
 }
 

@@ -10,7 +10,7 @@ use web::{
     pages::{HostedPage, PostForm},
 };
 
-use super::{Pressed, Reply, Visit, go_on, paths};
+use super::{Guest, Pressed, Reply, Visit, go_on, paths};
 use crate::{
     Identity,
     browser::Request,
@@ -58,13 +58,13 @@ pub(super) fn with_button(visit: &Visit, page: HostedPage) -> Result<HostedPage>
 }
 
 /// A form that the script fills in after a ceremony.
-pub(super) fn ceremony(visit: &Visit, form: PostForm, ceremony: &str, options: &str) -> PostForm {
+pub(super) fn ceremony(guest: &Guest, form: PostForm, ceremony: &str, options: &str) -> PostForm {
     form.id("passkey")
         .hidden("challenge", "")
         .hidden("credential", "")
         .data("ceremony", ceremony)
         .data("options", options)
-        .data("failed", &visit.say("This did not work. Reload the page and try again."))
+        .data("failed", &guest.say("This did not work. Reload the page and try again."))
         .needs_script()
 }
 
@@ -86,7 +86,9 @@ async fn options(
 /// What the script sends after a ceremony.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Answered {
-    pub(super) r: String,
+    /// The login request, when somebody signs in.
+    #[serde(default)]
+    r: String,
     #[serde(default)]
     pub(super) csrf: String,
     /// The mailed token, when a passkey is set up.

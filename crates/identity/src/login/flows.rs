@@ -157,7 +157,7 @@ pub(crate) enum Landing {
 }
 
 /// What a link remembers of what the app asked for.
-fn payload(tenancy: &Tenancy, asked: Option<&LoginRequest>) -> Result<Value> {
+pub(crate) fn payload(tenancy: &Tenancy, asked: Option<&LoginRequest>) -> Result<Value> {
     let sealed = asked.map(|request| request.seal(tenancy)).transpose()?;
     Ok(sealed.map_or_else(|| json!({}), |sealed| json!({ "request": sealed })))
 }

@@ -8,7 +8,7 @@ mod new_password;
 
 pub(crate) use flows::{
     Landing, check_magic_links, check_sign_up, follow_magic_link, forgotten, host_of, magic_link, mail_to, password,
-    sign_up,
+    payload, sign_up,
 };
 pub use new_password::{NewPassword, Outcome, SignUpRequest};
 pub(crate) use new_password::{PURPOSES as PASSWORD_LINKS, peek};

@@ -71,7 +71,7 @@ async fn request_setup_link(
 ) -> Result<Success> {
     let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
-    super::mail_setup_link(&identity, &app, &body.username).await?;
+    super::mail_setup_link(&identity, &app, &body.username, None).await?;
     Ok(Success)
 }
 

@@ -29,7 +29,8 @@ use webauthn_rs::prelude::{DiscoverableAuthentication, Passkey, PasskeyRegistrat
 
 use crate::{
     Identity,
-    login::{credentials, mail_to},
+    authorize::LoginRequest,
+    login::{credentials, mail_to, payload},
     mfa,
     sessions::{self, Begun, Method, SessionAnswer},
 };
@@ -55,13 +56,19 @@ pub(crate) fn are_possible(identity: &Identity, app: &App) -> bool {
     app.profile.passkeys_enabled && RelyingParty::new(&app.profile.name, &own_origin(identity)).is_ok()
 }
 
-/// Mails a link that sets up a passkey, to whoever has an account.
-pub(crate) async fn mail_setup_link(identity: &Identity, app: &App, username: &str) -> Result<()> {
+/// Mails a link that sets up a passkey, and then leads to where the app asked for the login, to whoever has an account.
+pub(crate) async fn mail_setup_link(
+    identity: &Identity,
+    app: &App,
+    username: &str,
+    asked: Option<LoginRequest>,
+) -> Result<()> {
     check_enabled(app)?;
     let tenancy = identity.tenancy.clone();
     mail_to(identity, app, username, move |tx, app, account| {
         links::revoke(tx, app.id, Purpose::PasskeySetup, account.user)?;
-        let token = links::create(tx, app.id, Purpose::PasskeySetup, Some(account.user), &json!({}))?;
+        let token =
+            links::create(tx, app.id, Purpose::PasskeySetup, Some(account.user), &payload(&tenancy, asked.as_ref())?)?;
         Ok(AppMail::PasskeySetup { link: format!("{}/auth/login/passkey-setup?token={token}", tenancy.base_url) })
     })
     .await
@@ -199,7 +206,7 @@ fn changed(tx: &mut Tx<'_>, app: kernel::AppId, user: UserId) -> Result<()> {
     emit(tx, &NewFact::new(mfa::CHANGED, json!({ "userId": user, "change": "passkey_added" })).app(app)).map(|_| ())
 }
 
-fn invalid_setup() -> Error {
+pub(crate) fn invalid_setup() -> Error {
     Error::new(
         Code::InvalidCredential,
         "This set-up link is not valid any more: it was used, replaced, or has expired.",

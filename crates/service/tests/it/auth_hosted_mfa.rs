@@ -187,7 +187,7 @@ async fn five_wrong_codes_end_the_login(app: TestApp) {
     browser.open(&page).await.sees(401, "too many wrong codes");
     let right = [&form[..2], &[("code".to_owned(), code)]].concat();
     browser.post(MFA, &right).await.sees(401, "Please start again");
-    let start = browser.link("Back to the sign-in page");
+    let start = browser.link("Back to signing in");
     sign_in(browser.open(&start).await, &ada).await;
     browser.sees(200, "Enter the code we sent").submit(MFA, &[("code", &sms(&app).await)]).await;
     assert!(browser.answer("code").is_some());

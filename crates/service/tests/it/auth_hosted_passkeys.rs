@@ -23,6 +23,7 @@ on_both_engines!(
     another_apps_passkey_is_not_known,
     switched_off_passkeys_are_not_offered_and_refused,
     a_link_works_once_and_for_an_hour,
+    an_app_without_a_callback_still_sets_up_passkeys,
     unknown_addresses_get_the_same_answer,
     links_are_mailed_within_limits,
     forms_of_other_pages_change_nothing,
@@ -89,7 +90,7 @@ async fn shown(browser: &Browser, device: &mut Device, origin: &str) -> Fields {
 
 async fn login_page(app: &TestApp) -> Browser {
     let mut browser = app.browser();
-    browser.open(&authorize(app, &[])).await.sees(200, "Sign in to");
+    browser.open(&authorize(app, &[("state", "begun")])).await.sees(200, "Sign in to");
     browser
 }
 
@@ -122,10 +123,11 @@ async fn a_passkey_is_set_up_by_mail_and_signs_in_with_two_factors(app: Secure) 
     let (mut browser, mut device) = (followed_link(&app, &ada.email).await, Device::default());
     let form = created(&browser, &mut device, HERE).await;
     browser.post(SETUP, &form).await.sees(200, "Your passkey is ready");
-    // It signs in right there, to the app's own start …
+    // It signs in right there, and ends where the app had asked for it …
     let form = shown(&browser, &mut device, HERE).await;
     browser.post(SIGN_IN, &form).await;
     assert!(browser.answer("code").is_some(), "{}", browser.location);
+    assert_eq!(browser.answer("state").as_deref(), Some("begun"));
     // … and for an app and a workspace that want two factors.
     require(&app).await;
     app.key().put(&format!("/account/tenant/{}", ada.tenant), json!({ "mfa": true })).await.expect(200);
@@ -241,8 +243,8 @@ async fn another_apps_passkey_is_not_known(app: Secure) {
     let setup = followed_link(&app, &ada.email).await.form(SETUP);
     let token = setup.into_iter().find(|(name, _)| name == "token").expect("the mailed token");
     let crossed = [&browser.form(SIGN_IN)[..2], &[token]].concat();
-    fetched(&browser, SETUP_OPTIONS, &crossed).await.error(401, "INVALID_CREDENTIAL");
-    browser.post(SETUP, &crossed).await.sees(401, "This link does not work any more");
+    fetched(&browser, SETUP_OPTIONS, &crossed).await.error(403, "FORM_REJECTED");
+    browser.post(SETUP, &crossed).await.sees(403, "not sent from its own page");
     app.drain().await;
 }
 
@@ -273,15 +275,26 @@ async fn a_link_works_once_and_for_an_hour(app: Secure) {
     let (page, mut device) = (browser.location.clone(), Device::default());
     let (first, second) = (created(&browser, &mut device, HERE).await, created(&browser, &mut device, HERE).await);
     browser.clone().post(SETUP, &first).await.sees(200, "Your passkey is ready");
-    browser.post(SETUP, &second).await.sees(401, "This link does not work any more");
-    let another = browser.link("Send me another link");
-    browser.open(&page).await.sees(401, "used, replaced, or has expired");
+    browser.post(SETUP, &second).await.sees(404, "This link no longer works");
+    let another = browser.link("Ask for a new link");
+    browser.open(&page).await.sees(404, "This link no longer works");
     browser.open(&another).await.submit(LINK, &[("username", "no address")]).await.sees(400, "id=\"username-error\"");
     let mut late = followed_link(&app, &ada.email).await;
     let page = late.location.clone();
     app.advance(Duration::from_secs(3601)).await;
-    late.open(&page).await.sees(401, "used, replaced, or has expired");
-    late.open(&format!("{SETUP}?token=nonsense")).await.sees(401, "used, replaced, or has expired");
+    late.open(&page).await.sees(404, "This link no longer works");
+    late.open(&format!("{SETUP}?token=nonsense")).await.sees(404, "This link no longer works");
+    app.drain().await;
+}
+
+async fn an_app_without_a_callback_still_sets_up_passkeys(app: Secure) {
+    let ada = app.owner("ada@example.com").await;
+    let mut browser = followed_link(&app, &ada.email).await;
+    app.key().put("/account/app", json!({ "defaultCallbackUri": null, "redirectUris": [] })).await.expect(200);
+    let page = browser.location.clone();
+    browser.open(&page).await.sees(200, "Set up a passkey");
+    let form = created(&browser, &mut Device::default(), HERE).await;
+    browser.post(SETUP, &form).await.sees(200, "Your passkey is ready");
     app.drain().await;
 }
 
