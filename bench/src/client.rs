@@ -58,6 +58,11 @@ impl Connection {
         Ok(Self { stream, request, received: Vec::with_capacity(4096) })
     }
 
+    /// From now on this request is sent.
+    pub fn ask_next(&mut self, request: Request) {
+        self.request = request;
+    }
+
     /// Sends the request and returns the body of the answer.
     pub async fn ask(&mut self) -> Result<&[u8]> {
         self.received.clear();

@@ -5,7 +5,11 @@ use std::time::Duration;
 use kernel::Result;
 use spine::{Job, Outbox, Runner, Worked};
 use store::{Db, Tx, args};
-use tenancy::{apps, members, purge::Purge, workspaces};
+use tenancy::{
+    apps, members,
+    purge::{self, Purge},
+    workspaces,
+};
 
 use crate::Identity;
 
@@ -20,7 +24,7 @@ pub(crate) fn register(identity: &Identity, outbox: &mut Outbox, runner: &Runner
 const PURGES: &[Purge] = &[
     Purge {
         name: "purge-app-identity",
-        after: &[apps::DELETED],
+        after: &[apps::DELETED, purge::CONTINUED],
         statements: &[
             "DELETE FROM refresh_tokens WHERE id IN (SELECT id FROM refresh_tokens WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM refresh_families WHERE id IN (SELECT id FROM refresh_families WHERE app_id = $1 LIMIT 500)",
@@ -38,7 +42,11 @@ const PURGES: &[Purge] = &[
              (SELECT user_id FROM user_credentials WHERE app_id = $1 LIMIT 500)",
         ],
     },
-    Purge { name: "purge-identity-of-gone-workspaces", after: &[workspaces::DELETED], statements: OF_GONE_PEOPLE },
+    Purge {
+        name: "purge-identity-of-gone-workspaces",
+        after: &[workspaces::DELETED, purge::CONTINUED],
+        statements: OF_GONE_PEOPLE,
+    },
 ];
 
 /// What is kept of a person who is gone. One who is still a member elsewhere keeps it.

@@ -186,6 +186,13 @@ pub enum FlagCommand {
 pub enum KeysCommand {
     /// Publish a new signing key; it takes over once every verifier had time to see it
     Rotate(Output),
+    /// End a signing key that somebody else may have; everything it signed is refused at once
+    Revoke {
+        /// The key's id
+        kid: String,
+        #[command(flatten)]
+        output: Output,
+    },
     /// List the signing keys
     List(Output),
 }

@@ -23,4 +23,6 @@ pub use master_key::{InvalidMasterKey, MasterKey};
 pub use pem::{is_certificate, is_signing_key};
 pub use rsa::{PrivateKey, PublicKey};
 pub use seal::{Keyring, Place};
-pub use signing_keys::{JWKS_MAX_AGE, NewKey, PUBLICATION_DELAY, Rotation, SigningKey, SigningKeyId, SigningKeys};
+pub use signing_keys::{
+    JWKS_MAX_AGE, NewKey, PUBLICATION_DELAY, Revocation, Rotation, SigningKey, SigningKeyId, SigningKeys,
+};

@@ -1,5 +1,5 @@
-//! Access tokens in a context. A signature that was checked is remembered for a minute, by the token's digest; who the
-//! user is and what the workspace has is read each time.
+//! Access tokens in a context. A signature that was checked is remembered for a minute, by the token's digest, while the
+//! signing keys stay the same; who the user is and what the workspace has is read each time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use kernel::{AppId, Result, Tick, Ticker};
 use sha2::{Digest as _, Sha256};
 use spine::Cached;
 use tenancy::{Tenancy, callers::AccessClaims};
+use vault::Jwks;
 
 use super::live;
 use crate::rules::Live;
@@ -31,6 +32,8 @@ pub(crate) struct Tokens {
 struct Verified {
     claims: Arc<AccessClaims>,
     at: Tick,
+    /// As they were published then: a revoked key verifies nothing.
+    keys: Arc<Jwks>,
 }
 
 impl Tokens {
@@ -53,15 +56,17 @@ impl Tokens {
         if token.len() > MAX_TOKEN {
             return None;
         }
+        let keys = self.tenancy.signing_keys.jwks();
         let digest: [u8; 32] = Sha256::digest(token).into();
         if let Some(known) = self.verified.get(&digest)
             && Ticker.since(known.at) < REMEMBERED
+            && Arc::ptr_eq(&known.keys, &keys)
         {
             return Some(known.claims);
         }
         let claims: Arc<AccessClaims> = Arc::new(self.tenancy.signing_keys.verify(token, ACCESS_TOKEN).ok()?);
         let fill = self.verified.begin_fill(digest);
-        self.verified.finish_fill(fill, Verified { claims: Arc::clone(&claims), at: Ticker.now() });
+        self.verified.finish_fill(fill, Verified { claims: Arc::clone(&claims), at: Ticker.now(), keys });
         Some(claims)
     }
 }

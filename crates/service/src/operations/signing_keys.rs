@@ -1,29 +1,37 @@
-//! `/admin/signing-keys`: the keys that sign tokens, their rotation, and what keeps every node's copy true.
+//! `/admin/signing-keys`: the keys that sign tokens, their rotation and revocation, and what keeps every node's copy true.
 
 use std::time::Duration;
 
 use kernel::Result;
+use serde_json::json;
 use spine::{Job, NewFact, News, Outbox, Runner, Signal, Worked, emit};
 use store::{Db, Tx};
 use tenancy::callers::Operator;
 use tokio::sync::watch;
-use vault::{Rotation, SigningKey, SigningKeys};
-use web::{Json, Routes, State};
+use vault::{Revocation, Rotation, SigningKey, SigningKeyId, SigningKeys};
+use web::{Json, Path, Routes, State};
 
 use crate::Core;
 
 /// Emitted when a signing key was published: every node loads it.
 pub const ROTATED: &str = "signing_key.rotated";
 
+/// Emitted when a signing key was revoked: every node forgets it.
+pub const REVOKED: &str = "signing_key.revoked";
+
 /// The longest `refreshTokenTTL` that an app may set: until then a token signed by the old key may still be valid.
 const LONGEST_TOKEN_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
 
 pub fn routes() -> Routes<Core> {
-    Routes::new("Operations").get("/admin/signing-keys", list, "List the keys that sign tokens").post(
-        "/admin/signing-keys/rotate",
-        rotate,
-        "Publish a new signing key, which takes over once it is known",
-    )
+    Routes::new("Operations")
+        .get("/admin/signing-keys", list, "List the keys that sign tokens")
+        .post("/admin/signing-keys/rotate", rotate, "Publish a new signing key, which takes over once it is known")
+        .post("/admin/signing-keys/{kid}/revoke", revoke, "End a signing key and everything it signed, at once")
+        .description(
+            "For a key that somebody else may have. Whoever holds tokens signed by it has to sign in again; backends that \
+             verify locally refuse them once they have fetched the key set anew, five minutes later at most.",
+        )
+        .answers(404, "There is no such signing key")
 }
 
 async fn list(_: Operator, State(core): State<Core>) -> Result<Json<Vec<SigningKey>>> {
@@ -31,17 +39,23 @@ async fn list(_: Operator, State(core): State<Core>) -> Result<Json<Vec<SigningK
 }
 
 async fn rotate(_: Operator, State(core): State<Core>) -> Result<Json<Rotation>> {
-    let announce =
-        |tx: &mut Tx<'_>, _: &SigningKey| emit(tx, &NewFact::new(ROTATED, serde_json::json!({}))).map(|_| ());
+    let announce = |tx: &mut Tx<'_>, _: &SigningKey| emit(tx, &NewFact::new(ROTATED, json!({}))).map(|_| ());
     Ok(Json(core.signing_keys.rotate(&core.db, LONGEST_TOKEN_LIFETIME, announce).await?))
 }
 
-/// Every node loads what another one published.
+async fn revoke(_: Operator, State(core): State<Core>, Path(kid): Path<SigningKeyId>) -> Result<Json<Revocation>> {
+    let announce = move |tx: &mut Tx<'_>| emit(tx, &NewFact::new(REVOKED, json!({ "kid": kid }))).map(|_| ());
+    Ok(Json(core.signing_keys.revoke(&core.db, kid, announce).await?))
+}
+
+/// Every node loads what another one published, and forgets what it revoked.
 pub fn register(core: &Core, outbox: &mut Outbox, runner: &Runner) {
     let stale = Signal::new();
     runner.add(Keeper { db: core.db.clone(), keys: core.signing_keys.clone(), stale: stale.clone() });
     outbox.follow("signing-keys", move |news| {
-        if matches!(news, News::Gap) || matches!(news, News::Fact(fact) if fact.kind == ROTATED) {
+        if matches!(news, News::Gap)
+            || matches!(news, News::Fact(fact) if [ROTATED, REVOKED].contains(&fact.kind.as_str()))
+        {
             stale.wake();
         }
     });

@@ -6,6 +6,7 @@ use http::Method;
 use identity::handover::{self, Handover};
 use kernel::{AppId, Code, Result};
 use serde_json::json;
+use store::args;
 use testkit::{Answer, Caller, TestApp, Tokens, on_both_engines};
 
 use crate::auth_token::claims;
@@ -133,6 +134,21 @@ async fn codes_are_swept_up(app: TestApp) {
     assert_eq!(count(&app).await, 0, "the expired one");
     let tokens = app.owner("bob@example.com").await.sign_in().await;
     code(&app, &tokens).await;
+    // More than one step of the purge deletes.
+    let many = app.service().core().db.write(|tx| {
+        (0..600).try_for_each(|number| {
+            let digest = number.to_string();
+            tx.exec(
+                "INSERT INTO handover_codes (digest, app_id, user_id, member_id, family_id, oidc_scope, expires_at, \
+                 created_at) SELECT $1, app_id, user_id, member_id, family_id, oidc_scope, expires_at, created_at \
+                 FROM handover_codes LIMIT 1",
+                &args![digest],
+            )
+            .map(|_| ())
+        })
+    });
+    many.await.expect("written");
+    assert_eq!(count(&app).await, 601);
     app.operator().call(Method::DELETE, &format!("/admin/apps/{}", app.app_id()), None).await.expect(200);
     app.drain().await;
     assert_eq!(count(&app).await, 0, "the deleted app's");

@@ -215,6 +215,7 @@ const GUARDED: &[(&str, &str)] = &[
     ("POST /auth/userinfo", ""),
     ("GET /admin/signing-keys", ""),
     ("POST /admin/signing-keys/rotate", "{}"),
+    ("POST /admin/signing-keys/{kid}/revoke", "{}"),
     ("POST /admin/backup", ""),
     ("GET /admin/doctor", ""),
     ("GET /admin/test-clock", ""),
@@ -248,6 +249,7 @@ const OF_NOTHING: [&str; 7] = ["role_id", "privilege_id", "connection_id", "plan
 pub(crate) fn path(app: &TestApp, route: &str) -> String {
     let filled = route
         .replace("{app_id}", &app.app_id().to_string())
+        .replace("{kid}", &vault::SigningKeyId::from_u128(7).to_string())
         .replace("{key_id}", &KeyId::from_u128(7).to_string())
         .replace("{flag_id}", &flags::model::FlagId::from_u128(7).to_string())
         .replace("{group_id}", &flags::model::GroupId::from_u128(7).to_string())
@@ -464,7 +466,7 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
             assert!(matches!(answer.status(), 404 | 415), "{name}: {answer:?}");
             continue;
         }
-        let of_nothing = ["key_id", "token_id", "secret_id", "flag_id", "group_id", "key"]
+        let of_nothing = ["kid", "key_id", "token_id", "secret_id", "flag_id", "group_id", "key"]
             .iter()
             .chain(&OF_NOTHING)
             .any(|id| name.contains(&format!("{{{id}}}")));

@@ -6,11 +6,16 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use testkit::{Answer, TestApp, assert_body, on_both_engines};
 
+use crate::{admin_flags::flag, auth_token::refresh};
+
 on_both_engines!(
     a_rotation_publishes_a_key_that_signs_later,
     while_a_rotation_is_under_way_there_is_no_other,
     the_other_node_loads_what_was_published,
     a_retired_key_is_deleted,
+    a_revoked_key_ends_with_all_it_signed,
+    revoking_the_signing_key_lets_the_next_one_sign_early,
+    revoking_the_next_key_publishes_another,
 );
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -81,4 +86,63 @@ async fn a_retired_key_is_deleted(app: TestApp) {
     assert_eq!((listed(&app).await.len(), published(&app).len()), (2, 2));
     app.advance(2 * DAY).await;
     assert_eq!((listed(&app).await.len(), published(&app)), (1, vec![new]));
+}
+
+async fn revoke(app: &TestApp, kid: &Value) -> Answer {
+    let path = format!("/admin/signing-keys/{}/revoke", kid.as_str().expect("a kid"));
+    app.operator().post(&path, json!({})).await
+}
+
+async fn a_revoked_key_ends_with_all_it_signed(app: TestApp) {
+    let node = app.another_node().await;
+    let ada = app.owner("ada@example.com").await;
+    let tokens = ada.sign_in().await;
+    let kid = signer(&app);
+    // Flags remember signatures that they have checked.
+    flag(&app, json!({ "key": "k", "state": "on" })).await;
+    let evaluate = format!("/cloud-views/flags/evaluate/{}/k", app.app_id());
+    let problem = async || {
+        let body = json!({ "context": {}, "accessToken": tokens.access });
+        app.anon().post(&evaluate, body).await.expect(200).at("/errorCode")
+    };
+    assert_eq!(problem().await, Value::Null);
+    let revoked = revoke(&app, &kid).await.expect(200);
+    assert_eq!((revoked.at("/made"), problem().await), (json!(true), json!("INVALID_TOKEN")));
+    assert_eq!((published(&app), signer(&app)), (vec![revoked.at("/key/kid")], revoked.at("/key/kid")));
+    app.drain().await;
+    node.drain().await;
+    assert_eq!(published(&node), published(&app));
+    for node in [&app, &node] {
+        let user = node.anon().with_access_token(app.app_id(), &tokens.access);
+        user.get("/auth/userinfo").await.error(401, "INVALID_CREDENTIAL");
+        assert_eq!(refresh(node, &tokens.refresh).await.expect(400).at("/error"), "invalid_grant");
+    }
+    ada.signed_in().await.get("/auth/userinfo").await.expect(200);
+    revoke(&app, &kid).await.error(404, "NOT_FOUND");
+    assert_eq!(listed(&app).await.len(), 1);
+}
+
+async fn revoking_the_signing_key_lets_the_next_one_sign_early(app: TestApp) {
+    let (old, next) = (signer(&app), rotate(&app).await.at("/key/kid"));
+    let revoked = revoke(&app, &old).await.expect(200);
+    assert_eq!((revoked.at("/made"), revoked.at("/key/kid")), (json!(false), next.clone()));
+    assert_eq!((published(&app), signer(&app)), (vec![next.clone()], next.clone()));
+    // And the other way round: the one before goes while the next one signs.
+    app.advance(Duration::from_secs(1)).await;
+    rotate(&app).await;
+    app.advance(Duration::from_secs(601)).await;
+    let third = signer(&app);
+    assert_ne!(third, next);
+    assert_eq!(revoke(&app, &next).await.expect(200).at("/made"), json!(false));
+    assert_eq!((published(&app), signer(&app)), (vec![third.clone()], third));
+}
+
+async fn revoking_the_next_key_publishes_another(app: TestApp) {
+    let (old, next) = (signer(&app), rotate(&app).await.at("/key/kid"));
+    let revoked = revoke(&app, &next).await.expect(200);
+    let another = revoked.at("/key/kid");
+    assert_eq!(revoked.at("/made"), json!(true));
+    assert_eq!((published(&app), signer(&app)), (vec![old.clone(), another.clone()], old));
+    app.advance(Duration::from_secs(601)).await;
+    assert_eq!(signer(&app), another);
 }

@@ -10,7 +10,10 @@ use kernel::{Error, Result, Ticker, Timestamp};
 use store::{Db, FromRow, Row, Tx, args};
 use tokio::sync::watch;
 
-use super::{Fact, FactId, fact::AFTER};
+use super::{
+    Fact, FactId,
+    fact::{AFTER, AFTER_OF},
+};
 use crate::{Job, Signal, Worked, lease};
 
 pub(super) type Handler = Arc<dyn Fn(&mut Tx<'_>, &Fact) -> Result<()> + Send + Sync>;
@@ -39,6 +42,7 @@ const RELEASE: &str =
     "UPDATE outbox_cursors SET lease_owner = NULL, lease_until = NULL WHERE name = $1 AND lease_owner = $2";
 const NEXT_DUE: &str = "SELECT outbox.created_at, outbox_cursors.next_attempt_at FROM outbox_cursors, outbox \
                         WHERE outbox_cursors.name = $1 AND outbox.position = outbox_cursors.position + 1";
+const HEAD: &str = "SELECT last_position FROM outbox_head WHERE id = 1";
 /// What the consumer passes over is no work that waits.
 const NEXT_DUE_OF: &str = "SELECT outbox.created_at, outbox_cursors.next_attempt_at FROM outbox_cursors, outbox \
                            WHERE outbox_cursors.name = $1 AND outbox.position > outbox_cursors.position \
@@ -58,21 +62,35 @@ pub(super) struct Registered {
 }
 
 impl Registered {
-    fn is_for(&self, fact: &Fact) -> bool {
-        self.kinds.is_none_or(|kinds| kinds.contains(&fact.kind.as_str()))
+    /// The next facts after a position, and the position up to which there are no others.
+    fn batch(&self, tx: &mut Tx<'_>, after: i64) -> Result<(Vec<Fact>, i64)> {
+        let Some(kinds) = self.kinds else {
+            let facts = tx.all::<Fact>(AFTER, &args![after, BATCH])?;
+            let last = facts.last().map_or(after, |fact| fact.position);
+            return Ok((facts, last));
+        };
+        let (head,): (i64,) = tx.one(HEAD, &[])?;
+        let facts = tx.all::<Fact>(AFTER_OF, &args![after, head, owned(kinds), BATCH])?;
+        let last = facts.last().filter(|_| facts.len() as i64 >= BATCH).map_or(head, |fact| fact.position);
+        Ok((facts, last))
     }
+}
+
+fn owned(kinds: &[&str]) -> Vec<String> {
+    kinds.iter().map(|kind| (*kind).to_owned()).collect()
 }
 
 pub(super) struct Consumer {
     db: Db,
-    head: Signal,
+    /// Woken when there is something for it.
+    news: Signal,
     registered: Registered,
     owner: String,
 }
 
 impl Consumer {
-    pub(super) fn new(db: Db, head: Signal, registered: Registered, owner: String) -> Self {
-        Self { db, head, registered, owner }
+    pub(super) fn new(db: Db, news: Signal, registered: Registered, owner: String) -> Self {
+        Self { db, news, registered, owner }
     }
 }
 
@@ -86,7 +104,7 @@ impl Job for Consumer {
     }
 
     fn signals(&self) -> Vec<watch::Receiver<u64>> {
-        vec![self.head.listen()]
+        vec![self.news.listen()]
     }
 
     async fn run(&self) -> Result<Worked> {
@@ -106,10 +124,7 @@ impl Job for Consumer {
     async fn next_due(&self) -> Result<Option<Timestamp>> {
         let Registered { name, kinds, .. } = self.registered;
         let next: Option<(Timestamp, Option<Timestamp>)> = match kinds {
-            Some(kinds) => {
-                let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
-                self.db.get_one(NEXT_DUE_OF, &args![name, kinds]).await?
-            }
+            Some(kinds) => self.db.get_one(NEXT_DUE_OF, &args![name, owned(kinds)]).await?,
             None => self.db.get_one(NEXT_DUE, &args![name]).await?,
         };
         Ok(next.map(|(created_at, retry_at)| retry_at.unwrap_or(created_at)))
@@ -159,11 +174,10 @@ fn handle_batch(tx: &mut Tx<'_>, registered: &Registered, owner: &str) -> Result
     };
     let mut position = before;
     let mut failure = None;
-    for fact in tx.all::<Fact>(AFTER, &args![before, BATCH])? {
-        if !registered.is_for(&fact) {
-            position = fact.position;
-            continue;
-        }
+    let (facts, last) = registered.batch(tx, before)?;
+    let mut left = facts.len();
+    for fact in facts {
+        left -= 1;
         match handle_one(tx, handle, &fact) {
             Ok(()) => {
                 position = fact.position;
@@ -183,6 +197,10 @@ fn handle_batch(tx: &mut Tx<'_>, registered: &Registered, owner: &str) -> Result
         if Ticker.since(started) > LONGEST_BATCH {
             break;
         }
+    }
+    // Everything was handled, so that what lies between and behind is passed over too.
+    if left == 0 && failure.is_none() {
+        position = last;
     }
     let retry = failure.as_ref().filter(|failure| !failure.parked);
     let retry_at = retry.map(|failure| tx.now().plus(pause_after(failure.attempts)));

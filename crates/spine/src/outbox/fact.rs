@@ -89,3 +89,7 @@ impl FromRow for Fact {
 /// The facts after a position, in order.
 pub(super) const AFTER: &str = "SELECT id, position, kind, app_id, tenant_id, payload, created_at FROM outbox \
                                 WHERE position > $1 ORDER BY position LIMIT $2";
+/// The same up to another position and of some kinds only.
+pub(super) const AFTER_OF: &str = "SELECT id, position, kind, app_id, tenant_id, payload, created_at FROM outbox \
+                                   WHERE position > $1 AND position <= $2 AND kind = ANY($3) \
+                                   ORDER BY position LIMIT $4";

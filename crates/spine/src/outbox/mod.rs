@@ -85,18 +85,34 @@ impl Outbox {
     /// Registers the consumers and adds the jobs. A new consumer begins with what is emitted after this, so call it
     /// before anything is emitted; caches may be filled once it has returned.
     pub async fn open(self, runner: &Runner) -> Result<()> {
-        let Self { db, consumers, followers } = self;
+        let Self { db, consumers, mut followers } = self;
         let names: Vec<&'static str> = consumers.iter().map(|registered| registered.name).collect();
         db.write(move |tx| names.iter().try_for_each(|name| tx.exec(REGISTER, &args![*name]).map(|_| ()))).await?;
         let head = Signal::new();
         let start = sequencer::head(&db).await?;
         let owner = lease::new_owner(db.entropy());
         runner.add(Sequencer::new(db.clone(), head.clone(), start));
-        runner.add(Tail::new(db.clone(), head.clone(), followers, start));
         for registered in consumers {
-            runner.add(Consumer::new(db.clone(), head.clone(), registered, owner.clone()));
+            let news = match registered.kinds {
+                None => head.clone(),
+                Some(kinds) => woken_by(kinds, registered.name, &mut followers),
+            };
+            runner.add(Consumer::new(db.clone(), news, registered, owner.clone()));
         }
+        runner.add(Tail::new(db.clone(), head.clone(), followers, start));
         runner.add(Trimmer { db });
         Ok(())
     }
+}
+
+/// Woken by facts of some kinds. Others must not cost each consumer a transaction; its timer moves its cursor past them.
+fn woken_by(kinds: &'static [&'static str], name: &'static str, followers: &mut Vec<Follower>) -> Signal {
+    let news = Signal::new();
+    let woken = news.clone();
+    let hear = move |heard: News<'_>| match heard {
+        News::Fact(fact) if !kinds.contains(&fact.kind.as_str()) => {}
+        News::Fact(_) | News::Gap => woken.wake(),
+    };
+    followers.push(Follower { name, hear: Box::new(hear) });
+    news
 }

@@ -5,6 +5,7 @@ use std::{collections::HashMap, path::Path, time::Duration};
 use kernel::{Error, Result};
 use rusqlite::{
     CachedStatement, OpenFlags, Statement, ToSql,
+    config::DbConfig,
     types::{ToSqlOutput, Value as SqlValue, ValueRef},
 };
 
@@ -46,6 +47,9 @@ impl Connection {
         let inner =
             rusqlite::Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(describe)?;
         inner.busy_timeout(BUSY_TIMEOUT).map_err(describe)?;
+        // Plans do not look at bound values. Otherwise SQLite compiles every cached statement with an equality anew at each
+        // use, because rusqlite clears its bindings in between: a third of a point read's time.
+        inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(describe)?;
         inner.set_prepared_statement_cache_capacity(512);
         Ok(Self { inner, texts: HashMap::new() })
     }
@@ -192,4 +196,25 @@ fn fault(error: rusqlite::Error) -> Fault {
         )
     });
     Fault::doomed(Error::internal(StatementFailed { message: error.to_string(), unique }))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_cached_statement_is_compiled_once() {
+        const FIND: &str = "SELECT b FROM t WHERE a = $1 AND b = $2";
+        let mut connection = Connection::open_writer(Path::new(":memory:")).expect("opens");
+        connection.script("CREATE TABLE t (a TEXT PRIMARY KEY, b INTEGER)").ok().expect("a table");
+        for number in 0..5_i64 {
+            let key = number.to_string();
+            connection.query(FIND, &crate::args![key, number], &mut |_| Ok(())).ok().expect("queries");
+        }
+        let statement = connection.prepare(FIND, dialect::sqlite).ok().expect("cached");
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+        assert!(statement.get_status(StatementStatus::Run) >= 5, "it is the one that ran");
+    }
 }

@@ -1,4 +1,4 @@
-//! `tenantry keys rotate|list`.
+//! `tenantry keys rotate|revoke|list`.
 
 use serde_json::{Value, json};
 
@@ -14,6 +14,17 @@ pub async fn run(api: &Api, command: KeysCommand) -> Result<(), String> {
                     "Published the signing key {}.\nIt signs from {} on; tokens of the keys before it stay valid.",
                     text(rotation, "/key/kid"),
                     text(rotation, "/key/activeFrom")
+                )
+            });
+        }
+        KeysCommand::Revoke { kid, output } => {
+            let revocation = api.post(&format!("/admin/signing-keys/{kid}/revoke"), &json!({})).await?;
+            print(output, &revocation, |revocation| {
+                format!(
+                    "Revoked the signing key {kid}: whoever holds its tokens has to sign in again.\nThe newest key is {}, \
+                     which signs from {} on.",
+                    text(revocation, "/key/kid"),
+                    text(revocation, "/key/activeFrom")
                 )
             });
         }

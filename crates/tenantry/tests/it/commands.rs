@@ -75,7 +75,12 @@ async fn signing_keys_are_rotated(home: Home) {
     let list = home.run(&["keys", "list", "--json"]).ok().json();
     assert_eq!((list.as_array().map(Vec::len), &list[1]), (Some(2), &rotated["key"]));
     let told = home.run(&["keys", "rotate"]).ok().out;
-    assert!(told.contains(rotated["key"]["kid"].as_str().expect("a kid")), "{told}");
+    let kid = rotated["key"]["kid"].as_str().expect("a kid");
+    assert!(told.contains(kid), "{told}");
+    let revoked = home.run(&["keys", "revoke", kid, "--json"]).ok().json();
+    assert_eq!(revoked["made"], true);
+    let told = home.run(&["keys", "revoke", list[0]["kid"].as_str().expect("a kid")]).ok().out;
+    assert!(told.contains(revoked["key"]["kid"].as_str().expect("a kid")), "{told}");
 }
 
 async fn a_refusal_is_explained(home: Home) {

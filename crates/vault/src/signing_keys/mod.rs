@@ -84,6 +84,15 @@ pub struct Rotation {
     pub started: bool,
 }
 
+/// What came of a revocation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Revocation {
+    /// The key that signs next: now, or once it is known where only its predecessor-to-be was revoked.
+    pub key: SigningKey,
+    /// Whether it was made in the place of the revoked one.
+    pub made: bool,
+}
+
 /// The signing keys of this installation, as this node knows them. Cheap to clone.
 #[derive(Clone)]
 pub struct SigningKeys(Arc<Inner>);
@@ -206,6 +215,46 @@ impl SigningKeys {
         .await
     }
 
+    /// Ends a key at once: it leaves the JWKS, and what it signed is worth nothing. `new` takes the place of the newest
+    /// key, and signs at once where that was signing; a key that was only waiting for its time signs at once instead.
+    /// 404 when there is no such key.
+    pub fn revoke_in(&self, tx: &mut Tx<'_>, kid: SigningKeyId, new: &NewKey) -> Result<Revocation> {
+        rows::lock(tx)?;
+        let (now, keys) = (tx.now(), rows::list(tx)?);
+        let revoked = keys.iter().find(|key| key.kid == kid).ok_or_else(|| Error::not_found("signing key"))?;
+        let signs = keys.iter().rfind(|key| key.active_from <= now).is_none_or(|key| key.kid == kid);
+        let waiting = keys.iter().any(|key| key.kid != kid && key.active_from > now);
+        let made = revoked.retires_at.is_none() || (signs && !waiting);
+        rows::delete(tx, kid)?;
+        if made {
+            let active_from = if signs { now } else { now.plus(PUBLICATION_DELAY) };
+            let key = SigningKey { kid: new.kid, created_at: now, active_from, retires_at: None };
+            rows::insert(tx, &key, &new.sealed)?;
+        } else if signs {
+            rows::activate_newest(tx)?;
+        }
+        let left = rows::list(tx)?;
+        let key = left.last().cloned().ok_or_else(|| Error::internal("no signing key was left"))?;
+        let (keys, new) = (self.clone(), new.clone());
+        tx.on_commit(move || keys.swap_after_revocation(left, &new));
+        Ok(Revocation { key, made })
+    }
+
+    /// [`SigningKeys::revoke_in`] in a transaction of its own; `announce` runs in it, as for [`SigningKeys::rotate`].
+    pub async fn revoke<F>(&self, db: &Db, kid: SigningKeyId, announce: F) -> Result<Revocation>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<()> + Send + 'static,
+    {
+        let new = self.prepare(db).await?;
+        let keys = self.clone();
+        db.write(move |tx| {
+            let revocation = keys.revoke_in(tx, kid, &new)?;
+            announce(tx)?;
+            Ok(revocation)
+        })
+        .await
+    }
+
     /// Every key in the database, in the order in which they become active.
     pub fn list(tx: &mut Tx<'_>) -> Result<Vec<SigningKey>> {
         rows::list(tx)
@@ -251,6 +300,19 @@ impl SigningKeys {
         }
         let der = self.0.keyring.open(&rows::place(&stored.about.kid.to_string()), &stored.sealed)?;
         Ok(LoadedKey { about: stored.about, private: Arc::new(PrivateKey::from_pkcs8(&der)?) })
+    }
+
+    /// A key that another node published a moment ago is not known here; the announcement has it loaded.
+    fn swap_after_revocation(&self, left: Vec<SigningKey>, new: &NewKey) {
+        let mut generation = self.generation();
+        *generation += 1;
+        let known = self.0.snapshot.load();
+        let private = |kid| match known.get(kid) {
+            Some(key) => Some(Arc::clone(&key.private)),
+            None => (kid == new.kid).then(|| Arc::clone(&new.private)),
+        };
+        let keys = left.into_iter().filter_map(|about| Some(LoadedKey { private: private(about.kid)?, about }));
+        self.0.snapshot.store(Arc::new(Snapshot::new(keys.collect(), self.0.clock.now())));
     }
 
     fn swap_after_rotation(&self, new: LoadedKey, others_retire_at: Timestamp) {

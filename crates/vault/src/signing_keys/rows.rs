@@ -83,6 +83,18 @@ pub(super) fn retire_all(tx: &mut Tx<'_>, at: Timestamp) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn delete(tx: &mut Tx<'_>, kid: SigningKeyId) -> Result<()> {
+    tx.exec("DELETE FROM signing_keys WHERE kid = $1", &args![kid])?;
+    Ok(())
+}
+
+/// Lets the key that waits for its time sign now.
+pub(super) fn activate_newest(tx: &mut Tx<'_>) -> Result<()> {
+    let now = tx.now();
+    tx.exec("UPDATE signing_keys SET active_from = $1 WHERE retires_at IS NULL AND active_from > $1", &args![now])?;
+    Ok(())
+}
+
 pub(super) fn delete_retired(tx: &mut Tx<'_>) -> Result<u64> {
     let now = tx.now();
     tx.exec("DELETE FROM signing_keys WHERE retires_at <= $1", &args![now])
