@@ -1,6 +1,6 @@
 //! What the flows need to know of a request besides its body, and the rules for calls from an app's own pages.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, net::IpAddr, sync::Arc};
 
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, header, request::Parts};
@@ -9,7 +9,7 @@ use tenancy::{App, apps::AppDirectory};
 use web::{Describe, Operation, Origins as _, Scope};
 
 /// The request's headers and companion.
-pub(crate) struct Request {
+pub struct Request {
     pub(crate) scope: Arc<Scope>,
     pub(crate) headers: HeaderMap,
 }
@@ -27,6 +27,11 @@ impl Describe for Request {
 }
 
 impl Request {
+    /// The client's address.
+    pub fn client(&self) -> IpAddr {
+        self.scope.client()
+    }
+
     fn origin(&self) -> Option<&str> {
         self.headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok())
     }

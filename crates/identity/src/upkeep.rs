@@ -27,6 +27,7 @@ const PURGES: &[Purge] = &[
             "DELETE FROM authorization_codes WHERE digest IN \
              (SELECT digest FROM authorization_codes WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM login_sessions WHERE id IN (SELECT id FROM login_sessions WHERE app_id = $1 LIMIT 500)",
+            "DELETE FROM browser_sessions WHERE id IN (SELECT id FROM browser_sessions WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM mfa_factors WHERE user_id IN (SELECT user_id FROM mfa_factors WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM passkeys WHERE id IN (SELECT id FROM passkeys WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM attempt_counters WHERE subject IN \
@@ -44,6 +45,7 @@ fn forget(tx: &mut Tx<'_>, user: &str) -> Result<()> {
         "DELETE FROM user_credentials WHERE user_id = $1 AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = $1)",
         "DELETE FROM mfa_factors WHERE user_id = $1 AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = $1)",
         "DELETE FROM passkeys WHERE user_id = $1 AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = $1)",
+        "DELETE FROM browser_sessions WHERE user_id = $1 AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = $1)",
     ] {
         tx.exec(statement, &args![user])?;
     }
@@ -58,6 +60,8 @@ const OF_GONE_PEOPLE: &[&str] = &[
      AND $2 <> '' AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = mfa_factors.user_id) LIMIT 500)",
     "DELETE FROM passkeys WHERE id IN (SELECT id FROM passkeys WHERE app_id = $1 \
      AND $2 <> '' AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = passkeys.user_id) LIMIT 500)",
+    "DELETE FROM browser_sessions WHERE id IN (SELECT id FROM browser_sessions WHERE app_id = $1 \
+     AND $2 <> '' AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = browser_sessions.user_id) LIMIT 500)",
 ];
 
 /// Deletes what has expired. Late is harmless: every use looks at the time itself.
@@ -108,6 +112,11 @@ impl Job for Sweeper {
             (
                 "DELETE FROM login_sessions WHERE id IN \
                  (SELECT id FROM login_sessions WHERE expires_at < $1 LIMIT 500)",
+                Duration::ZERO,
+            ),
+            (
+                "DELETE FROM browser_sessions WHERE id IN \
+                 (SELECT id FROM browser_sessions WHERE expires_at < $1 LIMIT 500)",
                 Duration::ZERO,
             ),
             (

@@ -47,16 +47,16 @@ impl Purpose {
     }
 }
 
-/// A link that is valid.
+/// What a link stands for.
 #[derive(Clone, Debug)]
-pub struct ValidLink {
+pub struct MailedLink {
     pub app: AppId,
     pub user: Option<UserId>,
     pub payload: Value,
     pub expires_at: Timestamp,
 }
 
-impl FromRow for ValidLink {
+impl FromRow for MailedLink {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         let payload: String = row.get("payload")?;
         Ok(Self {
@@ -93,7 +93,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: Option<UserId
 }
 
 /// Looks without using it up: for the page that a GET of the link shows.
-pub fn peek(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<ValidLink> {
+pub fn peek(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedLink> {
     tx.opt(
         "SELECT app_id, user_id, payload, expires_at FROM one_time_links \
          WHERE digest = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3",
@@ -102,8 +102,16 @@ pub fn peek(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<ValidLink>
     .ok_or_else(invalid)
 }
 
+/// A link as it was made, whether it is still valid or not: for the page that says that it no longer works.
+pub fn trace(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<Option<MailedLink>> {
+    tx.opt(
+        "SELECT app_id, user_id, payload, expires_at FROM one_time_links WHERE digest = $1 AND purpose = $2",
+        &args![hash_token(token), purpose.name()],
+    )
+}
+
 /// Uses the link up; of several callers at once exactly one succeeds.
-pub fn consume(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<ValidLink> {
+pub fn consume(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedLink> {
     tx.opt(
         "UPDATE one_time_links SET used_at = $3 \
          WHERE digest = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 \

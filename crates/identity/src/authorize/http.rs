@@ -6,7 +6,7 @@ use kernel::{AppId, Code, Error, Problems, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::App;
-use web::{Params, Path, Routes, State, Validate};
+use web::{Form, Params, Path, Routes, State, Validate};
 
 use super::{SignUpWish, Wish};
 use crate::{
@@ -23,6 +23,8 @@ pub fn routes() -> Routes<Identity> {
              is sent there at once. An unknown app or redirect address is an error page; any later error goes back as \
              `error` and `state`.",
         )
+        .page()
+        .post("/auth/authorize", authorize_by_form, "Sign somebody in, with the parameters in a form")
         .page()
         .get("/auth/url/login/{app_id}", login, "Sign somebody in")
         .page()
@@ -88,6 +90,19 @@ async fn authorize(
     State(identity): State<Identity>,
     Params(query): Params<Authorize>,
 ) -> Result<Reply> {
+    answer(&identity, &request, query).await
+}
+
+/// OpenID Connect Core §3.1.2.1 wants both methods.
+async fn authorize_by_form(
+    request: Request,
+    State(identity): State<Identity>,
+    Form(query): Form<Authorize>,
+) -> Result<Reply> {
+    answer(&identity, &request, query).await
+}
+
+async fn answer(identity: &Identity, request: &Request, query: Authorize) -> Result<Reply> {
     let app = query.client_id.parse().ok().and_then(|id| identity.tenancy.apps.get(id));
     let app = app.ok_or_else(|| Error::invalid("client_id", "must be the id of an app"))?;
     request.scope.set_app(app.id);
@@ -111,7 +126,7 @@ async fn authorize(
         request: query.request,
         request_uri: query.request_uri,
     };
-    hosted::begin(&identity, &request, app, &wish, "redirect_uri").await
+    hosted::begin(identity, request, app, &wish, "redirect_uri").await
 }
 
 /// The query of `GET /auth/url/login/{app_id}`.

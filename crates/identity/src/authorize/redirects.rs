@@ -35,6 +35,8 @@ fn encoded(parameters: &[(&str, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn profile() -> Profile {
@@ -86,5 +88,37 @@ mod tests {
         assert_eq!(with_query("https://a.example/cb?x=1", &parameters), format!("https://a.example/cb?x=1&{added}"));
         assert_eq!(with_query("com.example.app:/done", &parameters), format!("com.example.app:/done?{added}"));
         assert_eq!(with_fragment("https://a.example/cb?x=1", &parameters), format!("https://a.example/cb?x=1#{added}"));
+    }
+
+    /// Addresses as apps register them, some with a query of their own.
+    fn address() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "https?://[a-z]{1,8}(\\.[a-z]{2,5}){0,2}(:[1-9][0-9]{1,3})?(/[a-z0-9._~-]{0,8}){0,3}(\\?[a-z0-9=&%+]{0,12})?",
+            "[a-z]{2,6}\\.[a-z]{2,6}:/[a-z0-9]{0,8}(\\?[a-z]=[0-9])?",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_not_written_alike_is_not_registered(known in address(), asked in prop_oneof![address(), any::<String>()]) {
+            let profile = Profile { redirect_uris: vec![known.clone()], ..Profile::default() };
+            prop_assert_eq!(registered(&profile, Some(&known)), Some(known.as_str()));
+            prop_assert_eq!(registered(&profile, Some(&asked)).is_some(), asked == known);
+        }
+
+        #[test]
+        fn an_answer_stays_at_its_address(uri in address(), values in prop::collection::vec(any::<String>(), 1..4)) {
+            let names = ["code", "state", "iss"];
+            let parameters: Vec<(&str, &str)> = names.into_iter().zip(values.iter().map(String::as_str)).collect();
+            let (before, after) = (Url::parse(&uri).unwrap(), Url::parse(&with_query(&uri, &parameters)).unwrap());
+            prop_assert_eq!((before.scheme(), before.host(), before.port(), before.path()),
+                (after.scheme(), after.host(), after.port(), after.path()));
+            prop_assert_eq!(after.fragment(), None);
+            let read: Vec<(String, String)> = after.query_pairs().into_owned().collect();
+            let sent: Vec<(String, String)> =
+                parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            prop_assert!(read.ends_with(&sent));
+            prop_assert!(with_fragment(&uri, &parameters).bytes().all(|b| b.is_ascii_graphic()));
+        }
     }
 }

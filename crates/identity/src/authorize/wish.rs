@@ -196,3 +196,82 @@ impl Wish {
 fn is_challenge(text: &str) -> bool {
     text.len() == 43 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
+
+#[cfg(test)]
+mod tests {
+    use kernel::AppId;
+    use proptest::prelude::*;
+    use tenancy::apps::Profile;
+
+    use super::*;
+
+    const REDIRECT: &str = "https://app.example/callback";
+
+    fn app(require_pkce: bool) -> App {
+        let profile = Profile { redirect_uris: vec![REDIRECT.into()], require_pkce, ..Profile::default() };
+        App { id: AppId::from_u128(1), profile, created_at: Timestamp::from_seconds(0), version: 1 }
+    }
+
+    /// What is there, what is nearly right, and anything at all.
+    fn text(known: &'static [&'static str]) -> impl Strategy<Value = Option<String>> {
+        let known = prop::sample::select(known).prop_map(str::to_owned);
+        prop::option::weighted(0.7, prop_oneof![3 => known, 1 => any::<String>()])
+    }
+
+    fn wish() -> impl Strategy<Value = Wish> {
+        let kind = (text(&["code", "id_token", "token"]), text(&["query", "fragment", "form_post"]), any::<bool>());
+        let challenge = text(&["E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "short"]);
+        let how = (text(&["none", "login", "select_account", "none login"]), text(&["0", "60", "-1", "soon"]));
+        let words = (text(&["openid", "openid email", " "]), text(&["s"]), text(&["n"]), text(&["ada@example.com"]));
+        (kind, challenge, text(&["S256", "plain"]), how, words, text(&["saml"])).prop_map(
+            |((response_type, response_mode, needs_scope), challenge, method, how, words, federation)| Wish {
+                redirect_uri: Some(REDIRECT.into()),
+                response_type,
+                response_mode,
+                needs_scope,
+                scope: words.0,
+                state: words.1,
+                nonce: words.2,
+                login_hint: words.3,
+                code_challenge: challenge,
+                code_challenge_method: method,
+                prompt: how.0,
+                max_age: how.1,
+                force_federation: federation,
+                ..Wish::default()
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_passes_is_what_can_be_kept(wish in wish(), require_pkce: bool) {
+            let app = app(require_pkce);
+            let addressed = wish.addressed(&app, "redirect_uri").unwrap();
+            prop_assert_eq!(&addressed.redirect_uri, REDIRECT);
+            let now = Timestamp::from_seconds(1_000_000);
+            match wish.check(&app, addressed, now) {
+                Err(refusal) => prop_assert!(!refusal.error.is_empty() && refusal.error.is_ascii()),
+                Ok((request, prompt)) => {
+                    prop_assert!(!request.scope.trim().is_empty());
+                    prop_assert!(request.code_challenge.as_deref().is_none_or(is_challenge));
+                    let is_code = request.response_type == ResponseType::Code;
+                    prop_assert!(request.code_challenge.is_some() || !(require_pkce && is_code));
+                    prop_assert!(request.not_before.is_none_or(|at| at <= now));
+                    prop_assert!(prompt != Prompt::Login || request.not_before == Some(now));
+                    prop_assert_eq!(request.state, wish.state);
+                    prop_assert!(wish.force_federation.is_none());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_not_the_apps_is_never_answered() {
+        for foreign in ["https://evil.example", "https://app.example/callback/", ""] {
+            let wish = Wish { redirect_uri: Some(foreign.into()), ..Wish::default() };
+            assert!(wish.addressed(&app(false), "redirect_uri").is_err(), "{foreign}");
+        }
+        assert!(Wish::default().addressed(&app(false), "redirectUri").is_err(), "there is no default");
+    }
+}

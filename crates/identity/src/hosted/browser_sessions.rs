@@ -128,10 +128,12 @@ pub(crate) fn choose(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId, member: 
         .map(|_| ())
 }
 
-/// Signs out: the browser, every login that began in it, and the codes that are still out.
+/// Signs out: the browser, every login that began in it, and the codes that are still out. What is over has expired,
+/// too: that is how it is swept.
 pub(crate) fn end(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<()> {
     let ended: Option<(BrowserSessionId,)> = tx.opt(
-        "UPDATE browser_sessions SET ended_at = $3 WHERE app_id = $1 AND digest = $2 AND ended_at IS NULL RETURNING id",
+        "UPDATE browser_sessions SET ended_at = $3, expires_at = $3 WHERE app_id = $1 AND digest = $2 \
+         AND ended_at IS NULL RETURNING id",
         &args![app, hash_token(cookie), tx.now()],
     )?;
     let Some((id,)) = ended else { return Ok(()) };

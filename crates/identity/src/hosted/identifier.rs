@@ -92,7 +92,11 @@ fn password_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
         .field(Field::new(FieldKind::Username, "username", &visit.say("E-mail address")).value(username).fixed())
         .field(Field::new(FieldKind::Password, "password", &visit.say("Password")).error(problem).focused())
         .button(&visit.say("Sign in"));
-    let page = visit.page("Sign in to {appName}").form(&form);
+    let mut page = visit.page("Sign in to {appName}").form(&form);
+    if visit.app.profile.magic_link_enabled {
+        page = page.form(&visit.form(paths::SEND_LINK)?.button(&visit.say("Mail me a sign-in link")).quiet());
+    }
+    let page = page.link("", &visit.say("Forgotten your password?"), &visit.path(paths::FORGOT)?);
     Ok(page.link("", &visit.say("Use another address"), &visit.path(paths::IDENTIFIER)?))
 }
 

@@ -8,8 +8,16 @@ mod begin;
 pub(crate) mod browser_sessions;
 pub(crate) mod cookies;
 mod finish;
+mod forgot;
+mod guest;
 mod identifier;
+mod magic_link;
+mod mailed;
 pub(crate) mod reply;
+mod set_password;
+mod sign_up;
+#[cfg(test)]
+mod texts;
 pub(crate) mod visit;
 mod workspace;
 
@@ -20,21 +28,37 @@ use web::{Routes, Validate};
 
 pub(crate) use begin::{begin, sign_out};
 pub(crate) use finish::go_on;
+pub(crate) use guest::Guest;
 pub use reply::Reply;
+pub use set_password::SetPasswordPage;
 pub(crate) use visit::Visit;
 
 use crate::Identity;
+pub use crate::browser::Request;
 
 pub fn routes() -> Routes<Identity> {
-    identifier::routes().merge(workspace::routes())
+    identifier::routes()
+        .merge(magic_link::routes())
+        .merge(forgot::routes())
+        .merge(sign_up::routes())
+        .merge(set_password::routes())
+        .merge(workspace::routes())
 }
+
+/// The page behind links that set a password; its form is taken where workspaces can be made.
+pub const SET_PASSWORD: &str = "/auth/login/set-password";
 
 /// The pages' addresses.
 pub(crate) mod paths {
     pub(crate) const IDENTIFIER: &str = "/auth/login";
     pub(crate) const PASSWORD: &str = "/auth/login/password";
+    pub(crate) const SEND_LINK: &str = "/auth/login/send-link";
+    pub(crate) const LINK_SENT: &str = "/auth/login/link-sent";
+    pub(crate) const MAGIC_LINK: &str = "/auth/login/magic-link";
+    pub(crate) const FORGOT: &str = "/auth/login/forgot";
     pub(crate) const WORKSPACE: &str = "/auth/login/workspace";
     pub(crate) const SIGN_UP: &str = "/auth/login/signup";
+    pub(crate) const SIGN_UP_SENT: &str = "/auth/login/signup-sent";
     pub(crate) const SIGNED_OUT: &str = "/auth/login/signed-out";
     pub(crate) const MFA: &str = "/auth/login/mfa";
     pub(crate) const MFA_SETUP: &str = "/auth/login/mfa/setup";

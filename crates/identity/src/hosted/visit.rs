@@ -1,43 +1,28 @@
-//! Somebody on a page of the hosted login: the app, what it asked for, the browser, and the app's looks and words.
+//! Somebody on a page of the hosted login: who they are to the app's pages, and what the app asked for.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::ops::Deref;
 
-use http::{HeaderMap, HeaderValue};
-use kernel::{Code, Error, Result};
-use tenancy::{
-    App,
-    branding::{self, Translations},
-};
-use vault::same;
-use web::pages::{Brand, HostedPage, PostForm};
+use kernel::{Error, Result};
+use web::pages::{HostedPage, PostForm};
 
-use super::{
-    Reply,
-    cookies::{Cookie, Jar},
-};
+use super::Guest;
 use crate::{
     Identity,
     authorize::{LoginRequest, redirects},
     browser::Request,
-    sessions::{self, Claims},
 };
 
-/// Longer than anybody leaves a login page open.
-const BROWSER_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
-const KEY_LENGTH: usize = 43;
-
 pub(crate) struct Visit {
-    pub(crate) identity: Identity,
-    pub(crate) app: Arc<App>,
+    guest: Guest,
     pub(crate) request: LoginRequest,
-    pub(crate) client: IpAddr,
-    jar: Jar,
-    headers: HeaderMap,
-    /// What only this browser knows, and whether it has to be told.
-    key: String,
-    is_new: bool,
-    brand: Brand,
-    words: Translations,
+}
+
+impl Deref for Visit {
+    type Target = Guest;
+
+    fn deref(&self) -> &Guest {
+        &self.guest
+    }
 }
 
 impl Visit {
@@ -47,7 +32,6 @@ impl Visit {
         Self::for_request(identity, from, request).await
     }
 
-    /// A page for a request that comes from elsewhere, such as a mailed link.
     pub(crate) async fn for_request(identity: &Identity, from: &Request, request: LoginRequest) -> Result<Self> {
         let app = identity.app(from, request.app)?;
         // What was registered when the login began may have been taken back since.
@@ -57,27 +41,12 @@ impl Visit {
                 "is not registered any more. Go back to the app and start again",
             ));
         }
-        let looks = Arc::clone(&app);
-        let (brand, words) = identity
-            .tenancy
-            .db
-            .read(move |tx| Ok((branding::brand(tx, &looks)?, branding::translations(tx, looks.id)?)))
-            .await?;
-        from.scope.set_brand(brand.clone());
-        let jar = Jar::new(app.id, &identity.tenancy.base_url);
-        let known = jar.read(&from.headers, Cookie::Browser).filter(|key| key.len() == KEY_LENGTH);
-        Ok(Self {
-            identity: identity.clone(),
-            app,
-            request,
-            client: from.scope.client(),
-            jar,
-            key: known.map_or_else(|| identity.tenancy.db.entropy().base62(KEY_LENGTH), str::to_owned),
-            is_new: known.is_none(),
-            headers: from.headers.clone(),
-            brand,
-            words,
-        })
+        Ok(Self::of(Guest::of(identity, from, app).await?, request))
+    }
+
+    /// `request` leads to an address of the guest's app.
+    pub(super) fn of(guest: Guest, request: LoginRequest) -> Self {
+        Self { guest, request }
     }
 
     /// A form that was sent from one of these pages, by this browser: 403 otherwise.
@@ -87,31 +56,9 @@ impl Visit {
         Ok(visit)
     }
 
-    pub(crate) fn check_form(&self, csrf: &str) -> Result<()> {
-        let is_foreign = self.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
-        if self.is_new || is_foreign || !same(csrf.as_bytes(), self.csrf().as_bytes()) {
-            return Err(Error::new(
-                Code::FormRejected,
-                "This form was not sent from its own page, or your browser keeps no cookies. Go back, reload and try again.",
-            ));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn csrf(&self) -> String {
-        self.identity.tenancy.keyring.fingerprint(&format!("form:{}", self.app.id), &self.key)
-    }
-
-    /// The text in the app's words, with the app's name in its place.
-    pub(crate) fn say(&self, text: &str) -> String {
-        self.words.get(text).replace("{appName}", &self.brand.app_name)
-    }
-
     /// A page of this login in the app's looks.
     pub(crate) fn page(&self, title: &str) -> HostedPage {
-        HostedPage::new(&self.brand, &self.say(title))
-            .language(self.words.get("en"))
-            .form_target(&self.request.redirect_uri)
+        self.guest.page(title).form_target(&self.request.redirect_uri)
     }
 
     /// A form that belongs to this login and this browser.
@@ -126,30 +73,5 @@ impl Visit {
     /// The address of another page of this login.
     pub(crate) fn path(&self, path: &str) -> Result<String> {
         Ok(format!("{path}?r={}", self.sealed()?))
-    }
-
-    /// The browser gets its key along with the first page.
-    pub(crate) fn show(&self, page: HostedPage) -> Reply {
-        let reply = Reply::page(page);
-        if self.is_new { reply.with_cookie(self.jar.set(Cookie::Browser, &self.key, BROWSER_LIFETIME)) } else { reply }
-    }
-
-    pub(crate) fn set(&self, cookie: Cookie, value: &str, lifetime: Duration) -> HeaderValue {
-        self.jar.set(cookie, value, lifetime)
-    }
-
-    pub(crate) fn clear(&self, cookie: Cookie) -> HeaderValue {
-        self.jar.clear(cookie)
-    }
-
-    pub(crate) fn cookie(&self, cookie: Cookie) -> Option<&str> {
-        self.jar.read(&self.headers, cookie)
-    }
-
-    /// The login under way in this browser.
-    pub(crate) fn login(&self) -> Result<Claims> {
-        let token = self.cookie(Cookie::Login).ok_or_else(sessions::over)?;
-        let claims = sessions::verify(&self.identity.tenancy, token)?;
-        if claims.aid == self.app.id { Ok(claims) } else { Err(sessions::over()) }
     }
 }

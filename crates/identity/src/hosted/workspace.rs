@@ -1,15 +1,12 @@
 //! The choice of a workspace, for people who belong to several; and the page of somebody who has signed out.
 
-use std::sync::Arc;
-
 use kernel::{AppId, MemberId, Problems, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tenancy::branding;
-use web::{Form, Params, Routes, State, Validate, pages::HostedPage};
+use web::{Form, Params, Routes, State, Validate};
 
 use super::{
-    At, Reply, Visit, browser_sessions,
+    At, Guest, Reply, Visit, browser_sessions,
     cookies::Cookie,
     finish::{self, Proof},
     paths,
@@ -66,7 +63,7 @@ async fn show(request: Request, State(identity): State<Identity>, Params(At { r 
     let person = standings.first().map(|standing| standing.email.as_str()).unwrap_or_default();
     let page = visit
         .page("Choose a workspace")
-        .paragraph(&visit.say("You are signed in as {email}.").replace("{email}", person))
+        .paragraph(&visit.say_of("You are signed in as {email}.", person))
         .form(&form)
         .link("", &visit.say("Use another address"), &visit.path(paths::IDENTIFIER)?);
     Ok(visit.show(page))
@@ -108,11 +105,7 @@ async fn signed_out(
     Params(Of { app }): Params<Of>,
 ) -> Result<Reply> {
     let app = identity.app(&request, app)?;
-    let looks = Arc::clone(&app);
-    let read =
-        identity.tenancy.db.read(move |tx| Ok((branding::brand(tx, &looks)?, branding::translations(tx, looks.id)?)));
-    let (brand, words) = read.await?;
-    let text =
-        words.get("You are signed out of {appName}. You can close this page.").replace("{appName}", &brand.app_name);
-    Ok(Reply::page(HostedPage::new(&brand, words.get("Signed out")).language(words.get("en")).paragraph(&text)))
+    let guest = Guest::of(&identity, &request, app).await?;
+    let text = guest.say("You are signed out of {appName}. You can close this page.");
+    Ok(Reply::page(guest.page("Signed out").paragraph(&text)))
 }

@@ -6,10 +6,10 @@ use std::{net::IpAddr, time::Duration};
 use kernel::{AppId, Code, Error, Result, Secret, email_key};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use store::{FromRow, Row, Tx, args};
 use tenancy::{
-    App,
+    App, Tenancy,
     links::{self, Purpose},
     mails::{self, AppMail},
 };
@@ -23,6 +23,8 @@ use super::{
 use crate::{
     Identity,
     abuse::{self, Subject},
+    authorize::LoginRequest,
+    hosted::{SET_PASSWORD, paths},
     sessions::{self, Begun, Method, SessionAnswer},
 };
 
@@ -138,27 +140,39 @@ fn connections(tx: &mut Tx<'_>, app: AppId, account: &Account) -> Result<Vec<Con
     )
 }
 
+/// Where a mailed link leads.
+#[derive(Clone, Debug)]
+pub(crate) enum Landing {
+    /// To a page of the app's own, with the token in `service_magic_link_token`.
+    Page(Url),
+    /// To the hosted login, and from there to where the app asked for it; to the app's own start without that.
+    Hosted(Option<Box<LoginRequest>>),
+}
+
+/// What a link remembers of what the app asked for.
+fn payload(tenancy: &Tenancy, asked: Option<&LoginRequest>) -> Result<Value> {
+    let sealed = asked.map(|request| request.seal(tenancy)).transpose()?;
+    Ok(sealed.map_or_else(|| json!({}), |sealed| json!({ "request": sealed })))
+}
+
 /// Mails a link that signs in; how long it works.
-pub(super) async fn magic_link(
-    identity: &Identity,
-    app: &App,
-    username: &str,
-    success_url: Option<Url>,
-) -> Result<Duration> {
-    if !app.profile.magic_link_enabled {
-        return Err(Error::new(Code::LoginMethodOff, "This app has switched magic links off."));
-    }
+pub(crate) async fn magic_link(identity: &Identity, app: &App, username: &str, landing: Landing) -> Result<Duration> {
+    check_magic_links(app)?;
     let tenancy = identity.tenancy.clone();
     mail_to(identity, app, username, move |tx, app, account| {
         links::revoke(tx, app.id, Purpose::MagicLink, account.user)?;
-        let token = links::create(tx, app.id, Purpose::MagicLink, Some(account.user), &json!({}))?;
-        let link = match &success_url {
-            Some(url) => {
+        let asked = match &landing {
+            Landing::Hosted(asked) => asked.as_deref(),
+            Landing::Page(_) => None,
+        };
+        let token = links::create(tx, app.id, Purpose::MagicLink, Some(account.user), &payload(&tenancy, asked)?)?;
+        let link = match &landing {
+            Landing::Page(url) => {
                 let mut url = url.clone();
                 url.query_pairs_mut().append_pair("service_magic_link_token", &token);
                 url.to_string()
             }
-            None => format!("{}/auth/login/magic-link?token={token}", tenancy.base_url),
+            Landing::Hosted(_) => format!("{}{}?token={token}", tenancy.base_url, paths::MAGIC_LINK),
         };
         Ok(AppMail::MagicLink { link })
     })
@@ -166,17 +180,23 @@ pub(super) async fn magic_link(
     Ok(Purpose::MagicLink.lifetime())
 }
 
+/// 403 while the app has switched them off.
+pub(crate) fn check_magic_links(app: &App) -> Result<()> {
+    if app.profile.magic_link_enabled {
+        return Ok(());
+    }
+    Err(Error::new(Code::LoginMethodOff, "This app has switched magic links off."))
+}
+
 /// Begins a session with a mailed link.
-pub(super) async fn follow_magic_link(identity: &Identity, client: IpAddr, token: &str) -> Result<SessionAnswer> {
+pub(crate) async fn follow_magic_link(identity: &Identity, client: IpAddr, token: &str) -> Result<SessionAnswer> {
     identity.addresses.check(client)?;
     let (token, identity_) = (token.to_owned(), identity.clone());
     let peeked = token.clone();
     let link = identity.tenancy.db.read(move |tx| links::peek(tx, Purpose::MagicLink, &peeked)).await;
     let link = link.inspect_err(|_| identity.addresses.fail(client))?;
     let app = identity.tenancy.apps.find(link.app).await?.ok_or_else(|| Error::not_found("app"))?;
-    if !app.profile.magic_link_enabled {
-        return Err(Error::new(Code::LoginMethodOff, "This app has switched magic links off."));
-    }
+    check_magic_links(&app)?;
     let begun = identity.tenancy.db.write(move |tx| {
         let link = links::consume(tx, Purpose::MagicLink, &token)?;
         let user = link.user.ok_or_else(|| Error::internal("a magic link without a person"))?;
@@ -186,18 +206,25 @@ pub(super) async fn follow_magic_link(identity: &Identity, client: IpAddr, token
     begun.await?.sign(&identity.tenancy)
 }
 
-/// Mails a link that sets a new password.
-pub(super) async fn forgotten(identity: &Identity, app: &App, username: &str) -> Result<()> {
+/// Mails a link that sets a new password, and then leads to where the app asked for it.
+pub(crate) async fn forgotten(
+    identity: &Identity,
+    app: &App,
+    username: &str,
+    asked: Option<LoginRequest>,
+) -> Result<()> {
     let tenancy = identity.tenancy.clone();
     mail_to(identity, app, username, move |tx, app, account| {
         links::revoke(tx, app.id, Purpose::PasswordReset, account.user)?;
-        let token = links::create(tx, app.id, Purpose::PasswordReset, Some(account.user), &json!({}))?;
-        Ok(AppMail::ResetPassword { link: format!("{}/auth/login/set-password?token={token}", tenancy.base_url) })
+        let payload = payload(&tenancy, asked.as_ref())?;
+        let token = links::create(tx, app.id, Purpose::PasswordReset, Some(account.user), &payload)?;
+        Ok(AppMail::ResetPassword { link: format!("{}{SET_PASSWORD}?token={token}", tenancy.base_url) })
     })
     .await
 }
 
-/// Mails to whoever has an account, if somebody does. The limit counts either way.
+/// Mails to whoever has an account, if somebody does. The limit counts either way, and so does the work: for an unknown
+/// address the same rows are written, and taken back.
 pub(crate) async fn mail_to<F>(identity: &Identity, app: &App, username: &str, compose: F) -> Result<()>
 where
     F: Fn(&mut Tx<'_>, &App, &Account) -> Result<AppMail> + Send + 'static,
@@ -205,20 +232,31 @@ where
     let (tenancy, app, username) = (identity.tenancy.clone(), app.clone(), username.to_owned());
     let mailed = identity.tenancy.db.write(move |tx| {
         abuse::count_message(tx, app.id, &username)?;
-        if let Some(account) = credentials::find(tx, app.id, &username)? {
+        let known = credentials::find(tx, app.id, &username)?;
+        let account = known.clone().unwrap_or_else(|| Account::of_nobody(tx));
+        let (mut is_written, nobody) = (false, || Error::not_found("user"));
+        let kept = tx.savepoint(|tx| {
             let mail = compose(tx, &app, &account)?;
             mails::queue(tx, &tenancy, &app, &account.email, &mail)?;
-        }
-        Ok(())
+            is_written = true;
+            known.is_some().then_some(()).ok_or_else(nobody)
+        });
+        if is_written && known.is_none() { Ok(()) } else { kept }
     });
     mailed.await
 }
 
-/// Mails a link that completes the sign-up; somebody who has an account is told so instead.
-pub(super) async fn sign_up(identity: &Identity, app: &App, request: SignUpRequest) -> Result<()> {
-    if !app.profile.tenant_self_signup {
-        return Err(Error::new(Code::SignupDisabled, "Ask for an invitation: this app has no self-service sign-up."));
+/// 403 while people cannot sign up by themselves.
+pub(crate) fn check_sign_up(app: &App) -> Result<()> {
+    if app.profile.tenant_self_signup {
+        return Ok(());
     }
+    Err(Error::new(Code::SignupDisabled, "Ask for an invitation: this app has no self-service sign-up."))
+}
+
+/// Mails a link that completes the sign-up; somebody who has an account is told so instead.
+pub(crate) async fn sign_up(identity: &Identity, app: &App, request: SignUpRequest) -> Result<()> {
+    check_sign_up(app)?;
     let (tenancy, app) = (identity.tenancy.clone(), app.clone());
     let mailed = identity.tenancy.db.write(move |tx| {
         abuse::count_message(tx, app.id, &request.email)?;
@@ -228,7 +266,7 @@ pub(super) async fn sign_up(identity: &Identity, app: &App, request: SignUpReque
             None => {
                 let payload = serde_json::to_value(&request).map_err(Error::internal)?;
                 let token = links::create(tx, app.id, Purpose::SignUp, None, &payload)?;
-                AppMail::SignUp { link: format!("{}/auth/login/set-password?token={token}", tenancy.base_url) }
+                AppMail::SignUp { link: format!("{}{SET_PASSWORD}?token={token}", tenancy.base_url) }
             }
         };
         mails::queue(tx, &tenancy, &app, &request.email, &mail)

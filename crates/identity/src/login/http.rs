@@ -8,10 +8,11 @@ use web::{Json, Origins as _, Routes, State, Success, Valid, Validate, WithHeade
 
 use super::{
     SignUpRequest,
-    flows::{self, CredentialsConfig},
+    flows::{self, CredentialsConfig, Landing},
 };
 use crate::{
     Identity,
+    authorize::SignUpWish,
     browser::{Request, check_mode},
     sessions::SessionAnswer,
     tokens::unstored,
@@ -110,7 +111,8 @@ async fn sign_up(
     request.require_origin(&identity.tenancy.apps, &app)?;
     let name = |name: Option<String>| name.unwrap_or_default().trim().to_owned();
     let (first_name, last_name) = (name(body.first_name), name(body.last_name));
-    flows::sign_up(&identity, &app, SignUpRequest { email: body.email, first_name, last_name }).await?;
+    let (email, wish) = (body.email, SignUpWish::default());
+    flows::sign_up(&identity, &app, SignUpRequest { email, first_name, last_name, wish, request: None }).await?;
     Ok(Json(SignUpAnswer { success: true, message: "Look into your mailbox to go on." }))
 }
 
@@ -197,7 +199,8 @@ async fn magic_link(
     {
         return Err(Error::invalid("successUrl", "must have one of the app's allowed origins"));
     }
-    let lifetime = flows::magic_link(&identity, &app, &body.who.username, success_url).await?;
+    let landing = success_url.map_or(Landing::Hosted(None), Landing::Page);
+    let lifetime = flows::magic_link(&identity, &app, &body.who.username, landing).await?;
     Ok(Json(Sent { expires_in: u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX) }))
 }
 
@@ -225,6 +228,6 @@ async fn follow_magic_link(
 async fn forgotten(request: Request, State(identity): State<Identity>, Valid(body): Valid<Who>) -> Result<Success> {
     let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
-    flows::forgotten(&identity, &app, &body.username).await?;
+    flows::forgotten(&identity, &app, &body.username, None).await?;
     Ok(Success)
 }

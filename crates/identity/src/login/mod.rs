@@ -6,5 +6,9 @@ mod flows;
 pub mod http;
 mod new_password;
 
-pub(crate) use flows::{host_of, mail_to, password};
+pub(crate) use flows::{
+    Landing, check_magic_links, check_sign_up, follow_magic_link, forgotten, host_of, magic_link, mail_to, password,
+    sign_up,
+};
 pub use new_password::{NewPassword, Outcome, SignUpRequest};
+pub(crate) use new_password::{PURPOSES as PASSWORD_LINKS, peek};

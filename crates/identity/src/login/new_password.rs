@@ -5,15 +5,16 @@ use serde::{Deserialize, Serialize};
 use store::Tx;
 use tenancy::{
     App,
-    links::{self, Purpose, ValidLink},
+    links::{self, MailedLink, Purpose},
     people,
 };
 use vault::passwords::check_quality;
 
 use super::credentials;
-use crate::Identity;
+use crate::{Identity, authorize::SignUpWish};
 
-const PURPOSES: [Purpose; 3] = [Purpose::PasswordReset, Purpose::Invitation, Purpose::SignUp];
+/// The links that allow to set a password.
+pub(crate) const PURPOSES: [Purpose; 3] = [Purpose::PasswordReset, Purpose::Invitation, Purpose::SignUp];
 
 /// What a sign-up's link remembers until it is followed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -22,6 +23,20 @@ pub struct SignUpRequest {
     pub email: String,
     pub first_name: String,
     pub last_name: String,
+    /// What to begin with.
+    #[serde(default)]
+    pub wish: SignUpWish,
+    /// What the app had asked for, sealed; nothing after a sign-up on a page of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+}
+
+impl SignUpRequest {
+    /// What the workspace is called when nobody gives it a name.
+    pub fn workspace_name(&self) -> String {
+        let named = people::full_name(&self.first_name, &self.last_name);
+        if named.is_empty() { self.email.clone() } else { named }
+    }
 }
 
 /// A chosen password that passed, digested, with the link that allows to set it.
@@ -46,7 +61,7 @@ impl NewPassword {
     /// Looks at the link, checks the password and digests it. Uses nothing up.
     pub async fn prepare(identity: &Identity, token: &str, password: Secret<String>) -> Result<Self> {
         let shown = token.to_owned();
-        let (purpose, link, email) = identity.tenancy.db.read(move |tx| peek(tx, &shown)).await?;
+        let (purpose, link, email) = identity.tenancy.db.read(move |tx| peek(tx, &PURPOSES, &shown)).await?;
         let mut problems = Problems::new();
         check_quality(&mut problems, "password", password.expose(), &[&email]);
         problems.finish()?;
@@ -83,16 +98,16 @@ impl NewPassword {
     }
 }
 
-/// The link and the address that it was mailed to.
-fn peek(tx: &mut Tx<'_>, token: &str) -> Result<(Purpose, ValidLink, String)> {
-    for purpose in PURPOSES {
-        match links::peek(tx, purpose, token) {
+/// The link, as one of these purposes, and the address that it was mailed to.
+pub(crate) fn peek(tx: &mut Tx<'_>, purposes: &[Purpose], token: &str) -> Result<(Purpose, MailedLink, String)> {
+    for purpose in purposes {
+        match links::peek(tx, *purpose, token) {
             Ok(link) => {
                 let email = match link.user {
                     Some(user) => people::find(tx, link.app, user)?.map(|user| user.email),
                     None => link.payload["email"].as_str().map(str::to_owned),
                 };
-                return Ok((purpose, link, email.unwrap_or_default()));
+                return Ok((*purpose, link, email.unwrap_or_default()));
             }
             Err(error) if error.code() == Code::InvalidCredential => {}
             Err(error) => return Err(error),

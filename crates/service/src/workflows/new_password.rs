@@ -1,18 +1,25 @@
-//! `PUT /auth/auth/password`: sets a password with a mailed link. After a sign-up it also makes the person and the
-//! workspace, which is why it stands here and not with the other login flows.
+//! Setting a password with a mailed link: `PUT /auth/auth/password`, and the form of the hosted page. After a sign-up
+//! both also make the person and the workspace, which is why they stand here and not with the other login flows.
 
-use identity::login::{NewPassword, Outcome, SignUpRequest};
-use kernel::{Error, Locale, Problems, Result, Secret, UserId};
+use std::net::IpAddr;
+
+use identity::{
+    authorize::SignUpWish,
+    hosted::{self, Reply, SetPasswordPage},
+    login::{NewPassword, Outcome, SignUpRequest},
+};
+use kernel::{Code, Error, Locale, Problems, Result, Secret, UserId};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use store::Tx;
 use tenancy::{
     App, Tenancy, apps,
     members::{self, Joining},
-    people, roles,
-    workspaces::{self, Metadata, NewWorkspace, SignupBy},
+    roles,
+    workspaces::{self, BillingView, Metadata, NewWorkspace, SignupBy},
 };
-use web::{ClientAddress, Routes, State, Success, Valid, Validate};
+use web::{ClientAddress, Form, LimitClass, Routes, State, Success, Valid, Validate};
 
 use crate::Core;
 
@@ -21,6 +28,13 @@ pub(super) fn routes() -> Routes<Core> {
         .put("/auth/auth/password", set, "Set a password with a mailed link")
         .answers(401, "The link is not valid or has expired")
         .answers(429, "Too many attempts; see Retry-After")
+        .merge(
+            Routes::new("Hosted login")
+                .post(hosted::SET_PASSWORD, submit, "Set a password and sign in")
+                .page()
+                .hidden()
+                .limited(LimitClass::Credential),
+        )
 }
 
 /// The body of `PUT /auth/auth/password`.
@@ -46,43 +60,118 @@ async fn set(
     Valid(body): Valid<SetPassword>,
 ) -> Result<Success> {
     core.identity.addresses.check(client)?;
-    let prepared = NewPassword::prepare(&core.identity, &body.token, Secret::new(body.password)).await;
+    set_password(&core, client, &body.token, Secret::new(body.password), None).await?;
+    Ok(Success)
+}
+
+/// The form of the hosted page.
+#[derive(Deserialize, JsonSchema)]
+struct Chosen {
+    #[serde(default)]
+    token: String,
+    #[serde(default)]
+    csrf: String,
+    #[serde(default)]
+    password: String,
+    /// The name of the workspace, when one is made.
+    #[serde(default)]
+    workspace: String,
+}
+
+impl Validate for Chosen {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text_up_to("password", &self.password, 4096);
+        problems.optional_text("workspace", &self.workspace);
+    }
+}
+
+async fn submit(request: hosted::Request, State(core): State<Core>, Form(form): Form<Chosen>) -> Result<Reply> {
+    let opened = SetPasswordPage::submitted(&core.identity, &request, &form.token, &form.csrf).await?;
+    let page = match opened {
+        Ok(page) => page,
+        Err(over) => return Ok(over),
+    };
+    let name = form.workspace.trim();
+    if page.asks_for_name() && name.is_empty() {
+        return page.refused(name, &Error::invalid("workspace", "must not be empty"));
+    }
+    let named = page.asks_for_name().then(|| name.to_owned());
+    match set_password(&core, request.client(), &form.token, Secret::new(form.password), named).await {
+        Ok(user) => page.signed_in(user).await,
+        Err(error) if error.code() == Code::ValidationFailed => page.refused(name, &error),
+        Err(error) if error.code() == Code::InvalidCredential => page.over(),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sets the password that a link allows to set; whose it is. `workspace` names the one that a sign-up makes.
+async fn set_password(
+    core: &Core,
+    client: IpAddr,
+    token: &str,
+    password: Secret<String>,
+    workspace: Option<String>,
+) -> Result<UserId> {
+    let prepared = NewPassword::prepare(&core.identity, token, password).await;
     let new = prepared.inspect_err(|error| {
-        if error.code() == kernel::Code::InvalidCredential {
+        if error.code() == Code::InvalidCredential {
             core.identity.addresses.fail(client);
         }
     })?;
     let app = core.tenancy.apps.find(new.app).await?.ok_or_else(|| Error::not_found("app"))?;
     let tenancy = core.tenancy.clone();
-    core.db
-        .write(move |tx| {
-            if let Outcome::SignUp(request) = new.apply(tx, &app)? {
-                let user = complete_sign_up(tx, &tenancy, &app, &request)?;
-                new.set_for(tx, user)?;
-            }
-            Ok(())
-        })
-        .await?;
-    Ok(Success)
+    let set = core.db.write(move |tx| match new.apply(tx, &app)? {
+        Outcome::Set(user) => Ok(user),
+        Outcome::SignUp(request) => {
+            let user = complete_sign_up(tx, &tenancy, &app, &request, workspace.as_deref())?;
+            new.set_for(tx, user)?;
+            Ok(user)
+        }
+    });
+    set.await
 }
 
 /// Makes the person and a workspace whose OWNER they are.
-fn complete_sign_up(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, request: &SignUpRequest) -> Result<UserId> {
+fn complete_sign_up(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: &App,
+    request: &SignUpRequest,
+    workspace: Option<&str>,
+) -> Result<UserId> {
     apps::hold(tx, app.id)?;
-    let SignUpRequest { email, first_name, last_name } = request;
-    let named = people::full_name(first_name, last_name);
+    let SignUpRequest { email, first_name, last_name, wish, .. } = request;
+    let (billing, metadata) = begin_with(tx, app, wish)?;
     let new = NewWorkspace {
-        name: if named.is_empty() { email.clone() } else { named },
+        name: workspace.map_or_else(|| request.workspace_name(), str::to_owned),
         locale: Locale::ENGLISH,
         logo: None,
         onboarded: false,
-        metadata: Metadata::new(),
+        metadata,
         jit_provisioning: true,
         signup_by: SignupBy { email: email.clone(), first_name: first_name.clone(), last_name: last_name.clone() },
-        billing: billing::view_for_new_workspace(tx, app, "plan", None)?,
+        billing,
     };
     let tenant = workspaces::create(tx, app.id, &new)?;
     let role = roles::assign(tx, app.id, Some(roles::OWNER))?;
     let owner = Joining { email, first_name, last_name, role: &role, invite: false };
     Ok(members::add(tx, tenancy, app, &tenant, &owner)?.user_id)
+}
+
+/// The plan that somebody wished for when they signed up: a free one is theirs at once, any other has to be paid for
+/// first and is remembered until then.
+fn begin_with(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<(BillingView, Metadata)> {
+    // A plan that was deleted since is no longer a wish that could be granted.
+    let plan = match &wish.plan {
+        Some(key) => billing::catalog::find_plan_by_key(tx, app.id, key)?,
+        None => None,
+    };
+    let free = plan.as_ref().filter(|plan| plan.is_free()).map(|plan| plan.key.as_str());
+    let billing = billing::view_for_new_workspace(tx, app, "plan", free)?;
+    let mut metadata = Metadata::new();
+    if let Some(plan) = plan.as_ref().filter(|plan| !plan.is_free()) {
+        let wished = json!({ "plan": plan.key, "currency": wish.currency, "recurrenceInterval": wish.interval });
+        metadata.insert("signup".into(), wished);
+    }
+    Ok((billing, metadata))
 }

@@ -22,6 +22,7 @@ mod api_tokens_secrets;
 mod auth_attacks;
 mod auth_authorize;
 mod auth_discovery;
+mod auth_hosted;
 mod auth_login;
 mod auth_mfa;
 mod auth_passkeys;

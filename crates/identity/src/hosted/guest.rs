@@ -1,0 +1,120 @@
+//! Somebody in front of a page of an app: their browser, and the app's looks and words.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderValue};
+use kernel::{Code, Error, Result};
+use tenancy::{
+    App,
+    branding::{self, Translations},
+};
+use vault::same;
+use web::pages::{Brand, HostedPage};
+
+use super::{
+    Reply,
+    cookies::{Cookie, Jar},
+};
+use crate::{
+    Identity,
+    browser::Request,
+    sessions::{self, Claims},
+};
+
+/// Longer than anybody leaves a login page open.
+const BROWSER_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3600);
+const KEY_LENGTH: usize = 43;
+
+pub(crate) struct Guest {
+    pub(crate) identity: Identity,
+    pub(crate) app: Arc<App>,
+    pub(crate) client: IpAddr,
+    jar: Jar,
+    headers: HeaderMap,
+    /// What only this browser knows, and whether it has to be told.
+    key: String,
+    is_new: bool,
+    brand: Brand,
+    words: Translations,
+}
+
+impl Guest {
+    pub(crate) async fn of(identity: &Identity, from: &Request, app: Arc<App>) -> Result<Self> {
+        let looks = Arc::clone(&app);
+        let (brand, words) = identity
+            .tenancy
+            .db
+            .read(move |tx| Ok((branding::brand(tx, &looks)?, branding::translations(tx, looks.id)?)))
+            .await?;
+        from.scope.set_brand(brand.clone());
+        let jar = Jar::new(app.id, &identity.tenancy.base_url);
+        let known = jar.read(&from.headers, Cookie::Browser).filter(|key| key.len() == KEY_LENGTH);
+        Ok(Self {
+            identity: identity.clone(),
+            app,
+            client: from.scope.client(),
+            jar,
+            key: known.map_or_else(|| identity.tenancy.db.entropy().base62(KEY_LENGTH), str::to_owned),
+            is_new: known.is_none(),
+            headers: from.headers.clone(),
+            brand,
+            words,
+        })
+    }
+
+    /// 403 unless a form was sent from one of these pages, by this browser.
+    pub(crate) fn check_form(&self, csrf: &str) -> Result<()> {
+        let is_foreign = self.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+        if self.is_new || is_foreign || !same(csrf.as_bytes(), self.csrf().as_bytes()) {
+            return Err(Error::new(
+                Code::FormRejected,
+                "This form was not sent from its own page, or your browser keeps no cookies. Go back, reload and try again.",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn csrf(&self) -> String {
+        self.identity.tenancy.keyring.fingerprint(&format!("form:{}", self.app.id), &self.key)
+    }
+
+    /// The text in the app's words, with the app's name in its place.
+    pub(crate) fn say(&self, text: &str) -> String {
+        self.words.get(text).replace("{appName}", &self.brand.app_name)
+    }
+
+    /// The same about somebody's address.
+    pub(crate) fn say_of(&self, text: &str, email: &str) -> String {
+        self.say(text).replace("{email}", email)
+    }
+
+    /// A page in the app's looks.
+    pub(crate) fn page(&self, title: &str) -> HostedPage {
+        HostedPage::new(&self.brand, &self.say(title)).language(self.words.get("en"))
+    }
+
+    /// The browser gets its key along with the first page.
+    pub(crate) fn show(&self, page: HostedPage) -> Reply {
+        let reply = Reply::page(page);
+        if self.is_new { reply.with_cookie(self.jar.set(Cookie::Browser, &self.key, BROWSER_LIFETIME)) } else { reply }
+    }
+
+    pub(crate) fn set(&self, cookie: Cookie, value: &str, lifetime: Duration) -> HeaderValue {
+        self.jar.set(cookie, value, lifetime)
+    }
+
+    pub(crate) fn clear(&self, cookie: Cookie) -> HeaderValue {
+        self.jar.clear(cookie)
+    }
+
+    pub(crate) fn cookie(&self, cookie: Cookie) -> Option<&str> {
+        self.jar.read(&self.headers, cookie)
+    }
+
+    /// The login under way in this browser.
+    pub(crate) fn login(&self) -> Result<Claims> {
+        let token = self.cookie(Cookie::Login).ok_or_else(sessions::over)?;
+        let claims = sessions::verify(&self.identity.tenancy, token)?;
+        if claims.aid == self.app.id { Ok(claims) } else { Err(sessions::over()) }
+    }
+}

@@ -1,0 +1,122 @@
+//! Signing in with a mailed link: asking for it, the page that says to look into the mailbox, and the page behind the
+//! link. What is said is the same whether there is an account or not.
+
+use kernel::{Code, Error, Problems, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tenancy::links::Purpose;
+use web::{Form, LimitClass, Params, Routes, State, Validate};
+
+use super::{
+    At, Pressed, Reply, Visit, go_on,
+    mailed::{Mailed, Opened, Place},
+    paths,
+};
+use crate::{
+    Identity,
+    browser::Request,
+    login::{self, Landing},
+};
+
+pub(super) fn routes() -> Routes<Identity> {
+    Routes::new("Hosted login")
+        .post(paths::SEND_LINK, send, "Mail a link that signs in")
+        .page()
+        .hidden()
+        .limited(LimitClass::Message)
+        .get(paths::LINK_SENT, sent, "Say that a mail is on its way")
+        .page()
+        .hidden()
+        .get(paths::MAGIC_LINK, show, "Ask whether to sign in with a mailed link")
+        .page()
+        .hidden()
+        .post(paths::MAGIC_LINK, follow, "Sign in with a mailed link")
+        .page()
+        .hidden()
+        .limited(LimitClass::Credential)
+}
+
+async fn send(request: Request, State(identity): State<Identity>, Form(form): Form<Pressed>) -> Result<Reply> {
+    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+    let username = visit.request.username.as_deref().ok_or_else(|| Error::invalid("username", "is required"))?;
+    let landing = Landing::Hosted(Some(Box::new(visit.request.clone())));
+    login::magic_link(&identity, &visit.app, username, landing).await?;
+    Ok(Reply::see(visit.path(paths::LINK_SENT)?))
+}
+
+async fn sent(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+    let visit = Visit::open(&identity, &request, &r).await?;
+    let Some(email) = &visit.request.username else {
+        return Ok(Reply::found(visit.path(paths::IDENTIFIER)?));
+    };
+    let page = visit
+        .page("Check your mail")
+        .notice(&visit.say_of("If there is an account for {email}, a mail with a link is on its way.", email))
+        .aside(&visit.say("It can take a minute. If nothing comes, look into the spam folder."))
+        .link("", &visit.say("Sign in another way"), &visit.path(paths::PASSWORD)?)
+        .link("", &visit.say("Use another address"), &visit.path(paths::IDENTIFIER)?);
+    Ok(visit.show(page))
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Token {
+    #[serde(default)]
+    token: String,
+}
+
+impl Validate for Token {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn show(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(Token { token }): Params<Token>,
+) -> Result<Reply> {
+    let mailed = match Mailed::open(&identity, &request, &[Purpose::MagicLink], &token).await? {
+        Opened::Valid(mailed) => mailed,
+        Opened::Over(page) => return Ok(page),
+    };
+    let place = &mailed.place;
+    login::check_magic_links(&place.app)?;
+    if matches!(place, Place::DeadEnd(_)) {
+        let page = place.page("You cannot sign in here");
+        let why = place.say("{appName} has no address to go on to after signing in. Sign in on its own pages.");
+        return Ok(place.show(page.paragraph(&why)));
+    }
+    let form = mailed.form(paths::MAGIC_LINK).button(&place.say("Sign in"));
+    let page = place
+        .page("Sign in to {appName}")
+        .paragraph(&place.say("Go on to sign in with this address:"))
+        .highlight(&mailed.email)
+        .form(&form);
+    Ok(place.show(page))
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Followed {
+    #[serde(default)]
+    token: String,
+    #[serde(default)]
+    csrf: String,
+}
+
+impl Validate for Followed {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn follow(request: Request, State(identity): State<Identity>, Form(form): Form<Followed>) -> Result<Reply> {
+    let mailed = match Mailed::open(&identity, &request, &[Purpose::MagicLink], &form.token).await? {
+        Opened::Valid(mailed) => mailed,
+        Opened::Over(page) => return Ok(page),
+    };
+    mailed.place.check_form(&form.csrf)?;
+    let Place::Login(visit) = &mailed.place else {
+        return Err(Error::new(Code::LoginMethodOff, "This app has no address to go on to after signing in."));
+    };
+    match login::follow_magic_link(&identity, visit.client, &form.token).await {
+        Ok(session) => go_on(visit, session).await,
+        Err(error) if error.code() == Code::InvalidCredential => mailed.over(),
+        Err(error) => Err(error),
+    }
+}

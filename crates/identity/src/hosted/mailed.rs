@@ -1,0 +1,159 @@
+//! Mailed links that lead to a page. Looking at one changes nothing, because mail scanners follow links: only the page's
+//! button uses it up.
+
+use std::{ops::Deref, sync::Arc};
+
+use http::StatusCode;
+use kernel::{Code, Error, Result};
+use tenancy::{
+    App,
+    links::{self, MailedLink, Purpose},
+};
+use web::pages::{Brand, HostedPage, PostForm};
+
+use super::{Guest, Reply, Visit, paths};
+use crate::{
+    Identity,
+    authorize::{LoginRequest, redirects},
+    browser::Request,
+    login,
+};
+
+/// Where somebody with a link is.
+pub(super) enum Place {
+    /// In a login: what comes after the link is the app's.
+    Login(Box<Visit>),
+    /// The app has no address to go on to.
+    DeadEnd(Box<Guest>),
+}
+
+impl Deref for Place {
+    type Target = Guest;
+
+    fn deref(&self) -> &Guest {
+        match self {
+            Self::Login(visit) => visit,
+            Self::DeadEnd(guest) => guest,
+        }
+    }
+}
+
+impl Place {
+    /// In the login that the link was mailed for, else in one of the app's own. What the app registered may have
+    /// changed since.
+    async fn of(identity: &Identity, from: &Request, app: Arc<App>, link: &MailedLink) -> Result<Self> {
+        from.scope.set_app(app.id);
+        let sealed = link.payload["request"].as_str();
+        let asked = sealed.and_then(|sealed| LoginRequest::open(&identity.tenancy, sealed).ok());
+        let is_good = |request: &LoginRequest| {
+            request.app == app.id && redirects::registered(&app.profile, Some(&request.redirect_uri)).is_some()
+        };
+        let request = asked.filter(is_good).or_else(|| LoginRequest::to_default(&app));
+        let guest = Guest::of(identity, from, app).await?;
+        Ok(match request {
+            Some(request) => Self::Login(Box::new(Visit::of(guest, request))),
+            None => Self::DeadEnd(Box::new(guest)),
+        })
+    }
+
+    /// A page that may lead back to the app.
+    pub(super) fn page(&self, title: &str) -> HostedPage {
+        match self {
+            Self::Login(visit) => visit.page(title),
+            Self::DeadEnd(guest) => guest.page(title),
+        }
+    }
+}
+
+/// A link in somebody's hands.
+pub(super) struct Mailed {
+    pub(super) purpose: Purpose,
+    pub(super) link: MailedLink,
+    /// The address that it was mailed to.
+    pub(super) email: String,
+    pub(super) token: String,
+    pub(super) place: Place,
+}
+
+/// A valid link, or the page that says that it is none.
+pub(super) enum Opened {
+    Valid(Box<Mailed>),
+    Over(Reply),
+}
+
+impl Mailed {
+    /// Looks at a link as one of these purposes.
+    pub(super) async fn open(
+        identity: &Identity,
+        from: &Request,
+        purposes: &'static [Purpose],
+        token: &str,
+    ) -> Result<Opened> {
+        let client = from.scope.client();
+        identity.addresses.check(client)?;
+        let shown = token.to_owned();
+        let found = identity.tenancy.db.read(move |tx| match login::peek(tx, purposes, &shown) {
+            Ok((purpose, link, email)) => Ok(Some((purpose, link, Some(email)))),
+            Err(error) if error.code() == Code::InvalidCredential => {
+                for purpose in purposes {
+                    if let Some(link) = links::trace(tx, *purpose, &shown)? {
+                        return Ok(Some((*purpose, link, None)));
+                    }
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        });
+        let Some((purpose, link, email)) = found.await? else {
+            identity.addresses.fail(client);
+            return Ok(Opened::Over(unknown()));
+        };
+        let app = identity.tenancy.apps.find(link.app).await?.ok_or_else(|| Error::not_found("app"))?;
+        let place = Place::of(identity, from, app, &link).await?;
+        match email {
+            Some(email) => {
+                let token = token.to_owned();
+                Ok(Opened::Valid(Box::new(Self { purpose, link, email, token, place })))
+            }
+            None => Ok(Opened::Over(over(&place, purpose)?)),
+        }
+    }
+
+    /// The form that uses the link up, in this browser.
+    pub(super) fn form(&self, action: &str) -> PostForm {
+        PostForm::new(action).hidden("token", &self.token).hidden("csrf", &self.place.csrf())
+    }
+
+    /// Says that somebody was faster.
+    pub(super) fn over(&self) -> Result<Reply> {
+        over(&self.place, self.purpose)
+    }
+}
+
+/// Says that a link no longer works, and where to get another.
+fn over(place: &Place, purpose: Purpose) -> Result<Reply> {
+    let mut page = place
+        .page("This link no longer works")
+        .status(StatusCode::NOT_FOUND)
+        .paragraph(&place.say("It was used already, has expired, or has been replaced by a newer one."));
+    if let Place::Login(visit) = place {
+        if matches!(purpose, Purpose::PasswordReset | Purpose::Invitation) {
+            page = page.link("", &visit.say("Ask for a new link"), &visit.path(paths::FORGOT)?);
+        }
+        if purpose == Purpose::SignUp {
+            page = page.link("", &visit.say("Create an account"), &visit.path(paths::SIGN_UP)?);
+        }
+        page = page.link("", &visit.say("Sign in"), &visit.path(paths::IDENTIFIER)?);
+    }
+    Ok(place.show(page))
+}
+
+/// Whose link it was is not known, so the page has no app's looks.
+fn unknown() -> Reply {
+    let page = HostedPage::new(&Brand::of_the_service(), "This link no longer works");
+    Reply::page(
+        page.status(StatusCode::NOT_FOUND)
+            .paragraph("It was used already, has expired, or is not complete.")
+            .paragraph("Go back to the app that it belongs to and ask for a new one."),
+    )
+}

@@ -1,0 +1,206 @@
+//! The page behind links that set a password: of an invitation, a reset, or a sign-up. The form is taken by the service,
+//! because a sign-up makes a workspace; this is what it shows before and after.
+
+use http::StatusCode;
+use kernel::{Code, Error, FieldProblem, Problems, Result, UserId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tenancy::{apps::OnboardingFlow, links::Purpose};
+use web::{
+    Params, Routes, State, Validate,
+    pages::{Field, FieldKind, HostedPage},
+};
+
+use super::{
+    Reply, SET_PASSWORD, go_on,
+    mailed::{Mailed, Opened, Place},
+    paths,
+};
+use crate::{
+    Identity,
+    browser::Request,
+    login::{self, SignUpRequest, credentials},
+    sessions::{self, Method},
+};
+
+pub(super) fn routes() -> Routes<Identity> {
+    Routes::new("Hosted login").get(SET_PASSWORD, show, "Ask for a new password").page().hidden()
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Token {
+    #[serde(default)]
+    token: String,
+}
+
+impl Validate for Token {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn show(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(Token { token }): Params<Token>,
+) -> Result<Reply> {
+    match SetPasswordPage::open(&identity, &request, &token).await? {
+        Ok(page) if page.invites_somebody_known(&identity).await? => page.welcome(),
+        Ok(page) => page.ask(None, &[]),
+        Err(over) => Ok(over),
+    }
+}
+
+/// Somebody who follows a link that sets a password.
+pub struct SetPasswordPage {
+    mailed: Box<Mailed>,
+    sign_up: Option<SignUpRequest>,
+}
+
+impl SetPasswordPage {
+    /// Looks at the link; the page that says why not when it is not valid.
+    async fn open(identity: &Identity, from: &Request, token: &str) -> Result<Result<Self, Reply>> {
+        match Mailed::open(identity, from, &login::PASSWORD_LINKS, token).await? {
+            Opened::Over(page) => Ok(Err(page)),
+            Opened::Valid(mailed) => {
+                let sign_up = (mailed.purpose == Purpose::SignUp)
+                    .then(|| serde_json::from_value(mailed.link.payload.clone()).map_err(Error::internal))
+                    .transpose()?;
+                Ok(Ok(Self { mailed, sign_up }))
+            }
+        }
+    }
+
+    /// The same for a form that was sent from this page, by this browser: 403 otherwise.
+    pub async fn submitted(
+        identity: &Identity,
+        from: &Request,
+        token: &str,
+        csrf: &str,
+    ) -> Result<Result<Self, Reply>> {
+        let opened = Self::open(identity, from, token).await?;
+        if let Ok(page) = &opened {
+            page.mailed.place.check_form(csrf)?;
+        }
+        Ok(opened)
+    }
+
+    /// Whether the form asks for the name of the workspace that is about to be made.
+    pub fn asks_for_name(&self) -> bool {
+        self.sign_up.is_some() && self.mailed.place.app.profile.onboarding_flow == OnboardingFlow::B2B
+    }
+
+    /// An invitation to one more workspace: whoever has a password needs no other.
+    async fn invites_somebody_known(&self, identity: &Identity) -> Result<bool> {
+        if self.mailed.purpose != Purpose::Invitation {
+            return Ok(false);
+        }
+        let (app, email) = (self.mailed.link.app, self.mailed.email.clone());
+        let account = identity.tenancy.db.read(move |tx| credentials::find(tx, app, &email)).await?;
+        Ok(account.is_some_and(|account| account.has_password()))
+    }
+
+    fn welcome(&self) -> Result<Reply> {
+        let place = &self.mailed.place;
+        let mut page = place
+            .page("You already have an account")
+            .paragraph(&place.say("Sign in with it to join the workspace. Your address is:"))
+            .highlight(&self.mailed.email);
+        if let Place::Login(visit) = place {
+            page = page.link("", &visit.say("Sign in"), &visit.path(paths::IDENTIFIER)?).link(
+                "",
+                &visit.say("Forgotten your password?"),
+                &visit.path(paths::FORGOT)?,
+            );
+        }
+        Ok(place.show(page))
+    }
+
+    /// The form. `workspace` is the name that was typed.
+    fn ask(&self, workspace: Option<&str>, problems: &[FieldProblem]) -> Result<Reply> {
+        let place = &self.mailed.place;
+        let problem = |field: &str, label: &str| {
+            let problem = problems.iter().find(|problem| problem.field == field)?;
+            Some(format!("{label} {}", place.say(&problem.message)))
+        };
+        let (password, name) = (place.say("Password"), place.say("Name of the workspace"));
+        let mut form = self
+            .mailed
+            .form(SET_PASSWORD)
+            .field(
+                Field::new(FieldKind::Username, "username", &place.say("E-mail address"))
+                    .value(&self.mailed.email)
+                    .fixed(),
+            )
+            .field(
+                Field::new(FieldKind::NewPassword, "password", &password)
+                    .hint(&place.say("At least 8 characters, and not easy to guess. A few words together are fine."))
+                    .error(problem("password", &password).as_deref())
+                    .focused(),
+            );
+        if let Some(sign_up) = self.sign_up.as_ref().filter(|_| self.asks_for_name()) {
+            let default = sign_up.workspace_name();
+            form = form.field(
+                Field::new(FieldKind::Organization, "workspace", &name)
+                    .value(workspace.unwrap_or(&default))
+                    .hint(&place.say("Such as the name of your company or team."))
+                    .error(problem("workspace", &name).as_deref()),
+            );
+        }
+        let page = self.page().form(&form.button(&place.say("Set the password")));
+        Ok(place.show(if problems.is_empty() { page } else { page.status(StatusCode::BAD_REQUEST) }))
+    }
+
+    fn page(&self) -> HostedPage {
+        let place = &self.mailed.place;
+        match self.mailed.purpose {
+            Purpose::SignUp => {
+                place.page("Welcome to {appName}").paragraph(&place.say("Choose a password to finish signing up."))
+            }
+            Purpose::Invitation => place
+                .page("Welcome to {appName}")
+                .paragraph(&place.say("You have been invited. Choose a password for your account.")),
+            _ => place
+                .page("Choose a new password")
+                .paragraph(&place.say("For your account at {appName}. Setting it signs you out everywhere else.")),
+        }
+    }
+
+    /// Shows the form again, with what was wrong beside its fields.
+    pub fn refused(&self, workspace: &str, error: &Error) -> Result<Reply> {
+        self.ask(Some(workspace), error.details())
+    }
+
+    /// Says that somebody was faster.
+    pub fn over(&self) -> Result<Reply> {
+        self.mailed.over()
+    }
+
+    /// Signs in whoever has just set their password, and goes on as after any login.
+    pub async fn signed_in(&self, user: UserId) -> Result<Reply> {
+        let Place::Login(visit) = &self.mailed.place else { return Ok(self.done()) };
+        let (identity, app) = (visit.identity.clone(), visit.app.clone());
+        // Setting the password ended all sessions up to then: this one begins later, in a transaction of its own.
+        let begun = visit
+            .identity
+            .tenancy
+            .db
+            .write(move |tx| sessions::begin(tx, &identity, &app, user, Method::Password, false));
+        match begun.await {
+            Ok(begun) => go_on(visit, begun.sign(&visit.identity.tenancy)?).await,
+            // Whoever may sign in nowhere has a new password all the same.
+            Err(error) if error.code() == Code::InvalidCredential => Ok(self.done()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn done(&self) -> Reply {
+        let place = &self.mailed.place;
+        let mut page = place
+            .page("Your password is set")
+            .notice(&place.say("From now on you sign in to {appName} with it. You can close this page."));
+        let profile = &place.app.profile;
+        if let Some(address) = profile.ui_url.as_ref().or(profile.website_url.as_ref()) {
+            page = page.link("", &place.say("Open {appName}"), address);
+        }
+        place.show(page)
+    }
+}

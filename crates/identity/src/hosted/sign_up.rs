@@ -1,0 +1,131 @@
+//! Signing up: names and an address, then a mail. Nothing is made before its link was followed, and an address that has
+//! an account gets a mail that says so, so that the pages tell nobody.
+
+use http::StatusCode;
+use kernel::{Problems, Result, is_email};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use web::{
+    Form, LimitClass, Params, Routes, State, Validate,
+    pages::{Field, FieldKind, HostedPage},
+};
+
+use super::{At, Reply, Visit, paths};
+use crate::{
+    Identity,
+    browser::Request,
+    login::{self, SignUpRequest},
+};
+
+pub(super) fn routes() -> Routes<Identity> {
+    Routes::new("Hosted login")
+        .get(paths::SIGN_UP, show, "Ask who is signing up")
+        .page()
+        .hidden()
+        .post(paths::SIGN_UP, submit, "Mail a link that completes a sign-up")
+        .page()
+        .hidden()
+        .limited(LimitClass::Message)
+        .get(paths::SIGN_UP_SENT, sent, "Say that the mail about a sign-up is on its way")
+        .page()
+        .hidden()
+}
+
+async fn show(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+    let visit = Visit::open(&identity, &request, &r).await?;
+    login::check_sign_up(&visit.app)?;
+    let email = visit.request.username.clone().unwrap_or_default();
+    let page = page(&visit, &Typed { email, ..Typed::default() }, &Wrong::default())?;
+    Ok(visit.show(page))
+}
+
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+struct Typed {
+    #[serde(default)]
+    r: String,
+    #[serde(default)]
+    csrf: String,
+    #[serde(default)]
+    email: String,
+    #[serde(default)]
+    first_name: String,
+    #[serde(default)]
+    last_name: String,
+}
+
+impl Validate for Typed {
+    fn validate(&self, problems: &mut Problems) {
+        for (field, name) in [("first_name", &self.first_name), ("last_name", &self.last_name)] {
+            problems.optional_text(field, name);
+        }
+    }
+}
+
+/// What is said beside the fields.
+#[derive(Default)]
+struct Wrong {
+    email: Option<String>,
+    first_name: Option<String>,
+}
+
+fn page(visit: &Visit, typed: &Typed, wrong: &Wrong) -> Result<HostedPage> {
+    let first = Field::new(FieldKind::GivenName, "first_name", &visit.say("First name"));
+    let last = Field::new(FieldKind::FamilyName, "last_name", &visit.say("Last name (optional)"));
+    let email = Field::new(FieldKind::Email, "email", &visit.say("E-mail address"));
+    let form = visit
+        .form(paths::SIGN_UP)?
+        .field(first.value(&typed.first_name).error(wrong.first_name.as_deref()).focused())
+        .field(last.value(&typed.last_name).optional())
+        .field(email.value(&typed.email).error(wrong.email.as_deref()))
+        .button(&visit.say("Create an account"));
+    let (words, label) = (visit.say("You have an account?"), visit.say("Sign in"));
+    let mut page =
+        visit.page("Sign up for {appName}").form(&form).link(&words, &label, &visit.path(paths::IDENTIFIER)?);
+    let profile = &visit.app.profile;
+    for (label, address) in [
+        (visit.say("Privacy policy"), &profile.privacy_policy_url),
+        (visit.say("Terms"), &profile.terms_of_service_url),
+    ] {
+        if let Some(address) = address {
+            page = page.link("", &label, address);
+        }
+    }
+    Ok(page)
+}
+
+async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Typed>) -> Result<Reply> {
+    let mut visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+    login::check_sign_up(&visit.app)?;
+    let (email, first_name) = (form.email.trim().to_owned(), form.first_name.trim().to_owned());
+    let wrong = Wrong {
+        email: (!is_email(&email)).then(|| visit.say("Enter an e-mail address, such as ada@example.com.")),
+        first_name: first_name.is_empty().then(|| visit.say("Enter your name.")),
+    };
+    if wrong.email.is_some() || wrong.first_name.is_some() {
+        let page = page(&visit, &form, &wrong)?.status(StatusCode::BAD_REQUEST);
+        return Ok(visit.show(page));
+    }
+    visit.request.username = Some(email.clone());
+    let sign_up = SignUpRequest {
+        email,
+        first_name,
+        last_name: form.last_name.trim().to_owned(),
+        wish: visit.request.sign_up.clone().unwrap_or_default(),
+        request: Some(visit.request.seal(&identity.tenancy)?),
+    };
+    login::sign_up(&identity, &visit.app, sign_up).await?;
+    Ok(Reply::see(visit.path(paths::SIGN_UP_SENT)?))
+}
+
+async fn sent(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+    let visit = Visit::open(&identity, &request, &r).await?;
+    let Some(email) = &visit.request.username else {
+        return Ok(Reply::found(visit.path(paths::SIGN_UP)?));
+    };
+    let page = visit
+        .page("Check your mail")
+        .notice(&visit.say_of("A mail to {email} is on its way. Follow its link to go on.", email))
+        .aside(&visit.say("It can take a minute. If nothing comes, look into the spam folder."))
+        .link("", &visit.say("Use another address"), &visit.path(paths::SIGN_UP)?);
+    Ok(visit.show(page))
+}
