@@ -157,6 +157,22 @@ impl Describe for Css {
     }
 }
 
+/// 200 with a script.
+#[derive(Clone, Copy, Debug)]
+pub struct Script(pub &'static str);
+
+impl IntoResponse for Script {
+    fn into_response(self) -> Response {
+        plain(StatusCode::OK, "text/javascript; charset=utf-8", Body::from(self.0))
+    }
+}
+
+impl Describe for Script {
+    fn describe(operation: &mut Operation) {
+        operation.raw_answer(StatusCode::OK, "text/javascript");
+    }
+}
+
 /// An answer with headers of its own, which replace those it would have had.
 #[derive(Clone, Debug)]
 pub struct WithHeaders<R>(pub HeaderMap, pub R);

@@ -31,7 +31,7 @@ mod scope;
 pub mod server;
 mod table;
 
-pub use answers::{Accepted, Created, CreatedEmpty, Css, Empty, Html, Json, Success, Text, WithHeaders};
+pub use answers::{Accepted, Created, CreatedEmpty, Css, Empty, Html, Json, Script, Success, Text, WithHeaders};
 pub use conventions::{App, Conventions, Peer, Settings};
 pub use cors::Origins;
 pub use docs::docs_routes;

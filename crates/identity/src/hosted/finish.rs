@@ -40,13 +40,23 @@ pub(crate) async fn go_on(visit: &Visit, session: SessionAnswer) -> Result<Reply
     }
 }
 
+/// Leads on from a login that has shown all it has to and stands in the browser's cookie.
+pub(super) async fn resume(visit: &Visit, claims: Claims) -> Result<Reply> {
+    let (app, user) = (visit.app.id, claims.sub);
+    let standings = visit.identity.tenancy.db.read(move |tx| tokens::standings_of(tx, app, user)).await?;
+    match standings.as_slice() {
+        [only] => finish(visit, Proof::Login(claims), Some(only.member)).await,
+        _ => Ok(Reply::see(visit.path(paths::WORKSPACE)?)),
+    }
+}
+
 /// Leads to the page for the second factor.
 pub(super) fn ask_factor(visit: &Visit, session: SessionAnswer) -> Result<Reply> {
     let page = if session.mfa_state == MfaState::Setup { paths::MFA_SETUP } else { paths::MFA };
     Ok(Reply::see(visit.path(page)?).with_cookie(login_cookie(visit, &session)))
 }
 
-fn login_cookie(visit: &Visit, session: &SessionAnswer) -> http::HeaderValue {
+pub(super) fn login_cookie(visit: &Visit, session: &SessionAnswer) -> http::HeaderValue {
     visit.set(Cookie::Login, &session.session, sessions::LIFETIME)
 }
 

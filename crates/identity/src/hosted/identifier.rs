@@ -10,7 +10,7 @@ use web::{
     pages::{Field, FieldKind, HostedPage},
 };
 
-use super::{At, Reply, Visit, go_on, paths};
+use super::{At, Reply, Visit, go_on, passkeys, paths};
 use crate::{Identity, browser::Request, login};
 
 pub(super) fn routes() -> Routes<Identity> {
@@ -40,7 +40,7 @@ fn identifier_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<
     let field = Field::new(FieldKind::Username, "username", &visit.say("E-mail address"));
     let field = field.value(typed).error(problem).focused();
     let form = visit.form(paths::IDENTIFIER)?.field(field).button(&visit.say("Continue"));
-    let mut page = visit.page("Sign in to {appName}").form(&form);
+    let mut page = passkeys::offer(visit, visit.page("Sign in to {appName}").form(&form))?;
     if visit.app.profile.tenant_self_signup {
         let (words, label) = (visit.say("New to {appName}?"), visit.say("Create an account"));
         page = page.link(&words, &label, &visit.path(paths::SIGN_UP)?);

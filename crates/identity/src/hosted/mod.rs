@@ -13,6 +13,10 @@ mod guest;
 mod identifier;
 mod magic_link;
 mod mailed;
+mod mfa;
+mod mfa_setup;
+mod passkey_setup;
+mod passkeys;
 pub(crate) mod reply;
 mod set_password;
 mod sign_up;
@@ -43,6 +47,10 @@ pub fn routes() -> Routes<Identity> {
         .merge(sign_up::routes())
         .merge(set_password::routes())
         .merge(workspace::routes())
+        .merge(mfa::routes())
+        .merge(mfa_setup::routes())
+        .merge(passkeys::routes())
+        .merge(passkey_setup::routes())
 }
 
 /// The page behind links that set a password; its form is taken where workspaces can be made.
@@ -62,6 +70,7 @@ pub(crate) mod paths {
     pub(crate) const SIGNED_OUT: &str = "/auth/login/signed-out";
     pub(crate) const MFA: &str = "/auth/login/mfa";
     pub(crate) const MFA_SETUP: &str = "/auth/login/mfa/setup";
+    pub(crate) const PASSKEY_LINK: &str = "/auth/login/passkey-link";
 }
 
 /// The query of a page: the login request that it belongs to.

@@ -51,20 +51,21 @@ pub fn find(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Option<Factor>>
     tx.opt("SELECT phone, sealed_secret FROM mfa_factors WHERE app_id = $1 AND user_id = $2", &args![app, user])
 }
 
-/// Takes the place of an earlier factor.
-pub(super) fn put(tx: &mut Tx<'_>, session: &Claims, proof: &Proof, step: i64, backup_digest: &str) -> Result<()> {
+/// Takes the place of an earlier factor if the login has shown two; false when there is one that it has not shown.
+pub(super) fn put(tx: &mut Tx<'_>, session: &Claims, proof: &Proof, step: i64, backup_digest: &str) -> Result<bool> {
     let (phone, sealed) = match proof {
         Proof::Sms { phone } => (Some(phone), None),
         Proof::Totp { sealed_secret } => (None, Some(sealed_secret)),
     };
-    tx.exec(
+    if session.has_two_factors() {
+        tx.exec("DELETE FROM mfa_factors WHERE app_id = $1 AND user_id = $2", &args![session.aid, session.sub])?;
+    }
+    let put = tx.exec(
         "INSERT INTO mfa_factors (user_id, app_id, method, phone, sealed_secret, last_step, backup_digest, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (user_id) DO UPDATE SET method = excluded.method, \
-         phone = excluded.phone, sealed_secret = excluded.sealed_secret, last_step = excluded.last_step, \
-         backup_digest = excluded.backup_digest, created_at = excluded.created_at",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (user_id) DO NOTHING",
         &args![session.sub, session.aid, proof.method(), phone, sealed, step, backup_digest, tx.now()],
-    )
-    .map(|_| ())
+    )?;
+    Ok(put == 1)
 }
 
 /// False when this step's code, or a later one's, was used before (RFC 6238 §5.2).

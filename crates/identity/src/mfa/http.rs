@@ -1,6 +1,6 @@
 //! The second factor's part of the JSON login flows, and taking a member's factor away.
 
-use kernel::{Code, Error, Problems, Result};
+use kernel::{Error, Problems, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::{
@@ -10,12 +10,12 @@ use tenancy::{
 };
 use web::{Json, Path, Routes, State, Success, Valid, Validate, WithHeaders};
 
-use super::{CODE_LIFETIME, Proof, Setup, find_factor};
+use super::{CODE_LIFETIME, Proof, Setup, e164, flows};
 use crate::{
     Identity,
     browser::{Request, check_mode},
     login::http::LIMITED,
-    sessions::{self, Claims, MfaState, SessionAnswer},
+    sessions::{self, Claims, SessionAnswer},
     tokens::unstored,
 };
 
@@ -86,15 +86,6 @@ impl InSession {
     }
 }
 
-/// A wrong code counts against the address too.
-fn counted<T>(identity: &Identity, request: &Request, outcome: Result<T>) -> Result<T> {
-    outcome.inspect_err(|error| {
-        if error.code() == Code::WrongCode {
-            identity.addresses.fail(request.scope.client());
-        }
-    })
-}
-
 /// The body of `POST /auth/auth/startMfaUserSetup`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -130,16 +121,6 @@ impl Validate for StartSetup {
     }
 }
 
-/// The number in its one international form.
-fn e164(number: &str) -> Option<String> {
-    // No number has more; the parser need not see what cannot be one.
-    if number.len() > 40 || !number.trim_start().starts_with('+') {
-        return None;
-    }
-    let parsed = phonenumber::parse(None, number).ok().filter(phonenumber::is_valid)?;
-    Some(parsed.format().mode(phonenumber::Mode::E164).to_string())
-}
-
 /// What a person needs to go on: a code that was sent, or a secret for the authenticator app.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -171,9 +152,7 @@ async fn start_setup(
         (_, Some(phone)) => Setup::Sms { phone },
         (_, None) => return Err(Error::invalid("phoneNumber", "is required")),
     };
-    let identity_ = identity.clone();
-    let started = identity.tenancy.db.write(move |tx| super::start_setup(tx, &identity_, &app, &session, &setup));
-    let answer = match started.await? {
+    let answer = match flows::start_setup(&identity, &app, session, setup).await? {
         None => SetupStarted { success: true, expires_in: Some(code_lifetime()), secret: None, otpauth_url: None },
         Some(new) => {
             SetupStarted { success: true, expires_in: None, secret: Some(new.base32), otpauth_url: Some(new.url) }
@@ -216,10 +195,9 @@ async fn finish_setup(
     Valid(body): Valid<WithCode>,
 ) -> Result<WithHeaders<Json<SetupFinished>>> {
     let (session, _) = body.session.open(&request, &identity)?;
-    let (identity_, code) = (identity.clone(), body.mfa_code);
-    let finished = identity.tenancy.db.write(move |tx| super::finish_setup(tx, &identity_, &session, &code)).await?;
-    let (begun, backup_code) = counted(&identity, &request, finished.settled())?;
-    Ok(unstored(SetupFinished { session: begun.sign(&identity.tenancy)?, backup_code }))
+    let client = request.scope.client();
+    let (session, backup_code) = flows::finish_setup(&identity, client, session, body.mfa_code).await?;
+    Ok(unstored(SetupFinished { session, backup_code }))
 }
 
 /// What to do for the second factor.
@@ -238,17 +216,7 @@ async fn challenge(
     Valid(body): Valid<InSession>,
 ) -> Result<Json<Challenge>> {
     let (session, app) = body.open(&request, &identity)?;
-    let identity_ = identity.clone();
-    let factor = identity.tenancy.db.write(move |tx| {
-        sessions::check_live(tx, &session)?;
-        if session.mfa != MfaState::Required {
-            return Err(Error::new(Code::Conflict, "This login asks for no code."));
-        }
-        let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
-        super::send_code(tx, &identity_, &app, session.jti, &factor)?;
-        Ok(factor)
-    });
-    let (method, expires_in) = match factor.await?.proof {
+    let (method, expires_in) = match flows::challenge(&identity, &app, session).await?.proof {
         Proof::Sms { .. } => (MethodName::Sms, code_lifetime()),
         Proof::Totp { .. } => (MethodName::Totp, 30_000),
     };
@@ -261,10 +229,7 @@ async fn commit(
     Valid(body): Valid<WithCode>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let (session, _) = body.session.open(&request, &identity)?;
-    let (identity_, code) = (identity.clone(), body.mfa_code);
-    let committed = identity.tenancy.db.write(move |tx| super::commit(tx, &identity_, &session, &code)).await?;
-    let begun = counted(&identity, &request, committed.settled())?;
-    Ok(unstored(begun.sign(&identity.tenancy)?))
+    Ok(unstored(flows::commit(&identity, request.scope.client(), session, body.mfa_code).await?))
 }
 
 /// The body of `POST /auth/auth/resetUserMfaSetup`.
@@ -291,10 +256,7 @@ async fn reset(
     Valid(body): Valid<Reset>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let (session, _) = body.session.open(&request, &identity)?;
-    let code = body.backup_code;
-    let reset = identity.tenancy.db.write(move |tx| super::reset(tx, &session, &code)).await?;
-    let begun = counted(&identity, &request, reset.settled())?;
-    Ok(unstored(begun.sign(&identity.tenancy)?))
+    Ok(unstored(flows::reset(&identity, request.scope.client(), session, body.backup_code).await?))
 }
 
 async fn clear(
@@ -309,20 +271,4 @@ async fn clear(
     });
     cleared.await?;
     Ok(Success)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::e164;
-
-    #[test]
-    fn numbers_take_their_one_form_and_junk_is_refused() {
-        assert_eq!(e164("+49 170 1234567").as_deref(), Some("+491701234567"));
-        assert_eq!(e164(" +1 (202) 555-0143").as_deref(), Some("+12025550143"));
-        for junk in
-            ["", "+", "0170 1234567", "+4", "+0000000000000", "call me", "+49170123456789012345", "+49 170 12ab"]
-        {
-            assert_eq!(e164(junk), None, "{junk}");
-        }
-    }
 }

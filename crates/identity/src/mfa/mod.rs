@@ -2,7 +2,9 @@
 //! A code works once; five wrong ones end the session, and wrong ones also count against the account.
 
 mod factors;
+pub(crate) mod flows;
 pub mod http;
+mod phones;
 mod totp;
 
 use std::time::Duration;
@@ -15,6 +17,7 @@ use tenancy::App;
 use vault::{Place, hash_token, same};
 
 pub use factors::{CHANGED, Factor, Proof, clear, find as find_factor};
+pub(crate) use phones::e164;
 
 use crate::{
     Identity,
@@ -122,17 +125,80 @@ fn setup_place(session: &str, app: AppId) -> Place<'_> {
     Place { table: "login_sessions", column: "setup_sealed_secret", row: session, app: Some(app) }
 }
 
+/// What a login waits for.
+pub(crate) enum Stage {
+    /// The factor that was set up.
+    Challenge(Proof),
+    /// The choice of a factor to set up.
+    Choose,
+    /// The first code, sent to this phone.
+    Phone(String),
+    /// The first code of an authenticator app with this secret.
+    App(NewSecret),
+    /// Nothing: all factors were shown.
+    Passed,
+}
+
+fn stage(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &Claims) -> Result<Stage> {
+    sessions::check_live(tx, session)?;
+    match session.mfa {
+        MfaState::Disabled | MfaState::Completed => return Ok(Stage::Passed),
+        MfaState::Required => {
+            let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
+            return Ok(Stage::Challenge(factor.proof));
+        }
+        MfaState::Setup => {}
+    }
+    let under_way: Option<UnderWay> = tx.opt(
+        "SELECT wrong_codes, setup_phone, setup_sealed_secret, code_digest, code_expires_at FROM login_sessions \
+         WHERE app_id = $1 AND id = $2",
+        &args![session.aid, session.jti],
+    )?;
+    let under_way = under_way.ok_or_else(sessions::over)?;
+    match (under_way.setup_phone, under_way.setup_sealed_secret) {
+        (Some(phone), _) => Ok(Stage::Phone(phone)),
+        (None, Some(sealed)) => {
+            let row = session.jti.to_string();
+            let secret = identity.tenancy.keyring.open(&setup_place(&row, session.aid), &sealed)?;
+            Ok(Stage::App(new_secret(tx, app, session, secret.expose())?))
+        }
+        (None, None) => Ok(Stage::Choose),
+    }
+}
+
+/// Sends a fresh code for the factor that the login asks for.
+fn challenge(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &Claims) -> Result<Factor> {
+    sessions::check_live(tx, session)?;
+    if session.mfa != MfaState::Required {
+        return Err(Error::new(Code::Conflict, "This login asks for no code."));
+    }
+    let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
+    send_code(tx, identity, app, session.jti, &factor)?;
+    Ok(factor)
+}
+
 /// What a person is to set up.
 #[derive(Clone, Debug)]
-enum Setup {
+pub(crate) enum Setup {
     Sms { phone: String },
     Totp,
 }
 
-/// The secret of an authenticator app, shown once.
-struct NewSecret {
-    base32: String,
-    url: String,
+/// The secret of an authenticator app, shown until it is set up.
+pub(crate) struct NewSecret {
+    pub(crate) base32: String,
+    pub(crate) url: String,
+}
+
+fn new_secret(tx: &mut Tx<'_>, app: &App, session: &Claims, secret: &[u8]) -> Result<NewSecret> {
+    let person = tenancy::people::find(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
+    Ok(NewSecret { base32: totp::base32(secret), url: totp::url(secret, &app.profile.name, &person.email)? })
+}
+
+/// A factor that exists is shown before another one takes its place, also when it came into being after this login
+/// began.
+fn must_show_factor() -> Error {
+    Error::new(Code::MfaRequired, "Show the factor that is set up before you set up another one.")
 }
 
 /// Begins to set a factor up. Whoever has one shows it first.
@@ -144,8 +210,8 @@ fn start_setup(
     setup: &Setup,
 ) -> Result<Option<NewSecret>> {
     sessions::check_live(tx, session)?;
-    if session.mfa == MfaState::Required {
-        return Err(Error::new(Code::MfaRequired, "Show the factor that is set up before you set up another one."));
+    if !session.has_two_factors() && find_factor(tx, app.id, session.sub)?.is_some() {
+        return Err(must_show_factor());
     }
     let row = session.jti.to_string();
     match setup {
@@ -158,9 +224,7 @@ fn start_setup(
             let secret: [u8; totp::SECRET_LENGTH] = tx.entropy().bytes();
             let sealed = identity.tenancy.keyring.seal(&setup_place(&row, app.id), &secret);
             set_up_with(tx, session, None, Some(&sealed))?;
-            let person = tenancy::people::find(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
-            let url = totp::url(&secret, &app.profile.name, &person.email)?;
-            Ok(Some(NewSecret { base32: totp::base32(&secret), url }))
+            new_secret(tx, app, session, &secret).map(Some)
         }
     }
 }
@@ -201,7 +265,9 @@ fn finish_setup(
     };
     let Some((proof, step)) = proof else { return wrong(tx, session, &under_way) };
     let backup_code = backup_code(tx);
-    factors::put(tx, session, &proof, step, &hash_token(&backup_code))?;
+    if !factors::put(tx, session, &proof, step, &hash_token(&backup_code))? {
+        return Err(must_show_factor());
+    }
     changed(tx, session, "set_up")?;
     abuse::succeed(tx, &Subject::second_factor(session.aid, session.sub))?;
     Ok(Attempt::Right((sessions::advance(tx, session, MfaState::Completed)?, backup_code)))

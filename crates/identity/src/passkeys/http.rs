@@ -1,21 +1,17 @@
 //! `/auth/auth/passkeys/…`.
 
-use kernel::{AppId, Code, Error, Problems, Result};
+use kernel::{AppId, Error, Problems, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tenancy::{
-    App,
-    links::{self, Purpose},
-    mails::AppMail,
-};
+use tenancy::App;
 use web::{Json, Origins as _, Params, Routes, State, Success, Valid, Validate, WithHeaders, required_header};
 
-use super::Ceremony;
+use super::{Ceremony, Options, check_enabled};
 use crate::{
     Identity,
     browser::{Request, check_mode, foreign_origin},
-    login::{http::LIMITED, mail_to},
+    login::http::LIMITED,
     sessions::SessionAnswer,
     tokens::unstored,
 };
@@ -46,13 +42,6 @@ pub fn routes() -> Routes<Identity> {
 
 const OFF: &str = "Passkeys are switched off, or the origin is not one of the app's";
 
-fn check_enabled(app: &App) -> Result<()> {
-    if app.profile.passkeys_enabled {
-        return Ok(());
-    }
-    Err(Error::new(Code::LoginMethodOff, "This app has switched passkeys off."))
-}
-
 /// The body of `POST /auth/auth/passkeys/request-setup-link`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -79,14 +68,7 @@ async fn request_setup_link(
 ) -> Result<Success> {
     let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
-    check_enabled(&app)?;
-    let tenancy = identity.tenancy.clone();
-    mail_to(&identity, &app, &body.username, move |tx, app, account| {
-        links::revoke(tx, app.id, Purpose::PasskeySetup, account.user)?;
-        let token = links::create(tx, app.id, Purpose::PasskeySetup, Some(account.user), &json!({}))?;
-        Ok(AppMail::PasskeySetup { link: format!("{}/auth/login/passkey-setup?token={token}", tenancy.base_url) })
-    })
-    .await?;
+    super::mail_setup_link(&identity, &app, &body.username).await?;
     Ok(Success)
 }
 
@@ -108,9 +90,15 @@ impl Validate for SetupToken {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "PasskeyOptions")]
-struct OptionsAnswer {
+pub(crate) struct OptionsAnswer {
     #[serde(flatten)]
     options: Map<String, Value>,
+}
+
+impl OptionsAnswer {
+    pub(crate) fn of(options: Options) -> Self {
+        Self { options: options.into_json() }
+    }
 }
 
 /// The app of `x-app-id`, and the page that asks: a request without `Origin` is taken for the app's first page.
@@ -134,7 +122,7 @@ async fn registration_options(
 ) -> Result<WithHeaders<Json<OptionsAnswer>>> {
     let (app, page) = app_and_page(&request, &identity)?;
     let options = super::registration_options(&identity, &app, &page, &query.passkey_setup_token).await?;
-    Ok(unstored(OptionsAnswer { options: options.into_json() }))
+    Ok(unstored(OptionsAnswer::of(options)))
 }
 
 /// A credential as browsers write it, binary members in base64url.
@@ -199,7 +187,7 @@ async fn authentication_options(
     State(identity): State<Identity>,
 ) -> Result<WithHeaders<Json<OptionsAnswer>>> {
     let (app, page) = app_and_page(&request, &identity)?;
-    Ok(unstored(OptionsAnswer { options: super::authentication_options(&identity, &app, &page)?.into_json() }))
+    Ok(unstored(OptionsAnswer::of(super::authentication_options(&identity, &app, &page)?)))
 }
 
 /// The body of `POST /auth/auth/passkeys/verify-authentication`.
@@ -227,13 +215,6 @@ async fn verify_authentication(
     let app = identity.app(&request, body.credential.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     check_enabled(&app)?;
-    let client = request.scope.client();
-    identity.addresses.check(client)?;
     let ceremony = body.credential.into_ceremony(&identity)?;
-    let begun = super::verify_authentication(&identity, &app, ceremony).await.inspect_err(|error| {
-        if error.code() == Code::InvalidCredential {
-            identity.addresses.fail(client);
-        }
-    })?;
-    Ok(unstored(begun.sign(&identity.tenancy)?))
+    Ok(unstored(super::sign_in(&identity, &app, request.scope.client(), ceremony).await?))
 }

@@ -8,6 +8,8 @@ mod challenge;
 pub mod http;
 mod store;
 
+use std::net::IpAddr;
+
 use ::store::Tx;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use kernel::{Code, Error, Result, UserId};
@@ -16,6 +18,7 @@ use spine::{NewFact, emit};
 use tenancy::{
     App,
     links::{self, Purpose},
+    mails::AppMail,
     people,
 };
 use url::Url;
@@ -27,9 +30,9 @@ use webauthn_rs::prelude::{
 
 use crate::{
     Identity,
-    login::{credentials, host_of},
+    login::{credentials, host_of, mail_to},
     mfa,
-    sessions::{self, Begun, Method},
+    sessions::{self, Begun, Method, SessionAnswer},
 };
 use challenge::{Challenge, Kind};
 
@@ -40,7 +43,7 @@ struct RelyingParty {
 }
 
 impl RelyingParty {
-    /// `origin` is one that the app allows.
+    /// `origin` is one that the app allows, or this service's own.
     fn new(app: &App, origin: &str) -> Result<Self> {
         let id = host_of(origin);
         let no_host = || Error::invalid("sdkOrigin", "must be the origin of a page with a host name");
@@ -49,6 +52,36 @@ impl RelyingParty {
         let webauthn = builder.rp_name(&app.profile.name).build().map_err(Error::internal)?;
         Ok(Self { id, webauthn })
     }
+}
+
+pub(crate) fn check_enabled(app: &App) -> Result<()> {
+    if app.profile.passkeys_enabled {
+        return Ok(());
+    }
+    Err(Error::new(Code::LoginMethodOff, "This app has switched passkeys off."))
+}
+
+/// The origin of the hosted pages.
+pub(crate) fn own_origin(identity: &Identity) -> String {
+    let url = Url::parse(&identity.tenancy.base_url);
+    url.map(|url| url.origin().ascii_serialization()).unwrap_or_default()
+}
+
+/// Whether the hosted pages can work with the app's passkeys. A host that is an IP address cannot have any.
+pub(crate) fn are_possible(identity: &Identity, app: &App) -> bool {
+    app.profile.passkeys_enabled && RelyingParty::new(app, &own_origin(identity)).is_ok()
+}
+
+/// Mails a link that sets up a passkey, to whoever has an account.
+pub(crate) async fn mail_setup_link(identity: &Identity, app: &App, username: &str) -> Result<()> {
+    check_enabled(app)?;
+    let tenancy = identity.tenancy.clone();
+    mail_to(identity, app, username, move |tx, app, account| {
+        links::revoke(tx, app.id, Purpose::PasskeySetup, account.user)?;
+        let token = links::create(tx, app.id, Purpose::PasskeySetup, Some(account.user), &json!({}))?;
+        Ok(AppMail::PasskeySetup { link: format!("{}/auth/login/passkey-setup?token={token}", tenancy.base_url) })
+    })
+    .await
 }
 
 /// Options for the browser, with the token that brings the challenge back.
@@ -77,7 +110,7 @@ fn credential_id(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-async fn registration_options(identity: &Identity, app: &App, origin: &str, token: &str) -> Result<Options> {
+pub(crate) async fn registration_options(identity: &Identity, app: &App, origin: &str, token: &str) -> Result<Options> {
     let party = RelyingParty::new(app, origin)?;
     let (app_id, token, rp_id) = (app.id, token.to_owned(), party.id.clone());
     let (person, known) = identity
@@ -108,13 +141,14 @@ async fn registration_options(identity: &Identity, app: &App, origin: &str, toke
 }
 
 /// What a browser sends back after a ceremony.
-struct Ceremony {
-    origin: String,
-    challenge_token: String,
-    credential: Value,
+pub(crate) struct Ceremony {
+    /// The page on which it took place: one that the app allows, or this service's own.
+    pub(crate) origin: String,
+    pub(crate) challenge_token: String,
+    pub(crate) credential: Value,
 }
 
-async fn verify_registration(identity: &Identity, app: &App, token: &str, ceremony: Ceremony) -> Result<()> {
+pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &str, ceremony: Ceremony) -> Result<()> {
     let party = RelyingParty::new(app, &ceremony.origin)?;
     let challenge = Challenge::verify(identity, Kind::Registration, app.id, &party.id, &ceremony.challenge_token)?;
     let state: PasskeyRegistration = challenge.state()?;
@@ -138,11 +172,28 @@ async fn verify_registration(identity: &Identity, app: &App, token: &str, ceremo
         .await
 }
 
-fn authentication_options(identity: &Identity, app: &App, origin: &str) -> Result<Options> {
+pub(crate) fn authentication_options(identity: &Identity, app: &App, origin: &str) -> Result<Options> {
     let party = RelyingParty::new(app, origin)?;
     let (options, state) = party.webauthn.start_discoverable_authentication().map_err(Error::internal)?;
     let challenge = Challenge::new(identity, Kind::Authentication, app.id, &party.id, &state)?;
     Ok(Options { public_key: public_key(&options)?, sdk_challenge_token: challenge.sign(identity)? })
+}
+
+/// Signs in with a passkey. A failure counts against the client's address.
+pub(crate) async fn sign_in(
+    identity: &Identity,
+    app: &App,
+    client: IpAddr,
+    ceremony: Ceremony,
+) -> Result<SessionAnswer> {
+    check_enabled(app)?;
+    identity.addresses.check(client)?;
+    let begun = verify_authentication(identity, app, ceremony).await.inspect_err(|error| {
+        if error.code() == Code::InvalidCredential {
+            identity.addresses.fail(client);
+        }
+    });
+    begun?.sign(&identity.tenancy)
 }
 
 async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremony) -> Result<Begun> {

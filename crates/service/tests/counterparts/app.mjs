@@ -58,7 +58,7 @@ export async function startApp(settings = {}) {
           link(`${BASE_URL}/auth/url/signup/${APP_ID}`, "Sign up") + link(`${BASE_URL}/auth/url/logout/${APP_ID}`, "Sign out"));
       }
     } catch (error) {
-      say(500, `<h1>Failed</h1><pre>${error.code} ${error.message} ${error.cause && JSON.stringify(error.cause)}</pre>`);
+      say(500, `<h1>Failed</h1><p>${error.error ?? error.code}: ${error.message}</p>`);
     }
   });
   return app;

@@ -46,7 +46,7 @@ pub(crate) async fn sign_in(browser: &mut Browser, person: &Person) {
     browser.sees(200, "Password").submit("/auth/login/password", &[("password", &person.password)]).await;
 }
 
-async fn signed_in(app: &TestApp, person: &Person) -> Browser {
+pub(crate) async fn signed_in(app: &TestApp, person: &Person) -> Browser {
     let mut browser = app.browser();
     sign_in(browser.open(&authorize(app, &[])).await, person).await;
     assert!(browser.answer("code").is_some(), "{}", browser.location);

@@ -22,7 +22,7 @@ on_both_engines!(
     sms_to_one_number_are_limited,
 );
 
-const PHONE: &str = "+49 170 1234567";
+pub(crate) const PHONE: &str = "+49 170 1234567";
 
 async fn post(app: &TestApp, route: &str, mut body: Value) -> Answer {
     body["mode"] = "sdk".into();
@@ -30,7 +30,7 @@ async fn post(app: &TestApp, route: &str, mut body: Value) -> Answer {
 }
 
 /// The code that was last sent.
-async fn sms(app: &TestApp) -> String {
+pub(crate) async fn sms(app: &TestApp) -> String {
     app.drain().await;
     let sms = app.sms();
     let last = sms.last().expect("an SMS");
@@ -39,16 +39,16 @@ async fn sms(app: &TestApp) -> String {
 }
 
 /// Not the code.
-fn other(code: &str) -> String {
+pub(crate) fn other(code: &str) -> String {
     format!("{:06}", (code.parse::<u32>().expect("digits") + 1) % 1_000_000)
 }
 
-async fn require(app: &TestApp) {
+pub(crate) async fn require(app: &TestApp) {
     app.key().put("/account/app", json!({ "mfaEnabled": true })).await.expect(200);
 }
 
 /// The person with a phone as second factor; the backup code.
-async fn with_phone(app: &TestApp, email: &str) -> (Person, String) {
+pub(crate) async fn with_phone(app: &TestApp, email: &str) -> (Person, String) {
     let person = app.owner(email).await;
     let session = person.log_in().await.expect(200).text("/session");
     post(app, "startMfaUserSetup", json!({ "session": session, "phoneNumber": PHONE })).await.expect(200);
@@ -91,7 +91,7 @@ async fn a_phone_is_set_up_and_then_asked_for(app: TestApp) {
 }
 
 /// What an authenticator app shows for a secret at the service's time. The library is the one that the service uses.
-fn shown(app: &TestApp, secret: &str, steps: i64) -> String {
+pub(crate) fn shown(app: &TestApp, secret: &str, steps: i64) -> String {
     let now = app.service().core().db.clock().now().as_seconds() + 30 * steps;
     let secret = Secret::try_from_base32(secret).expect("base32");
     let totp = Builder::new().with_algorithm(Algorithm::SHA1).with_secret(secret).with_account_name("a").build();

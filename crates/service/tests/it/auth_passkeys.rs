@@ -53,7 +53,7 @@ impl UserValidationMethod for Willing {
 
 /// An authenticator that counts its signatures, in a browser.
 #[derive(Clone, Default)]
-struct Device(Option<Passkey>);
+pub(crate) struct Device(Option<Passkey>);
 
 impl Device {
     fn authenticator(&self) -> Authenticator<Option<Passkey>, Willing, AvailableBackend> {
@@ -62,24 +62,25 @@ impl Device {
         authenticator
     }
 
-    async fn create(&mut self, options: CredentialCreationOptions) -> Value {
+    /// On a page of `origin`.
+    pub(crate) async fn create(&mut self, origin: &str, options: CredentialCreationOptions) -> Value {
         let mut client = Client::new(self.authenticator()).allows_insecure_localhost(true);
-        let origin = Url::parse(PAGE).expect("a URL");
+        let origin = Url::parse(origin).expect("a URL");
         let made = client.register(&origin, options, DefaultClientData).await.expect("a credential");
         self.0.clone_from(client.authenticator().store());
         serde_json::to_value(made).expect("JSON")
     }
 
-    async fn get(&mut self, options: CredentialRequestOptions) -> Value {
+    pub(crate) async fn get(&mut self, origin: &str, options: CredentialRequestOptions) -> Value {
         let mut client = Client::new(self.authenticator()).allows_insecure_localhost(true);
-        let origin = Url::parse(PAGE).expect("a URL");
+        let origin = Url::parse(origin).expect("a URL");
         let shown = client.authenticate(&origin, options, DefaultClientData).await.expect("an assertion");
         self.0.clone_from(client.authenticator().store());
         serde_json::to_value(shown).expect("JSON")
     }
 }
 
-fn without_token(options: &Answer) -> Value {
+pub(crate) fn without_token(options: &Answer) -> Value {
     let mut options = options.json();
     options.as_object_mut().expect("options").remove("sdkChallengeToken").expect("a challenge token");
     json!({ "publicKey": options })
@@ -101,7 +102,7 @@ async fn registration_options(app: &TestApp, token: &str) -> Answer {
 /// What a page sends after the ceremony of creation.
 async fn created(app: &TestApp, device: &mut Device, options: &Answer) -> Value {
     let request: CredentialCreationOptions = serde_json::from_value(without_token(options)).expect("creation options");
-    finished(app, device.create(request).await, options)
+    finished(app, device.create(PAGE, request).await, options)
 }
 
 fn finished(app: &TestApp, mut body: Value, options: &Answer) -> Value {
@@ -134,7 +135,7 @@ async fn authentication_options(app: &TestApp) -> Answer {
 /// What a page sends after the ceremony of signing in.
 async fn asserted(app: &TestApp, device: &mut Device, options: &Answer) -> Value {
     let request: CredentialRequestOptions = serde_json::from_value(without_token(options)).expect("request options");
-    let mut body = finished(app, device.get(request).await, options);
+    let mut body = finished(app, device.get(PAGE, request).await, options);
     body["mode"] = "sdk".into();
     body
 }

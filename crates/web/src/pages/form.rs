@@ -149,6 +149,10 @@ pub struct PostForm {
     choices: Vec<Choice>,
     button: String,
     is_quiet: bool,
+    /// What a script is to know.
+    data: Vec<(&'static str, String)>,
+    /// Whether it is of no use until a script shows it.
+    needs_script: bool,
 }
 
 impl PostForm {
@@ -162,6 +166,8 @@ impl PostForm {
             choices: Vec::new(),
             button: "Continue".into(),
             is_quiet: false,
+            data: Vec::new(),
+            needs_script: false,
         }
     }
 
@@ -200,6 +206,19 @@ impl PostForm {
     pub fn quiet(self) -> Self {
         Self { is_quiet: true, ..self }
     }
+
+    /// An attribute `data-{name}` for a script that works with the form.
+    #[must_use]
+    pub fn data(mut self, name: &'static str, value: &str) -> Self {
+        self.data.push((name, value.to_owned()));
+        self
+    }
+
+    /// Hidden until a script shows it.
+    #[must_use]
+    pub fn needs_script(self) -> Self {
+        Self { needs_script: true, ..self }
+    }
 }
 
 impl Display for PostForm {
@@ -208,7 +227,10 @@ impl Display for PostForm {
         if let Some(id) = self.id {
             write!(f, " id=\"{}\"", Escaped(id))?;
         }
-        f.write_str(">\n")?;
+        for (name, value) in &self.data {
+            write!(f, " data-{name}=\"{}\"", Escaped(value))?;
+        }
+        f.write_str(if self.needs_script { " hidden>\n" } else { ">\n" })?;
         for (name, value) in &self.hidden {
             writeln!(f, "<input type=\"hidden\" name=\"{}\" value=\"{}\">", Escaped(name), Escaped(value))?;
         }
@@ -240,6 +262,14 @@ mod tests {
         assert!(html.contains("id=\"password\" name=\"password\" type=\"password\" autocomplete=\"new-password\""));
         assert!(html.contains("aria-describedby=\"password-hint password-error\" aria-invalid=\"true\""));
         assert!(html.contains("id=\"password-error\">Too &lt;short&gt;</p>"));
+    }
+
+    #[test]
+    fn a_form_for_a_script_is_hidden_and_tells_it_what_to_say() {
+        let html = PostForm::new("passkey").data("failed", "No \"luck\"").needs_script().to_string();
+        assert!(
+            html.starts_with("<form method=\"post\" action=\"passkey\" data-failed=\"No &quot;luck&quot;\" hidden>")
+        );
     }
 
     #[test]

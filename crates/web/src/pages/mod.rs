@@ -128,6 +128,12 @@ impl HostedPage {
         self.push(format_args!("<p class=\"alert\" role=\"alert\">{}</p>\n", Escaped(text)))
     }
 
+    /// What to do where scripts do not run.
+    #[must_use]
+    pub fn without_script(self, text: &str) -> Self {
+        self.push(format_args!("<noscript><p class=\"alert\">{}</p></noscript>\n", Escaped(text)))
+    }
+
     #[must_use]
     pub fn form(self, form: &PostForm) -> Self {
         self.push(format_args!("{form}"))

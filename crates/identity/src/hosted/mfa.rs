@@ -1,0 +1,246 @@
+//! The second factor of a login: the page that asks for its code, and the way out with the backup code. Five wrong
+//! codes end the login; whoever comes back to one that is over is led to its start.
+
+use http::StatusCode;
+use kernel::{Code, Error, Problems, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use web::{
+    Form, LimitClass, Params, Routes, State, Validate,
+    pages::{Field, FieldKind, HostedPage},
+};
+
+use super::{At, Pressed, Reply, Visit, finish, go_on, paths};
+use crate::{
+    Identity,
+    browser::Request,
+    mfa::{Proof, Setup, Stage, flows},
+    sessions::Claims,
+};
+
+pub(super) const RESEND: &str = "/auth/login/mfa/resend";
+const BACKUP: &str = "/auth/login/mfa/backup";
+
+pub(super) fn routes() -> Routes<Identity> {
+    Routes::new("Hosted login")
+        .get(paths::MFA, show, "Ask for the second factor")
+        .page()
+        .hidden()
+        .post(paths::MFA, submit, "Take the second factor's code")
+        .page()
+        .hidden()
+        .limited(LimitClass::Code)
+        .post(RESEND, resend, "Send another code by SMS")
+        .page()
+        .hidden()
+        .limited(LimitClass::Message)
+        .get(BACKUP, show_backup, "Ask for the backup code")
+        .page()
+        .hidden()
+        .post(BACKUP, submit_backup, "Reset the second factor with the backup code")
+        .page()
+        .hidden()
+        .limited(LimitClass::Code)
+}
+
+/// The login under way and what it waits for; `None` when it is over.
+pub(super) async fn stage(visit: &Visit) -> Result<Option<(Claims, Stage)>> {
+    let found = match visit.login() {
+        Ok(session) => flows::stage(&visit.identity, &visit.app, session.clone()).await.map(|stage| (session, stage)),
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.code() == Code::InvalidCredential => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The page of a login that is over.
+pub(super) fn over(visit: &Visit) -> Result<Reply> {
+    let page = visit
+        .page("Please start again")
+        .status(StatusCode::UNAUTHORIZED)
+        .paragraph(&visit.say("This sign-in has expired, was finished, or had too many wrong codes."))
+        .link("", &visit.say("Back to the sign-in page"), &visit.path(paths::IDENTIFIER)?);
+    Ok(visit.show(page))
+}
+
+/// What is wrong with a code that was refused; any other error is not the code's.
+pub(super) fn problem(visit: &Visit, error: Error) -> Result<String> {
+    match error.code() {
+        Code::WrongCode => Ok(visit.say("The code is wrong, was used, or has expired.")),
+        _ => Err(error),
+    }
+}
+
+/// Where a login goes that waits for something else than its page is about.
+pub(super) fn page_of(stage: &Stage) -> &'static str {
+    match stage {
+        Stage::Challenge(_) => paths::MFA,
+        Stage::Choose | Stage::Phone(_) | Stage::App(_) => paths::MFA_SETUP,
+        Stage::Passed => paths::WORKSPACE,
+    }
+}
+
+/// As much of a number as its owner needs to know it by.
+pub(super) fn masked(phone: &str) -> String {
+    let kept = phone.char_indices().rev().nth(1).map_or(0, |(at, _)| at);
+    format!("•••{}", &phone[kept..])
+}
+
+/// People type codes with spaces, as they are printed.
+pub(super) fn without_spaces(code: &str) -> String {
+    code.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+pub(super) fn code_field(visit: &Visit, problem: Option<&str>) -> Field {
+    Field::new(FieldKind::OneTimeCode, "code", &visit.say("Code")).error(problem).focused()
+}
+
+fn challenge_page(visit: &Visit, proof: &Proof, problem: Option<&str>, sent: bool) -> Result<HostedPage> {
+    let ask = match proof {
+        Proof::Sms { phone } => visit.say("Enter the code we sent to {phone}.").replace("{phone}", &masked(phone)),
+        Proof::Totp { .. } => visit.say("Enter the code from your authenticator app."),
+    };
+    let mut page = visit.page("Enter your code");
+    if sent {
+        page = page.notice(&visit.say("Another code is on its way."));
+    }
+    let form = visit.form(paths::MFA)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
+    page = page.paragraph(&ask).form(&form);
+    if matches!(proof, Proof::Sms { .. }) {
+        page = page.form(&visit.form(RESEND)?.quiet().button(&visit.say("Send another code")));
+    }
+    Ok(page.link(&visit.say("Lost your phone?"), &visit.say("Use your backup code"), &visit.path(BACKUP)?))
+}
+
+/// The query of a page to which another code may just have been sent.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Sent {
+    r: String,
+    /// Present after another code was sent.
+    sent: Option<String>,
+}
+
+impl Validate for Sent {
+    fn validate(&self, _: &mut Problems) {}
+}
+
+async fn show(request: Request, State(identity): State<Identity>, Params(query): Params<Sent>) -> Result<Reply> {
+    let visit = Visit::open(&identity, &request, &query.r).await?;
+    match stage(&visit).await? {
+        None => over(&visit),
+        Some((_, Stage::Challenge(proof))) => {
+            Ok(visit.show(challenge_page(&visit, &proof, None, query.sent.is_some())?))
+        }
+        Some((_, elsewhere)) => Ok(Reply::found(visit.path(page_of(&elsewhere))?)),
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct WithCode {
+    pub(super) r: String,
+    #[serde(default)]
+    pub(super) csrf: String,
+    #[serde(default)]
+    pub(super) code: String,
+}
+
+impl Validate for WithCode {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text_up_to("code", &self.code, 64);
+    }
+}
+
+async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<WithCode>) -> Result<Reply> {
+    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+    let session = match stage(&visit).await? {
+        None => return over(&visit),
+        Some((session, Stage::Challenge(_))) => session,
+        Some((_, elsewhere)) => return Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
+    };
+    match flows::commit(&identity, visit.client, session, without_spaces(&form.code)).await {
+        Ok(session) => go_on(&visit, session).await,
+        Err(error) if error.code() == Code::InvalidCredential => over(&visit),
+        Err(error) => {
+            let problem = problem(&visit, error)?;
+            let Some((_, Stage::Challenge(proof))) = stage(&visit).await? else { return over(&visit) };
+            let page = challenge_page(&visit, &proof, Some(&problem), false)?.status(StatusCode::UNAUTHORIZED);
+            Ok(visit.show(page))
+        }
+    }
+}
+
+/// For a factor that is asked for, and for a phone that is being set up.
+async fn resend(request: Request, State(identity): State<Identity>, Form(form): Form<Pressed>) -> Result<Reply> {
+    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+    let Some((session, stage)) = stage(&visit).await? else { return over(&visit) };
+    let page = page_of(&stage);
+    match stage {
+        Stage::Challenge(_) => flows::challenge(&identity, &visit.app, session).await.map(|_| ())?,
+        Stage::Phone(phone) => {
+            flows::start_setup(&identity, &visit.app, session, Setup::Sms { phone }).await.map(|_| ())?;
+        }
+        Stage::Choose | Stage::App(_) | Stage::Passed => return Ok(Reply::see(visit.path(page)?)),
+    }
+    Ok(Reply::see(format!("{}&sent=1", visit.path(page)?)))
+}
+
+async fn show_backup(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(At { r }): Params<At>,
+) -> Result<Reply> {
+    let visit = Visit::open(&identity, &request, &r).await?;
+    match stage(&visit).await? {
+        None => over(&visit),
+        Some((_, Stage::Challenge(_))) => Ok(visit.show(backup_page(&visit, None)?)),
+        Some((_, elsewhere)) => Ok(Reply::found(visit.path(page_of(&elsewhere))?)),
+    }
+}
+
+fn backup_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
+    let field = Field::new(FieldKind::Text, "code", &visit.say("Backup code")).error(problem).focused();
+    let form = visit.form(BACKUP)?.field(field).button(&visit.say("Continue"));
+    Ok(visit
+        .page("Use your backup code")
+        .paragraph(
+            &visit.say(
+                "You got it when you set up two-step sign-in. It works once; then you set up two-step sign-in anew.",
+            ),
+        )
+        .form(&form)
+        .link("", &visit.say("Enter a code instead"), &visit.path(paths::MFA)?))
+}
+
+async fn submit_backup(
+    request: Request,
+    State(identity): State<Identity>,
+    Form(form): Form<WithCode>,
+) -> Result<Reply> {
+    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+    let session = match stage(&visit).await? {
+        None => return over(&visit),
+        Some((session, Stage::Challenge(_))) => session,
+        Some((_, elsewhere)) => return Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
+    };
+    match flows::reset(&identity, visit.client, session, without_spaces(&form.code)).await {
+        Ok(session) => finish::ask_factor(&visit, session),
+        Err(error) if error.code() == Code::InvalidCredential => over(&visit),
+        Err(error) => {
+            let problem = problem(&visit, error)?;
+            let Some((_, Stage::Challenge(_))) = stage(&visit).await? else { return over(&visit) };
+            Ok(visit.show(backup_page(&visit, Some(&problem))?.status(StatusCode::UNAUTHORIZED)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_number_shows_its_end_alone() {
+        assert_eq!(super::masked("+491701234567"), "•••67");
+        assert_eq!((super::masked("7").as_str(), super::masked("").as_str()), ("•••7", "•••"));
+    }
+}

@@ -1,0 +1,133 @@
+//! Signing in with a passkey on the hosted pages. It belongs to this service's own host, whatever origins the app
+//! allows. The one script there is runs the ceremony; its outcome comes as a form like any other.
+
+use http::{StatusCode, header};
+use kernel::{Code, Problems, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use web::{
+    Form, Json, LimitClass, Routes, Script, State, Validate, WithHeaders,
+    pages::{HostedPage, PostForm},
+};
+
+use super::{Pressed, Reply, Visit, go_on, paths};
+use crate::{
+    Identity,
+    browser::Request,
+    passkeys::{self, Ceremony, http::OptionsAnswer},
+    tokens::unstored,
+};
+
+const SCRIPT: &str = "/cloud-views/passkey.js";
+const SIGN_IN: &str = "/auth/login/passkey";
+const OPTIONS: &str = "/auth/login/passkey/options";
+
+pub(super) fn routes() -> Routes<Identity> {
+    Routes::new("Hosted login")
+        .get(SCRIPT, script, "The passkey ceremonies of the hosted pages")
+        .hidden()
+        .post(OPTIONS, options, "WebAuthn request options for a hosted page")
+        .hidden()
+        .post(SIGN_IN, submit, "Sign in with a passkey")
+        .page()
+        .hidden()
+        .limited(LimitClass::Credential)
+}
+
+async fn script() -> Result<WithHeaders<Script>> {
+    let script = Script(include_str!("passkey.js"));
+    Ok(WithHeaders::new(script).with(header::CACHE_CONTROL, "public, max-age=300"))
+}
+
+/// Offers to sign in with a passkey, and to set one up, where the app has them switched on.
+pub(super) fn offer(visit: &Visit, page: HostedPage) -> Result<HostedPage> {
+    if !passkeys::are_possible(&visit.identity, &visit.app) {
+        return Ok(page);
+    }
+    let link = visit.path(paths::PASSKEY_LINK)?;
+    Ok(with_button(visit, page)?.link("", &visit.say("Set up a passkey"), &link))
+}
+
+/// The button shows only where a script runs and the browser knows passkeys.
+pub(super) fn with_button(visit: &Visit, page: HostedPage) -> Result<HostedPage> {
+    let form = ceremony(visit, visit.form(SIGN_IN)?, "get", OPTIONS)
+        .quiet()
+        .button(&visit.say("Sign in with a passkey"))
+        .data("cancelled", &visit.say("No passkey was used. Try again, or sign in another way."));
+    Ok(page.form(&form).script(SCRIPT))
+}
+
+/// A form that the script fills in after a ceremony.
+pub(super) fn ceremony(visit: &Visit, form: PostForm, ceremony: &str, options: &str) -> PostForm {
+    form.id("passkey")
+        .hidden("challenge", "")
+        .hidden("credential", "")
+        .data("ceremony", ceremony)
+        .data("options", options)
+        .data("failed", &visit.say("This did not work. Reload the page and try again."))
+        .needs_script()
+}
+
+pub(super) fn with_script(page: HostedPage) -> HostedPage {
+    page.script(SCRIPT)
+}
+
+async fn options(
+    request: Request,
+    State(identity): State<Identity>,
+    Form(form): Form<Pressed>,
+) -> Result<WithHeaders<Json<OptionsAnswer>>> {
+    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+    passkeys::check_enabled(&visit.app)?;
+    let options = passkeys::authentication_options(&identity, &visit.app, &passkeys::own_origin(&identity))?;
+    Ok(unstored(OptionsAnswer::of(options)))
+}
+
+/// What the script sends after a ceremony.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Answered {
+    pub(super) r: String,
+    #[serde(default)]
+    pub(super) csrf: String,
+    /// The mailed token, when a passkey is set up.
+    #[serde(default)]
+    pub(super) token: String,
+    #[serde(default)]
+    challenge: String,
+    #[serde(default)]
+    credential: String,
+}
+
+impl Validate for Answered {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text_up_to("credential", &self.credential, 65_536);
+    }
+}
+
+impl Answered {
+    /// What is no JSON is no credential, which the check finds.
+    pub(super) fn ceremony(&self, identity: &Identity) -> Ceremony {
+        Ceremony {
+            origin: passkeys::own_origin(identity),
+            challenge_token: self.challenge.clone(),
+            credential: serde_json::from_str(&self.credential).unwrap_or_default(),
+        }
+    }
+}
+
+async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Answered>) -> Result<Reply> {
+    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+    let shown = form.ceremony(&identity);
+    match passkeys::sign_in(&identity, &visit.app, visit.client, shown).await {
+        Ok(session) => go_on(&visit, session).await,
+        Err(error) if error.code() == Code::InvalidCredential => {
+            let page = visit
+                .page("Sign in to {appName}")
+                .status(StatusCode::UNAUTHORIZED)
+                .alert(&visit.say("This passkey is not known here, or its answer was not valid. Please try again."));
+            let page = with_button(&visit, page)?;
+            Ok(visit.show(page.link("", &visit.say("Sign in another way"), &visit.path(paths::IDENTIFIER)?)))
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,83 @@
+//! The steps of a second factor, the same for the JSON flows and the hosted pages. A wrong code counts against the
+//! client's address too.
+
+use std::{net::IpAddr, sync::Arc};
+
+use kernel::{Code, Result};
+use tenancy::App;
+
+use super::{Factor, NewSecret, Setup, Stage};
+use crate::{
+    Identity,
+    sessions::{Claims, SessionAnswer},
+};
+
+/// What the login waits for.
+pub(crate) async fn stage(identity: &Identity, app: &Arc<App>, session: Claims) -> Result<Stage> {
+    let (identity_, app) = (identity.clone(), Arc::clone(app));
+    identity.tenancy.db.read(move |tx| super::stage(tx, &identity_, &app, &session)).await
+}
+
+/// Begins to set a factor up.
+pub(crate) async fn start_setup(
+    identity: &Identity,
+    app: &Arc<App>,
+    session: Claims,
+    setup: Setup,
+) -> Result<Option<NewSecret>> {
+    let (identity_, app) = (identity.clone(), Arc::clone(app));
+    identity.tenancy.db.write(move |tx| super::start_setup(tx, &identity_, &app, &session, &setup)).await
+}
+
+/// Finishes setting a factor up: the session, completed, and the backup code.
+pub(crate) async fn finish_setup(
+    identity: &Identity,
+    client: IpAddr,
+    session: Claims,
+    code: String,
+) -> Result<(SessionAnswer, String)> {
+    identity.addresses.check(client)?;
+    let identity_ = identity.clone();
+    let finished = identity.tenancy.db.write(move |tx| super::finish_setup(tx, &identity_, &session, &code)).await?;
+    let (begun, backup_code) = counted(identity, client, finished.settled())?;
+    Ok((begun.sign(&identity.tenancy)?, backup_code))
+}
+
+/// Sends a fresh code for the factor that is asked for.
+pub(crate) async fn challenge(identity: &Identity, app: &Arc<App>, session: Claims) -> Result<Factor> {
+    let (identity_, app) = (identity.clone(), Arc::clone(app));
+    identity.tenancy.db.write(move |tx| super::challenge(tx, &identity_, &app, &session)).await
+}
+
+/// Shows the second factor.
+pub(crate) async fn commit(
+    identity: &Identity,
+    client: IpAddr,
+    session: Claims,
+    code: String,
+) -> Result<SessionAnswer> {
+    identity.addresses.check(client)?;
+    let identity_ = identity.clone();
+    let committed = identity.tenancy.db.write(move |tx| super::commit(tx, &identity_, &session, &code)).await?;
+    counted(identity, client, committed.settled())?.sign(&identity.tenancy)
+}
+
+/// Takes the factor away with the backup code.
+pub(crate) async fn reset(
+    identity: &Identity,
+    client: IpAddr,
+    session: Claims,
+    backup_code: String,
+) -> Result<SessionAnswer> {
+    identity.addresses.check(client)?;
+    let reset = identity.tenancy.db.write(move |tx| super::reset(tx, &session, &backup_code)).await?;
+    counted(identity, client, reset.settled())?.sign(&identity.tenancy)
+}
+
+fn counted<T>(identity: &Identity, client: IpAddr, outcome: Result<T>) -> Result<T> {
+    outcome.inspect_err(|error| {
+        if error.code() == Code::WrongCode {
+            identity.addresses.fail(client);
+        }
+    })
+}
