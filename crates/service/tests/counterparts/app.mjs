@@ -14,7 +14,7 @@ export async function startApp(settings = {}) {
   await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
   const origin = `http://127.0.0.1:${server.address().port}`;
   const callback = `${origin}/callback`;
-  await byKey("PUT", "/account/app", { redirectUris: [callback], defaultCallbackUri: callback, requirePkce: true, ...settings });
+  await byKey("PUT", "/account/app", { redirectUris: [callback], defaultCallbackUri: callback, ...settings });
 
   // ID tokens are verified with the published keys, although they came straight from the service.
   const execute = [oidc.allowInsecureRequests, oidc.enableNonRepudiationChecks];

@@ -16,7 +16,7 @@ export function launch() {
 /// Somebody's browser with one page. It fails on whatever the pages' own policy refuses.
 export async function visitor(browser, options = {}) {
   const context = await browser.newContext({ javaScriptEnabled: false, ...options });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(10_000);
   const page = await context.newPage();
   page.refused = [];
   page.on("console", (message) => {
@@ -26,12 +26,15 @@ export async function visitor(browser, options = {}) {
   return page;
 }
 
-/// The title of the page, which has exactly one.
-export async function heading(page, text) {
+/// Waits for a page with this title, and no other.
+export async function heading(page, name) {
+  await page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+  assert.equal(await page.locator("h1").count(), 1, `the titles of ${page.url()}`);
   assert.deepEqual(page.refused, [], `on ${page.url()}`);
-  const shown = await page.locator("h1").allTextContents();
-  assert.deepEqual(shown, [text], `the title of ${page.url()}, which says:\n${await page.locator("body").innerText()}`);
 }
+
+/// Waits for a field to type into.
+export const field = (page, label) => page.getByLabel(label, { exact: true }).waitFor();
 
 export const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
 export const follow = (page, name) => page.getByRole("link", { name, exact: true }).click();

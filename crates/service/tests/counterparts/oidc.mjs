@@ -7,7 +7,7 @@ import { startApp } from "./app.mjs";
 import { heading, launch, press, type, visitor } from "./chromium.mjs";
 import { APP_ID, BASE_URL, PASSWORD, owner } from "./service.mjs";
 
-const app = await startApp();
+const app = await startApp({ requirePkce: true });
 const ada = await owner("ada@customer.example");
 const browser = await launch();
 try {

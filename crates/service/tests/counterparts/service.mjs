@@ -46,17 +46,18 @@ export async function mailedLink(email) {
   throw new Error(`no mail to ${email} has a link with a token`);
 }
 
-/// The owner of a new workspace, with a password.
-export async function owner(email, workspace = "Analytical Engines") {
-  const body = { name: workspace, owner: { email, firstName: "Ada", lastName: "Lovelace" } };
-  const tenant = await byKey("POST", "/account/tenant", body);
-  const token = new URL(await mailedLink(email)).searchParams.get("token");
-  await call("PUT", "/auth/auth/password", {}, { token, password: PASSWORD });
-  return { email, tenant: tenant.id };
+async function workspace(name, email, more) {
+  const owner = { email, firstName: "Ada", lastName: "Lovelace" };
+  return (await byKey("POST", "/account/tenant", { name, owner, ...more })).id;
 }
 
-/// A further workspace for somebody.
-export async function alsoIn(email, workspace) {
-  const body = { name: workspace, owner: { email }, muteNotifications: true };
-  return (await byKey("POST", "/account/tenant", body)).id;
+/// The owner of a new workspace, with a password.
+export async function owner(email) {
+  const tenant = await workspace("Analytical Engines", email);
+  const token = new URL(await mailedLink(email)).searchParams.get("token");
+  await call("PUT", "/auth/auth/password", {}, { token, password: PASSWORD });
+  return { email, tenant };
 }
+
+/// A further workspace for somebody; its id.
+export const alsoIn = (email, name) => workspace(name, email, { muteNotifications: true });
