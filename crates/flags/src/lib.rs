@@ -12,8 +12,10 @@ mod purge;
 pub mod rules;
 mod usage;
 
+use std::{ops::Deref, sync::Arc};
+
 use kernel::{AppId, Error, Result};
-use spine::{Outbox, Runner};
+use spine::{Outbox, Refresher, Runner};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
@@ -23,9 +25,11 @@ use memory::Memory;
 use purge::Purger;
 use usage::Usage;
 
-/// What the routes of this room work with. Cheap to clone.
+/// What the routes of this room work with. One counter to clone, since every evaluation does.
 #[derive(Clone)]
-pub struct Flags {
+pub struct Flags(Arc<Room>);
+
+pub struct Room {
     pub(crate) tenancy: Tenancy,
     pub(crate) changes: Changes,
     pub(crate) tokens: Tokens,
@@ -38,13 +42,13 @@ impl Flags {
     pub fn new(tenancy: Tenancy) -> Self {
         let db = tenancy.db.clone();
         let memory = Memory::new(db.clone());
-        Self {
+        Self(Arc::new(Room {
             changes: Changes { db: db.clone(), memory: memory.clone() },
             tokens: Tokens::new(tenancy.clone()),
             usage: Usage::new(db),
             memory,
             tenancy,
-        }
+        }))
     }
 
     /// Registers what keeps this node's memory true, what writes down what was gathered, and what cleans up after
@@ -54,7 +58,7 @@ impl Flags {
         outbox.follow("flags", move |news| memory.hear(news));
         let purger = Purger::new(self.tenancy.db.clone());
         outbox.follow("flags-purge", purger.ears());
-        runner.add(self.memory.refresher());
+        runner.add(Refresher(self.memory.clone()));
         runner.add(self.usage.writer());
         runner.add(purger);
     }
@@ -66,7 +70,15 @@ impl Flags {
 
     /// 404 unless there is such an app.
     pub(crate) fn require_app(&self, app: AppId) -> Result<()> {
-        self.tenancy.apps.get(app).map(|_| ()).ok_or_else(|| Error::not_found("app"))
+        if self.tenancy.apps.has(app) { Ok(()) } else { Err(Error::not_found("app")) }
+    }
+}
+
+impl Deref for Flags {
+    type Target = Room;
+
+    fn deref(&self) -> &Room {
+        &self.0
     }
 }
 

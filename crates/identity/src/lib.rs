@@ -7,6 +7,7 @@
 pub mod abuse;
 pub mod authorize;
 mod browser;
+pub mod handover;
 pub mod hosted;
 pub mod login;
 pub mod mfa;
@@ -70,6 +71,7 @@ impl AsRef<Tenancy> for Identity {
 
 pub fn routes() -> Routes<Identity> {
     tokens::http::routes()
+        .merge(tokens::standard::routes())
         .merge(tokens::discovery::routes())
         .merge(sessions::http::routes())
         .merge(login::http::routes())
@@ -77,4 +79,5 @@ pub fn routes() -> Routes<Identity> {
         .merge(passkeys::http::routes())
         .merge(authorize::http::routes())
         .merge(hosted::routes())
+        .merge(handover::http::routes())
 }

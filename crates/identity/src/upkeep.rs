@@ -26,6 +26,8 @@ const PURGES: &[Purge] = &[
             "DELETE FROM refresh_families WHERE id IN (SELECT id FROM refresh_families WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM authorization_codes WHERE digest IN \
              (SELECT digest FROM authorization_codes WHERE app_id = $1 LIMIT 500)",
+            "DELETE FROM handover_codes WHERE digest IN \
+             (SELECT digest FROM handover_codes WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM login_sessions WHERE id IN (SELECT id FROM login_sessions WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM browser_sessions WHERE id IN (SELECT id FROM browser_sessions WHERE app_id = $1 LIMIT 500)",
             "DELETE FROM mfa_factors WHERE user_id IN (SELECT user_id FROM mfa_factors WHERE app_id = $1 LIMIT 500)",
@@ -108,6 +110,11 @@ impl Job for Sweeper {
                 "DELETE FROM authorization_codes WHERE digest IN \
                  (SELECT digest FROM authorization_codes WHERE expires_at < $1 LIMIT 500)",
                 CODES_KEPT,
+            ),
+            (
+                "DELETE FROM handover_codes WHERE digest IN \
+                 (SELECT digest FROM handover_codes WHERE expires_at < $1 LIMIT 500)",
+                Duration::ZERO,
             ),
             (
                 "DELETE FROM login_sessions WHERE id IN \

@@ -94,7 +94,9 @@ impl FromStr for Timestamp {
             return Err(InvalidTimestamp);
         }
         let instant: jiff::Timestamp = text.parse().map_err(|_| InvalidTimestamp)?;
-        Ok(Self::from_micros(instant.as_microsecond()))
+        // Clamping would make another time of it than was meant.
+        let micros = instant.as_microsecond();
+        if (Self::MIN.0..=Self::MAX.0).contains(&micros) { Ok(Self(micros)) } else { Err(InvalidTimestamp) }
     }
 }
 

@@ -14,6 +14,9 @@ mod money;
 mod secret;
 pub mod validate;
 
+#[cfg(test)]
+mod properties;
+
 pub use clock::{Clock, Tick, Ticker, Timestamp};
 pub use country::Country;
 pub use email::{EMAIL_PATTERN, email_key, is_email};

@@ -23,4 +23,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(12, "identity", text!("0012_identity")),
     Migration::shared(13, "flags", text!("0013_flags")),
     Migration::shared(14, "hosted_login", text!("0014_hosted_login")),
+    Migration::shared(15, "handover", text!("0015_handover")),
 ];

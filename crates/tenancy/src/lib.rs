@@ -22,7 +22,7 @@ pub mod workspaces;
 use std::sync::Arc;
 
 use kernel::Result;
-use spine::{Outbox, Runner};
+use spine::{Mirror as _, Outbox, Refresher, Runner};
 use store::Db;
 use vault::{Keyring, SigningKeys, hash_token, same};
 
@@ -66,7 +66,7 @@ impl Tenancy {
     /// Registers what keeps the memory of this node true to what other nodes commit. Call it before [`Tenancy::load`].
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let (apps, keys, api_tokens) = (self.apps.clone(), self.keys.clone(), self.api_tokens.clone());
-        runner.add(self.apps.refresher());
+        runner.add(Refresher(self.apps.clone()));
         runner.add(links::Sweeper(self.db.clone()));
         self.api_tokens.register(runner);
         PURGES.iter().for_each(|purge| purge.register(outbox));

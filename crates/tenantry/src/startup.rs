@@ -47,7 +47,8 @@ fn options(config: &Config) -> Result<Options> {
         store_limits: config.store_limits.clone(),
         rate_limits: RateLimits::new(clock.clone())
             .with(LimitClass::General, per_second(config.requests_per_second))
-            .with(LimitClass::Credential, per_minute(config.credential_failures_per_minute)),
+            .with(LimitClass::Credential, per_minute(config.credential_failures_per_minute))
+            .with(LimitClass::Message, per_minute(config.messages_per_minute)),
         clock,
         entropy: Entropy::os(),
         base_url: config.base_url.clone(),

@@ -13,6 +13,9 @@ mod rsa;
 mod seal;
 mod signing_keys;
 
+#[cfg(test)]
+mod properties;
+
 pub use digest::{hash_token, hmac_sha256, hmac_sha256_hex, same, sha256_bytes, sha256_hex, verify_hmac_sha256_hex};
 pub use jwks::{Jwk, JwkSet, Jwks};
 pub use jwt::InvalidToken;

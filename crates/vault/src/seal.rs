@@ -163,6 +163,14 @@ impl Keyring {
         self.0.current.tokens.tag_hex(format!("{}:{context}:{value}", context.len()).as_bytes())
     }
 
+    /// Whether the fingerprint is this value's, made under the current or the previous key: a change of the key must not
+    /// spoil a code that is out. Takes as long whatever differs.
+    pub fn matches_fingerprint(&self, context: &str, value: &str, fingerprint: &str) -> bool {
+        let text = format!("{}:{context}:{value}", context.len());
+        let fits = |key: &RingKey| same(key.tokens.tag_hex(text.as_bytes()).as_bytes(), fingerprint.as_bytes());
+        self.keys().map(fits).fold(false, |any, fits| any | fits)
+    }
+
     fn keys(&self) -> impl Iterator<Item = &RingKey> {
         std::iter::once(&self.0.current).chain(&self.0.previous)
     }

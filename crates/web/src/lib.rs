@@ -35,7 +35,10 @@ pub use answers::{Accepted, Created, CreatedEmpty, Css, Empty, Html, Json, Scrip
 pub use conventions::{App, Conventions, Peer, Settings};
 pub use cors::Origins;
 pub use docs::docs_routes;
-pub use extract::{Form, Page, Params, Path, RawBody, Valid, Validate, from_json, optional_header, required_header};
+pub use extract::{
+    Form, Page, Params, Path, RawBody, Valid, ValidOrNone, Validate, form_fields, from_json, optional_header,
+    required_header,
+};
 pub use failure::{Failure, status_of};
 pub use handler::Handler;
 pub use html::Escaped;

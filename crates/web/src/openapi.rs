@@ -104,7 +104,8 @@ impl Document {
             value["parameters"] = parameters.into();
         }
         if let Some(body) = &operation.body {
-            value["requestBody"] = json!({ "required": true, "content": content(body, &mut self.requests) });
+            value["requestBody"] =
+                json!({ "required": !operation.body_is_optional, "content": content(body, &mut self.requests) });
         }
         value["responses"] = self.responses(route);
         value["security"] = operation.access.schemes().iter().map(|scheme| json!({ *scheme: [] })).collect();

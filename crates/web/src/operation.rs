@@ -78,6 +78,7 @@ pub struct Operation {
     pub(crate) query: Vec<SchemaOf>,
     pub(crate) body: Option<Content>,
     pub(crate) success: Option<(StatusCode, Option<Content>)>,
+    pub(crate) body_is_optional: bool,
     pub(crate) failures: BTreeMap<u16, String>,
 }
 
@@ -136,6 +137,11 @@ impl Operation {
     pub fn body<T: JsonSchema>(&mut self) -> &mut Self {
         self.body = Some(Content { media_type: "application/json", schema: Some(schema_of::<T>) });
         self.failure(400, INVALID).failure(413, "The body is too large").failure(415, "The body is not JSON")
+    }
+
+    pub fn body_may_be_left_out(&mut self) -> &mut Self {
+        self.body_is_optional = true;
+        self
     }
 
     /// A body that is taken as it comes.

@@ -41,7 +41,7 @@ pub async fn open(folder: &std::path::Path) -> Result<Service> {
     Ok(Service::open(options).await?)
 }
 
-#[derive(Clone)]
+/// Shared whole, so that the static routes pay for nothing but themselves.
 struct Measured {
     core: Core,
     one: Bytes,
@@ -54,21 +54,21 @@ fn answer(body: Bytes) -> Response {
     response
 }
 
-async fn one(State(measured): State<Measured>) -> web::Result<Response> {
-    Ok(answer(measured.one))
+async fn one(State(measured): State<Arc<Measured>>) -> web::Result<Response> {
+    Ok(answer(measured.one.clone()))
 }
 
 /// Takes a body and looks at nothing in it.
-async fn one_for_a_body(State(measured): State<Measured>, _: RawBody) -> web::Result<Response> {
-    Ok(answer(measured.one))
+async fn one_for_a_body(State(measured): State<Arc<Measured>>, _: RawBody) -> web::Result<Response> {
+    Ok(answer(measured.one.clone()))
 }
 
-async fn all_for_a_body(State(measured): State<Measured>, _: RawBody) -> web::Result<Response> {
-    Ok(answer(measured.all))
+async fn all_for_a_body(State(measured): State<Arc<Measured>>, _: RawBody) -> web::Result<Response> {
+    Ok(answer(measured.all.clone()))
 }
 
-async fn all(State(measured): State<Measured>) -> web::Result<Response> {
-    Ok(answer(measured.all))
+async fn all(State(measured): State<Arc<Measured>>) -> web::Result<Response> {
+    Ok(answer(measured.all.clone()))
 }
 
 pub async fn serve() -> Result<()> {
@@ -84,7 +84,7 @@ pub async fn serve() -> Result<()> {
     let token = token(&service, app).await?;
 
     let core = service.core().clone();
-    let measured = Measured { core: core.clone(), one: one_body, all: all_body };
+    let measured = Arc::new(Measured { core: core.clone(), one: one_body, all: all_body });
     let (one_size, all_size) = (measured.one.len(), measured.all.len());
     let router = Routes::new("Static")
         .get("/static/one", one, "JSON of the size of one evaluation")
@@ -95,7 +95,7 @@ pub async fn serve() -> Result<()> {
         .any_origin()
         .post("/static/all", all_for_a_body, "The same to a request with a body")
         .any_origin()
-        .merge(flags::routes().within(|measured: &Measured| measured.core.flags.clone()))
+        .merge(flags::routes().within(|measured: &Arc<Measured>| measured.core.flags.clone()))
         .into_router(measured);
     let limits = Arc::new(RateLimits::new(core.db.clock().clone()));
     let conventions =
@@ -130,7 +130,7 @@ async fn token(service: &Service, app: AppId) -> Result<String> {
     let made = core.db.write(move |tx| {
         let (user, tenant): (UserId, TenantId) = (tx.new_id(), tx.new_id());
         let (role, member): (MemberId, MemberId) = (tx.new_id(), tx.new_id());
-        let now = tx.now();
+        let (login, now): (UserId, _) = (tx.new_id(), tx.now());
         tx.exec(
             "INSERT INTO users (id, app_id, email, email_key, first_name, last_name, created_at) \
              VALUES ($1, $2, 'ada@example.com', 'ada@example.com', 'Ada', 'Lovelace', $3)",
@@ -153,11 +153,16 @@ async fn token(service: &Service, app: AppId) -> Result<String> {
              teams, created_at) VALUES ($1, $2, $3, $4, $5, TRUE, TRUE, TRUE, '[]', $6)",
             &args![member, app, tenant, user, role, now],
         )?;
-        Ok((user, tenant))
+        tx.exec(
+            "INSERT INTO refresh_families (id, app_id, user_id, mfa, authenticated_at, expires_at, created_at) \
+             VALUES ($1, $2, $3, FALSE, $4, $5, $4)",
+            &args![login, app, user, now, now.plus(std::time::Duration::from_secs(86_400))],
+        )?;
+        Ok((user, tenant, login))
     });
-    let (user, tenant) = made.await?;
+    let (user, tenant, login) = made.await?;
     let now = core.db.clock().now().as_seconds();
     let claims = json!({ "iss": &*core.tenancy.issuer, "sub": user, "aid": app, "tid": tenant, "scope": "", "iat": now,
-                         "exp": now + 3600 });
+                         "exp": now + 3600, "sid": login });
     Ok(core.signing_keys.sign("at+jwt", &claims)?)
 }

@@ -27,7 +27,7 @@ pub struct NewFlag {
 }
 
 impl Validate for NewFlag {
-    /// Checked with the app's groups at hand, in [`checked`].
+    /// Checked with the app's groups at hand, in [`check_flag`].
     fn validate(&self, _: &mut Problems) {}
 }
 
@@ -106,12 +106,11 @@ fn same_key(sent: Option<&str>, present: &str) -> Result<()> {
     }
 }
 
-/// The definition, once nothing is wrong with it among the app's groups.
-pub(super) fn checked(definition: Definition, app: &AppDefinitions) -> Result<Definition> {
+/// Tells everything that is wrong with a flag among the app's groups.
+pub(super) fn check_flag(definition: &Definition, app: &AppDefinitions) -> Result<()> {
     let mut problems = Problems::new();
-    check(&definition, &app.groups_by_key(), &mut problems);
-    problems.finish()?;
-    Ok(definition)
+    check(definition, &app.groups_by_key(), &mut problems);
+    problems.finish()
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -166,8 +165,8 @@ impl GroupUpdate {
     }
 }
 
-/// The group, once nothing is wrong with it and it suits every flag that uses it.
-pub(super) fn checked_group(group: GroupDefinition, app: &AppDefinitions) -> Result<GroupDefinition> {
+/// Tells everything that is wrong with a group, also for the flags that use it.
+pub(super) fn check_group(group: &GroupDefinition, app: &AppDefinitions) -> Result<()> {
     let mut problems = Problems::new();
     check_key(&group.key, &mut problems);
     problems.text("name", &group.name);
@@ -182,12 +181,11 @@ pub(super) fn checked_group(group: GroupDefinition, app: &AppDefinitions) -> Res
             }
         }
     }
-    problems.finish()?;
-    Ok(group)
+    problems.finish()
 }
 
 /// 409 while flags use the group.
-pub(super) fn unused_group(group: &GroupDefinition, app: &AppDefinitions) -> Result<()> {
+pub(super) fn check_group_unused(group: &GroupDefinition, app: &AppDefinitions) -> Result<()> {
     let users = app.flags.iter().filter(|flag| flag.definition.uses_group(&group.key));
     let keys: Vec<&str> = users.map(|flag| flag.definition.key.as_str()).take(10).collect();
     if keys.is_empty() {

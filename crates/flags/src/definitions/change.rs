@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kernel::{AppId, Error, Result};
-use serde::Serialize;
 use spine::{NewFact, emit};
 use store::{Db, Tx};
 
 use super::{
-    AppDefinitions, Author, CHANGED, FlagRecord, GroupRecord,
+    Action, AppDefinitions, CHANGED, Record, Versioned,
     diff::differences,
+    headers::Actor,
     store::{self as rows, VersionRow},
 };
 use crate::memory::Memory;
@@ -22,20 +22,14 @@ pub(crate) struct Changes {
 }
 
 /// What a decision comes to.
-#[derive(Clone)]
-pub(super) enum Change {
-    PutFlag {
-        flag: FlagRecord,
+pub(super) enum Change<D: Versioned> {
+    Put {
+        record: Record<D>,
         version: VersionRow,
     },
-    PutGroup {
-        group: GroupRecord,
-        version: VersionRow,
-    },
-    DeleteFlag(FlagRecord),
-    DeleteGroup(GroupRecord),
+    Delete(Record<D>),
     /// The update says what is so already.
-    Nothing,
+    Nothing(Record<D>),
 }
 
 /// Somebody else may change the app's flags between the look and the commit; nobody loses that race this often.
@@ -53,23 +47,24 @@ impl Changes {
         found.await?.ok_or_else(|| Error::not_found("app"))
     }
 
-    /// Makes the change that `decide` chooses in view of the app's definitions, and answers with what it answers.
-    pub(super) async fn make<T>(
+    /// Makes the change that `decide` chooses in view of the app's definitions; answers with the record it is about and
+    /// the definitions after it.
+    pub(super) async fn make<D: Versioned>(
         &self,
         app: AppId,
-        decide: impl Fn(&AppDefinitions) -> Result<(Change, T)> + Send,
-    ) -> Result<T> {
+        decide: impl Fn(&AppDefinitions) -> Result<Change<D>> + Send,
+    ) -> Result<(Record<D>, AppDefinitions)> {
         for _ in 0..ATTEMPTS {
             let mut seen = self.look(app).await?;
-            let (change, answer) = decide(&seen)?;
-            if matches!(change, Change::Nothing) {
-                return Ok(answer);
-            }
+            let change = match decide(&seen)? {
+                Change::Nothing(record) => return Ok((record, seen)),
+                change => Arc::new(change),
+            };
             let revision = seen.revision;
             change.apply_to(&mut seen);
             seen.revision += 1;
             let compiled = Arc::new(seen.compile());
-            let memory = self.memory.clone();
+            let (memory, made) = (self.memory.clone(), Arc::clone(&change));
             let committed = self.db.write(move |tx| {
                 tx.lock(&format!("app:{app}"))?;
                 if !rows::app_exists(tx, app)? {
@@ -78,82 +73,70 @@ impl Changes {
                 if !rows::advance(tx, app, revision)? {
                     return Ok(false);
                 }
-                change.store(tx, app)?;
+                made.store(tx, app)?;
                 emit(tx, &NewFact::new(CHANGED, serde_json::json!({ "revision": revision + 1 })).app(app))?;
                 let (memory, compiled) = (memory.clone(), Arc::clone(&compiled));
                 tx.on_commit(move || memory.put(app, compiled));
                 Ok(true)
             });
             if committed.await? {
-                return Ok(answer);
+                return Ok((change.record().clone(), seen));
             }
         }
         Err(Error::new(kernel::Code::Overloaded, "The app's flags are changing too fast; try again."))
     }
 }
 
-impl Change {
-    fn apply_to(&self, definitions: &mut AppDefinitions) {
+impl<D: Versioned> Change<D> {
+    /// The record with a new definition, one version on from the one before.
+    pub(super) fn put(before: Option<&D>, record: Record<D>, action: Action, Actor(actor): &Actor) -> Result<Self> {
+        let json = |definition: &D| serde_json::to_value(definition).map_err(Error::internal);
+        let definition = json(&record.definition)?;
+        let diff = match before {
+            Some(before) => differences(&json(before)?, &definition),
+            None => Vec::new(),
+        };
+        let version = VersionRow {
+            subject: record.id.to_string(),
+            version: record.version,
+            action: action.as_str().to_owned(),
+            changed_by: actor.clone(),
+            changed_at: record.updated_at,
+            definition,
+            diff,
+        };
+        Ok(Self::Put { record, version })
+    }
+
+    fn record(&self) -> &Record<D> {
         match self {
-            Self::PutFlag { flag, .. } => match definitions.flags.iter_mut().find(|known| known.id == flag.id) {
-                Some(known) => *known = flag.clone(),
-                None => definitions.flags.push(flag.clone()),
+            Self::Put { record, .. } | Self::Delete(record) | Self::Nothing(record) => record,
+        }
+    }
+
+    fn apply_to(&self, definitions: &mut AppDefinitions) {
+        let records = D::among_mut(definitions);
+        match self {
+            Self::Put { record, .. } => match records.iter_mut().find(|known| known.id == record.id) {
+                Some(known) => *known = record.clone(),
+                None => records.push(record.clone()),
             },
-            Self::PutGroup { group, .. } => match definitions.groups.iter_mut().find(|known| known.id == group.id) {
-                Some(known) => *known = group.clone(),
-                None => definitions.groups.push(group.clone()),
-            },
-            Self::DeleteFlag(flag) => definitions.flags.retain(|known| known.id != flag.id),
-            Self::DeleteGroup(group) => definitions.groups.retain(|known| known.id != group.id),
-            Self::Nothing => {}
+            Self::Delete(record) => records.retain(|known| known.id != record.id),
+            Self::Nothing(_) => {}
         }
     }
 
     fn store(&self, tx: &mut Tx<'_>, app: AppId) -> Result<()> {
         match self {
-            Self::PutFlag { flag, version } => {
-                rows::put_flag(tx, app, flag)?;
+            Self::Put { record, version } => {
+                D::put(tx, app, record)?;
                 rows::insert_version(tx, app, version)
             }
-            Self::PutGroup { group, version } => {
-                rows::put_group(tx, app, group)?;
-                rows::insert_version(tx, app, version)
+            Self::Delete(record) => {
+                D::delete(tx, app, record)?;
+                rows::delete_versions(tx, app, &record.id.to_string())
             }
-            Self::DeleteFlag(flag) => rows::delete_flag(tx, app, flag),
-            Self::DeleteGroup(group) => rows::delete_group(tx, app, group),
-            Self::Nothing => Ok(()),
+            Self::Nothing(_) => Ok(()),
         }
     }
-
-    /// The flag with a new definition, one version on.
-    pub(super) fn put_flag(before: Option<&FlagRecord>, flag: FlagRecord, author: &Author) -> Result<Self> {
-        let definition = before.map(|before| &before.definition);
-        let version =
-            version_row(flag.id.to_string(), definition, &flag.definition, flag.version, flag.updated_at, author)?;
-        Ok(Self::PutFlag { flag, version })
-    }
-
-    pub(super) fn put_group(before: Option<&GroupRecord>, group: GroupRecord, author: &Author) -> Result<Self> {
-        let definition = before.map(|before| &before.definition);
-        let version =
-            version_row(group.id.to_string(), definition, &group.definition, group.version, group.updated_at, author)?;
-        Ok(Self::PutGroup { group, version })
-    }
-}
-
-fn version_row<D: Serialize>(
-    subject: String,
-    before: Option<&D>,
-    after: &D,
-    version: i64,
-    changed_at: kernel::Timestamp,
-    author: &Author,
-) -> Result<VersionRow> {
-    let definition = serde_json::to_value(after).map_err(Error::internal)?;
-    let diff = match before {
-        Some(before) => differences(&serde_json::to_value(before).map_err(Error::internal)?, &definition),
-        None => Vec::new(),
-    };
-    let action = author.action.as_str().to_owned();
-    Ok(VersionRow { subject, version, action, changed_by: author.name.clone(), changed_at, definition, diff })
 }

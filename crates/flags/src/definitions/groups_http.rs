@@ -1,15 +1,14 @@
 //! `/admin/apps/{app_id}/flag-groups` for the operator.
 
-use kernel::{AppId, Code, Error, Result};
+use kernel::{AppId, Result};
 use tenancy::callers::Operator;
 use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid, WithHeaders};
 
 use super::{
-    Action, AppDefinitions, Author, GroupRecord,
-    bodies::{GroupUpdate, NewGroup, Rollback, checked_group, unused_group},
-    change::Change,
+    AppDefinitions, GroupRecord,
+    bodies::{GroupUpdate, NewGroup, Rollback},
     headers::{Actor, IfMatch, tagged},
-    store::{version, versions},
+    versioned::find,
     views::{GroupView, VersionView},
 };
 use crate::{
@@ -36,10 +35,6 @@ pub fn routes() -> Routes<Flags> {
 
 type Tagged<T> = WithHeaders<Json<T>>;
 
-fn find(app: &AppDefinitions, id: GroupId) -> Result<&GroupRecord> {
-    app.groups.iter().find(|group| group.id == id).ok_or_else(|| Error::not_found("flag group"))
-}
-
 async fn list(
     _: Operator,
     State(flags): State<Flags>,
@@ -57,24 +52,11 @@ async fn create(
     _: Operator,
     State(flags): State<Flags>,
     Path(app): Path<AppId>,
-    Actor(name): Actor,
+    actor: Actor,
     Valid(new): Valid<NewGroup>,
 ) -> Result<WithHeaders<Created<GroupView>>> {
-    let author = Author { name, action: Action::Created };
-    let db = flags.tenancy.db.clone();
-    let made = flags.changes.make(app, |seen| {
-        let definition = checked_group(new.definition(), seen)?;
-        if seen.groups.iter().any(|group| group.definition.key == definition.key) {
-            let message = format!("Another group already has the key {}.", definition.key);
-            return Err(Error::new(Code::FlagKeyTaken, message));
-        }
-        let now = db.clock().now();
-        let record = GroupRecord { id: db.ids().next(), definition, version: 1, created_at: now, updated_at: now };
-        let view = GroupView::new(record.clone(), seen);
-        Ok((Change::put_group(None, record, &author)?, view))
-    });
-    let view = made.await?;
-    Ok(tagged(view.version, Created(view)))
+    let (record, seen) = flags.changes.create(app, new.definition(), &actor).await?;
+    Ok(tagged(record.version, Created(GroupView::new(record, &seen))))
 }
 
 async fn get(
@@ -83,37 +65,28 @@ async fn get(
     Path((app, id)): Path<(AppId, GroupId)>,
 ) -> Result<Tagged<GroupView>> {
     let seen = flags.changes.look(app).await?;
-    let view = GroupView::new(find(&seen, id)?.clone(), &seen);
-    Ok(tagged(view.version, Json(view)))
+    Ok(view(find::<GroupDefinition>(&seen, id)?.clone(), &seen))
 }
 
 async fn update(
     _: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, GroupId)>,
-    Actor(name): Actor,
-    precondition: IfMatch,
+    actor: Actor,
+    based_on: IfMatch,
     Valid(update): Valid<GroupUpdate>,
 ) -> Result<Tagged<GroupView>> {
-    let author = Author { name, action: Action::Updated };
-    flags.redefine_group(app, id, &precondition, &author, |before| update.apply(before)).await
+    let (record, seen) = flags.changes.update(app, id, &based_on, &actor, |before| update.apply(before)).await?;
+    Ok(view(record, &seen))
 }
 
 async fn delete(
     _: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, GroupId)>,
-    precondition: IfMatch,
+    based_on: IfMatch,
 ) -> Result<Success> {
-    flags
-        .changes
-        .make(app, |seen| {
-            let record = find(seen, id)?;
-            precondition.check(record.version)?;
-            unused_group(&record.definition, seen)?;
-            Ok((Change::DeleteGroup(record.clone()), ()))
-        })
-        .await?;
+    flags.changes.delete::<GroupDefinition>(app, id, &based_on).await?;
     Ok(Success)
 }
 
@@ -123,51 +96,21 @@ async fn history(
     Path((app, id)): Path<(AppId, GroupId)>,
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<VersionView>>> {
-    find(&flags.changes.look(app).await?, id)?;
-    let subject = id.to_string();
-    let rows = flags.tenancy.db.read(move |tx| versions(tx, app, &subject, page.limit_or_all(), page.offset())).await?;
-    Ok(Json(rows.into_iter().map(VersionView::from).collect()))
+    flags.changes.history::<GroupDefinition>(app, id, page).await.map(Json)
 }
 
 async fn rollback(
     _: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, GroupId)>,
-    Actor(name): Actor,
-    precondition: IfMatch,
-    Valid(Rollback { version: wanted }): Valid<Rollback>,
+    actor: Actor,
+    based_on: IfMatch,
+    Valid(Rollback { version }): Valid<Rollback>,
 ) -> Result<Tagged<GroupView>> {
-    find(&flags.changes.look(app).await?, id)?;
-    let subject = id.to_string();
-    let found = flags.tenancy.db.read(move |tx| version(tx, app, &subject, wanted)).await?;
-    let row = found.ok_or_else(|| Error::invalid("version", "names no version of this group"))?;
-    let definition: GroupDefinition = serde_json::from_value(row.definition).map_err(Error::internal)?;
-    let author = Author { name, action: Action::RolledBack };
-    flags.redefine_group(app, id, &precondition, &author, |_| Ok(definition.clone())).await
+    let (record, seen) = flags.changes.roll_back(app, id, version, &based_on, &actor).await?;
+    Ok(view(record, &seen))
 }
 
-impl Flags {
-    async fn redefine_group(
-        &self,
-        app: AppId,
-        id: GroupId,
-        precondition: &IfMatch,
-        author: &Author,
-        define: impl Fn(&GroupDefinition) -> Result<GroupDefinition> + Send + Sync,
-    ) -> Result<Tagged<GroupView>> {
-        let made = self.changes.make(app, |seen| {
-            let before = find(seen, id)?;
-            precondition.check(before.version)?;
-            let definition = checked_group(define(&before.definition)?, seen)?;
-            if definition == before.definition {
-                return Ok((Change::Nothing, GroupView::new(before.clone(), seen)));
-            }
-            let updated_at = self.tenancy.db.clock().now();
-            let after = GroupRecord { definition, version: before.version + 1, updated_at, ..before.clone() };
-            let view = GroupView::new(after.clone(), seen);
-            Ok((Change::put_group(Some(before), after, author)?, view))
-        });
-        let view = made.await?;
-        Ok(tagged(view.version, Json(view)))
-    }
+fn view(record: GroupRecord, app: &AppDefinitions) -> Tagged<GroupView> {
+    tagged(record.version, Json(GroupView::new(record, app)))
 }

@@ -1,15 +1,14 @@
 //! `/admin/apps/{app_id}/flags` for the operator.
 
-use kernel::{AppId, Code, Error, Result};
+use kernel::{AppId, Result};
 use tenancy::callers::Operator;
 use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid, WithHeaders};
 
 use super::{
-    Action, AppDefinitions, Author, FlagRecord,
-    bodies::{FlagUpdate, NewFlag, Rollback, checked},
-    change::Change,
+    FlagRecord,
+    bodies::{FlagUpdate, NewFlag, Rollback},
     headers::{Actor, IfMatch, tagged},
-    store::{version, versions},
+    versioned::find,
     views::{FlagListEntry, FlagView, VersionView},
 };
 use crate::{
@@ -35,10 +34,6 @@ pub fn routes() -> Routes<Flags> {
 
 /// The operator's answers name the flag's version.
 type Tagged<T> = WithHeaders<Json<T>>;
-
-fn find(app: &AppDefinitions, id: FlagId) -> Result<&FlagRecord> {
-    app.flags.iter().find(|flag| flag.id == id).ok_or_else(|| Error::not_found("flag"))
-}
 
 async fn list(
     _: Operator,
@@ -69,22 +64,10 @@ async fn create(
     _: Operator,
     State(flags): State<Flags>,
     Path(app): Path<AppId>,
-    Actor(name): Actor,
+    actor: Actor,
     Valid(new): Valid<NewFlag>,
 ) -> Result<WithHeaders<Created<FlagView>>> {
-    let author = Author { name, action: Action::Created };
-    let db = flags.tenancy.db.clone();
-    let record = flags.changes.make(app, |seen| {
-        let definition = checked(new.definition(), seen)?;
-        if seen.flags.iter().any(|flag| flag.definition.key == definition.key) {
-            let message = format!("Another flag already has the key {}.", definition.key);
-            return Err(Error::new(Code::FlagKeyTaken, message));
-        }
-        let now = db.clock().now();
-        let record = FlagRecord { id: db.ids().next(), definition, version: 1, created_at: now, updated_at: now };
-        Ok((Change::put_flag(None, record.clone(), &author)?, record))
-    });
-    let record = record.await?;
+    let (record, _) = flags.changes.create(app, new.definition(), &actor).await?;
     Ok(tagged(record.version, Created(flags.view(app, record).await?)))
 }
 
@@ -94,36 +77,28 @@ async fn get(
     Path((app, id)): Path<(AppId, FlagId)>,
 ) -> Result<Tagged<FlagView>> {
     let definitions = flags.changes.look(app).await?;
-    let record = find(&definitions, id)?.clone();
-    Ok(tagged(record.version, Json(flags.view(app, record).await?)))
+    flags.tagged(app, find::<Definition>(&definitions, id)?.clone()).await
 }
 
 async fn update(
     _: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, FlagId)>,
-    Actor(name): Actor,
-    precondition: IfMatch,
+    actor: Actor,
+    based_on: IfMatch,
     Valid(update): Valid<FlagUpdate>,
 ) -> Result<Tagged<FlagView>> {
-    let author = Author { name, action: Action::Updated };
-    flags.redefine(app, id, &precondition, &author, |before| update.apply(before)).await
+    let (record, _) = flags.changes.update(app, id, &based_on, &actor, |before| update.apply(before)).await?;
+    flags.tagged(app, record).await
 }
 
 async fn delete(
     _: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, FlagId)>,
-    precondition: IfMatch,
+    based_on: IfMatch,
 ) -> Result<Success> {
-    flags
-        .changes
-        .make(app, |seen| {
-            let record = find(seen, id)?;
-            precondition.check(record.version)?;
-            Ok((Change::DeleteFlag(record.clone()), ()))
-        })
-        .await?;
+    flags.changes.delete::<Definition>(app, id, &based_on).await?;
     Ok(Success)
 }
 
@@ -133,27 +108,19 @@ async fn history(
     Path((app, id)): Path<(AppId, FlagId)>,
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<VersionView>>> {
-    find(&flags.changes.look(app).await?, id)?;
-    let subject = id.to_string();
-    let rows = flags.tenancy.db.read(move |tx| versions(tx, app, &subject, page.limit_or_all(), page.offset())).await?;
-    Ok(Json(rows.into_iter().map(VersionView::from).collect()))
+    flags.changes.history::<Definition>(app, id, page).await.map(Json)
 }
 
 async fn rollback(
     _: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, FlagId)>,
-    Actor(name): Actor,
-    precondition: IfMatch,
-    Valid(Rollback { version: wanted }): Valid<Rollback>,
+    actor: Actor,
+    based_on: IfMatch,
+    Valid(Rollback { version }): Valid<Rollback>,
 ) -> Result<Tagged<FlagView>> {
-    find(&flags.changes.look(app).await?, id)?;
-    let subject = id.to_string();
-    let found = flags.tenancy.db.read(move |tx| version(tx, app, &subject, wanted)).await?;
-    let row = found.ok_or_else(|| Error::invalid("version", "names no version of this flag"))?;
-    let definition: Definition = serde_json::from_value(row.definition).map_err(Error::internal)?;
-    let author = Author { name, action: Action::RolledBack };
-    flags.redefine(app, id, &precondition, &author, |_| Ok(definition.clone())).await
+    let (record, _) = flags.changes.roll_back::<Definition>(app, id, version, &based_on, &actor).await?;
+    flags.tagged(app, record).await
 }
 
 /// Explains by the definition in the store, which this node evaluates by too.
@@ -164,7 +131,7 @@ async fn explain_flag(
     body: ContextBody,
 ) -> Result<Json<Explanation>> {
     let definitions = flags.changes.look(app).await?;
-    let record = find(&definitions, id)?;
+    let record = find::<Definition>(&definitions, id)?;
     let (context, token_ignored) = flags.context(app, body.read()?).await?;
     let mut explanation = explain(record.id, &record.definition, &definitions.groups_by_key(), &context);
     explanation.error_code = token_ignored.then(|| "INVALID_TOKEN".to_owned());
@@ -178,26 +145,7 @@ impl Flags {
         Ok(FlagView::new(record, usage))
     }
 
-    async fn redefine(
-        &self,
-        app: AppId,
-        id: FlagId,
-        precondition: &IfMatch,
-        author: &Author,
-        define: impl Fn(&Definition) -> Result<Definition> + Send + Sync,
-    ) -> Result<Tagged<FlagView>> {
-        let record = self.changes.make(app, |seen| {
-            let before = find(seen, id)?;
-            precondition.check(before.version)?;
-            let definition = checked(define(&before.definition)?, seen)?;
-            if definition == before.definition {
-                return Ok((Change::Nothing, before.clone()));
-            }
-            let updated_at = self.tenancy.db.clock().now();
-            let after = FlagRecord { definition, version: before.version + 1, updated_at, ..before.clone() };
-            Ok((Change::put_flag(Some(before), after.clone(), author)?, after))
-        });
-        let record = record.await?;
+    async fn tagged(&self, app: AppId, record: FlagRecord) -> Result<Tagged<FlagView>> {
         Ok(tagged(record.version, Json(self.view(app, record).await?)))
     }
 }

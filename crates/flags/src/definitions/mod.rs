@@ -11,43 +11,28 @@ pub mod groups_http;
 mod headers;
 pub mod http;
 mod store;
+mod versioned;
 mod views;
 
 use std::{collections::HashMap, sync::Arc};
 
-use kernel::Timestamp;
-
 pub(crate) use change::Changes;
 pub(crate) use store::{StoredApp, load_all, load_app};
+pub use versioned::{Record, Versioned};
 
 use crate::{
-    model::{Definition, FlagId, GroupDefinition, GroupId},
+    model::{Definition, FlagId, GroupDefinition},
     rules::{Attributes, Flag, Groups},
 };
 
 /// Emitted whenever an app's flags or groups change. Its data has the app's `revision` after the change.
 pub const CHANGED: &str = "flags.changed";
 
-#[derive(Clone, Debug)]
-pub struct FlagRecord {
-    pub id: FlagId,
-    pub definition: Definition,
-    pub version: i64,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-}
-
-#[derive(Clone, Debug)]
-pub struct GroupRecord {
-    pub id: GroupId,
-    pub definition: GroupDefinition,
-    pub version: i64,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-}
+pub type FlagRecord = Record<Definition>;
+pub type GroupRecord = Record<GroupDefinition>;
 
 /// All that an app's flags consist of, at one moment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct AppDefinitions {
     pub revision: i64,
     pub flags: Vec<FlagRecord>,
@@ -116,13 +101,7 @@ impl CompiledApp {
     }
 }
 
-/// Who made a change and by what, as its version tells.
-#[derive(Clone, Debug)]
-pub(crate) struct Author {
-    pub(crate) name: String,
-    pub(crate) action: Action,
-}
-
+/// What made a version, as the history tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Created,

@@ -7,8 +7,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use store::{FromRow, Row, Tx, args};
 
-use super::{AppDefinitions, CompiledApp, Compiler, FlagRecord, GroupRecord, diff::Difference};
-use crate::model::FlagId;
+use super::{
+    AppDefinitions, CompiledApp, Compiler, FlagRecord, GroupRecord, Record, Versioned,
+    bodies::{check_flag, check_group, check_group_unused},
+    diff::Difference,
+};
+use crate::model::{Definition, FlagId, FlagKind, GroupDefinition, GroupKind};
 
 fn parse<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T> {
     let text: String = row.get(column)?;
@@ -19,19 +23,7 @@ fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(Error::internal)
 }
 
-impl FromRow for FlagRecord {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            id: row.get("id")?,
-            definition: parse(row, "definition")?,
-            version: row.get("version")?,
-            created_at: row.get("created_at")?,
-            updated_at: row.get("updated_at")?,
-        })
-    }
-}
-
-impl FromRow for GroupRecord {
+impl<D: Versioned> FromRow for Record<D> {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         Ok(Self {
             id: row.get("id")?,
@@ -114,39 +106,88 @@ pub(super) fn app_exists(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
 const PUT_FLAG: &str = "INSERT INTO flags (id, app_id, key, definition, version, created_at, updated_at) \
                         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE \
                         SET definition = excluded.definition, version = excluded.version, updated_at = excluded.updated_at";
-
-pub(super) fn put_flag(tx: &mut Tx<'_>, app: AppId, flag: &FlagRecord) -> Result<()> {
-    let FlagRecord { id, definition, version, created_at, updated_at } = flag;
-    let text = json(definition)?;
-    tx.exec(PUT_FLAG, &args![*id, app, definition.key, text, *version, *created_at, *updated_at])?;
-    // A key that now has a flag is no longer a discovery.
-    tx.exec("DELETE FROM flag_discoveries WHERE app_id = $1 AND key = $2", &args![app, definition.key])?;
-    Ok(())
-}
-
 const PUT_GROUP: &str = "INSERT INTO flag_groups (id, app_id, key, definition, version, created_at, updated_at) \
                          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE \
                          SET definition = excluded.definition, version = excluded.version, updated_at = excluded.updated_at";
 
-pub(super) fn put_group(tx: &mut Tx<'_>, app: AppId, group: &GroupRecord) -> Result<()> {
-    let GroupRecord { id, definition, version, created_at, updated_at } = group;
-    let text = json(definition)?;
-    tx.exec(PUT_GROUP, &args![*id, app, definition.key, text, *version, *created_at, *updated_at]).map(|_| ())
+fn put<D: Versioned>(tx: &mut Tx<'_>, sql: &'static str, app: AppId, record: &Record<D>) -> Result<()> {
+    let Record { id, definition, version, created_at, updated_at } = record;
+    let (key, text) = (definition.key(), json(definition)?);
+    tx.exec(sql, &args![*id, app, key, text, *version, *created_at, *updated_at]).map(|_| ())
 }
 
-/// With its history and what is known of its use.
-pub(super) fn delete_flag(tx: &mut Tx<'_>, app: AppId, flag: &FlagRecord) -> Result<()> {
-    let key = &flag.definition.key;
-    tx.exec("DELETE FROM flags WHERE app_id = $1 AND id = $2", &args![app, flag.id])?;
-    tx.exec("DELETE FROM flag_versions WHERE app_id = $1 AND subject_id = $2", &args![app, flag.id])?;
-    tx.exec("DELETE FROM flag_evaluations WHERE app_id = $1 AND key = $2", &args![app, key])?;
-    tx.exec("DELETE FROM flag_last_uses WHERE app_id = $1 AND key = $2", &args![app, key])?;
-    tx.exec("DELETE FROM flag_call_sites WHERE app_id = $1 AND key = $2", &args![app, key]).map(|_| ())
+impl Versioned for Definition {
+    type Kind = FlagKind;
+    const NAME: &'static str = "flag";
+
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn among(app: &AppDefinitions) -> &Vec<FlagRecord> {
+        &app.flags
+    }
+
+    fn among_mut(app: &mut AppDefinitions) -> &mut Vec<FlagRecord> {
+        &mut app.flags
+    }
+
+    fn check(&self, app: &AppDefinitions) -> Result<()> {
+        check_flag(self, app)
+    }
+
+    fn check_unused(&self, _: &AppDefinitions) -> Result<()> {
+        Ok(())
+    }
+
+    /// A key that now has a flag is no longer a discovery.
+    fn put(tx: &mut Tx<'_>, app: AppId, flag: &FlagRecord) -> Result<()> {
+        put(tx, PUT_FLAG, app, flag)?;
+        let key = &flag.definition.key;
+        tx.exec("DELETE FROM flag_discoveries WHERE app_id = $1 AND key = $2", &args![app, key]).map(|_| ())
+    }
+
+    /// With what is known of its use.
+    fn delete(tx: &mut Tx<'_>, app: AppId, flag: &FlagRecord) -> Result<()> {
+        let key = &flag.definition.key;
+        tx.exec("DELETE FROM flags WHERE app_id = $1 AND id = $2", &args![app, flag.id])?;
+        tx.exec("DELETE FROM flag_evaluations WHERE app_id = $1 AND key = $2", &args![app, key])?;
+        tx.exec("DELETE FROM flag_last_uses WHERE app_id = $1 AND key = $2", &args![app, key])?;
+        tx.exec("DELETE FROM flag_call_sites WHERE app_id = $1 AND key = $2", &args![app, key]).map(|_| ())
+    }
 }
 
-pub(super) fn delete_group(tx: &mut Tx<'_>, app: AppId, group: &GroupRecord) -> Result<()> {
-    tx.exec("DELETE FROM flag_groups WHERE app_id = $1 AND id = $2", &args![app, group.id])?;
-    tx.exec("DELETE FROM flag_versions WHERE app_id = $1 AND subject_id = $2", &args![app, group.id]).map(|_| ())
+impl Versioned for GroupDefinition {
+    type Kind = GroupKind;
+    const NAME: &'static str = "flag group";
+
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn among(app: &AppDefinitions) -> &Vec<GroupRecord> {
+        &app.groups
+    }
+
+    fn among_mut(app: &mut AppDefinitions) -> &mut Vec<GroupRecord> {
+        &mut app.groups
+    }
+
+    fn check(&self, app: &AppDefinitions) -> Result<()> {
+        check_group(self, app)
+    }
+
+    fn check_unused(&self, app: &AppDefinitions) -> Result<()> {
+        check_group_unused(self, app)
+    }
+
+    fn put(tx: &mut Tx<'_>, app: AppId, group: &GroupRecord) -> Result<()> {
+        put(tx, PUT_GROUP, app, group)
+    }
+
+    fn delete(tx: &mut Tx<'_>, app: AppId, group: &GroupRecord) -> Result<()> {
+        tx.exec("DELETE FROM flag_groups WHERE app_id = $1 AND id = $2", &args![app, group.id]).map(|_| ())
+    }
 }
 
 /// One change of a flag or group.
@@ -184,6 +225,10 @@ pub(super) fn insert_version(tx: &mut Tx<'_>, app: AppId, row: &VersionRow) -> R
     let (definition, diff) = (definition.to_string(), json(diff)?);
     tx.exec(INSERT_VERSION, &args![subject, *version, app, action, changed_by, *changed_at, definition, diff])?;
     Ok(())
+}
+
+pub(super) fn delete_versions(tx: &mut Tx<'_>, app: AppId, subject: &str) -> Result<()> {
+    tx.exec("DELETE FROM flag_versions WHERE app_id = $1 AND subject_id = $2", &args![app, subject]).map(|_| ())
 }
 
 const VERSIONS: &str = "SELECT subject_id, version, action, changed_by, changed_at, definition, diff FROM flag_versions \

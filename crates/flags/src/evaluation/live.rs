@@ -8,21 +8,23 @@ use tenancy::callers::AccessClaims;
 
 use crate::rules::{Json, Live};
 
-const MEMBERSHIP: &str = "SELECT users.email, users.first_name, users.last_name, users.sessions_ended_at, \
-     users.created_at AS user_created_at, members.enabled, members.onboarded AS user_onboarded, members.teams, \
-     roles.key AS role_key, tenants.name, tenants.locale, tenants.plan_key, tenants.trial_ends_at, \
-     tenants.onboarded AS tenant_onboarded, tenants.metadata, tenants.created_at AS tenant_created_at \
+/// No row when the member is disabled, or the token's login was revoked or began before the person's sessions were ended.
+const MEMBERSHIP: &str = "SELECT users.email, users.first_name, users.last_name, users.created_at AS user_created_at, \
+     members.onboarded AS user_onboarded, members.teams, roles.key AS role_key, tenants.name, tenants.locale, \
+     tenants.plan_key, tenants.trial_ends_at, tenants.onboarded AS tenant_onboarded, tenants.metadata, \
+     tenants.created_at AS tenant_created_at \
      FROM members JOIN users ON users.id = members.user_id JOIN roles ON roles.id = members.role_id \
      JOIN tenants ON tenants.id = members.tenant_id \
-     WHERE members.app_id = $1 AND members.tenant_id = $2 AND members.user_id = $3";
+     JOIN refresh_families ON refresh_families.id = $4 AND refresh_families.app_id = members.app_id \
+     AND refresh_families.user_id = members.user_id AND refresh_families.revoked_at IS NULL \
+     AND (users.sessions_ended_at IS NULL OR refresh_families.created_at > users.sessions_ended_at) \
+     WHERE members.app_id = $1 AND members.tenant_id = $2 AND members.user_id = $3 AND members.enabled";
 
 struct Membership {
     email: String,
     first_name: String,
     last_name: String,
-    sessions_ended_at: Option<Timestamp>,
     user_created_at: Timestamp,
-    enabled: bool,
     user_onboarded: bool,
     teams: String,
     role: String,
@@ -41,9 +43,7 @@ impl FromRow for Membership {
             email: row.get("email")?,
             first_name: row.get("first_name")?,
             last_name: row.get("last_name")?,
-            sessions_ended_at: row.get("sessions_ended_at")?,
             user_created_at: row.get("user_created_at")?,
-            enabled: row.get("enabled")?,
             user_onboarded: row.get("user_onboarded")?,
             teams: row.get("teams")?,
             role: row.get("role_key")?,
@@ -58,15 +58,11 @@ impl FromRow for Membership {
     }
 }
 
-/// `None` when the membership is gone, disabled, or the session has ended.
+/// `None` when the membership is gone or disabled, or the login is over.
 pub(super) async fn read(db: &Db, claims: &AccessClaims, now: Timestamp) -> Result<Option<Live>> {
-    let found: Option<Membership> = db.get_one(MEMBERSHIP, &args![claims.aid, claims.tid, claims.sub]).await?;
-    let Some(member) = found else { return Ok(None) };
-    let ended = member.sessions_ended_at.is_some_and(|ended| claims.iat < ended.as_seconds());
-    if !member.enabled || ended {
-        return Ok(None);
-    }
-    Ok(Some(member.attributes(claims, now)))
+    let args = args![claims.aid, claims.tid, claims.sub, claims.sid];
+    let found: Option<Membership> = db.get_one(MEMBERSHIP, &args).await?;
+    Ok(found.map(|member| member.attributes(claims, now)))
 }
 
 impl Membership {

@@ -25,7 +25,8 @@ impl Flags {
     pub(crate) async fn context<'a>(&self, app: AppId, sent: Sent<'a>) -> Result<(Context<'a>, bool)> {
         let Sent { mut context, access_token } = sent;
         let Some(token) = access_token else { return Ok((context, false)) };
-        match self.tokens.live(app, &token).await? {
+        // In a box of its own: it is large, and most requests bring no token.
+        match Box::pin(self.tokens.live(app, &token)).await? {
             Some(live) => {
                 context.overrule(live);
                 Ok((context, false))

@@ -76,7 +76,9 @@ fn object(body: &[u8]) -> Result<Members<'_>> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Members::default());
     }
-    match serde_json::from_slice(body) {
+    // Checking the encoding once costs less than checking each text.
+    let text = str::from_utf8(body).map_err(|_| Error::new(Code::MalformedJson, "The body is not valid UTF-8."))?;
+    match serde_json::from_str(text) {
         Ok(Json::Object(members)) => Ok(members),
         Ok(_) => Err(Error::invalid("body", "must be an object")),
         Err(error) => Err(Error::new(Code::MalformedJson, format!("The body is not valid JSON: {error}."))),

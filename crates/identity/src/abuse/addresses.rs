@@ -47,13 +47,13 @@ impl Addresses {
 
 /// Forgets what is over; when nothing is, half of what ends soonest.
 fn make_room(streaks: &mut HashMap<IpAddr, Streak>, now: Timestamp) {
-    streaks.retain(|_, streak| streak.forgotten_at() > now);
+    streaks.retain(|_, streak| streak.forgotten_at(ADDRESS) > now);
     if streaks.len() >= CAPACITY {
-        let mut ends: Vec<Timestamp> = streaks.values().map(Streak::forgotten_at).collect();
+        let mut ends: Vec<Timestamp> = streaks.values().map(|streak| streak.forgotten_at(ADDRESS)).collect();
         let middle = ends.len() / 2;
         let (_, median, _) = ends.select_nth_unstable(middle);
         let median = *median;
-        streaks.retain(|_, streak| streak.forgotten_at() > median);
+        streaks.retain(|_, streak| streak.forgotten_at(ADDRESS) > median);
     }
 }
 

@@ -8,14 +8,19 @@ use std::time::Duration;
 
 use kernel::{AppId, Code, Error, Result, Timestamp, UserId, email_key};
 use store::{FromRow, Row, Tx, args};
+use vault::hash_token;
 
 pub use addresses::Addresses;
 use streak::{Rule, Streak};
 
+const MINUTE: Duration = Duration::from_secs(60);
+
 /// Per account.
-const ACCOUNT: Rule = Rule { free: 10 };
+const ACCOUNT: Rule = Rule { free: 10, window: MINUTE };
+/// Second factors, per person: six digits are soon guessed by somebody who knows the password and has all day.
+const SECOND_FACTOR: Rule = Rule { free: 10, window: Duration::from_secs(3600) };
 /// Per address.
-const ADDRESS: Rule = Rule { free: 100 };
+const ADDRESS: Rule = Rule { free: 100, window: MINUTE };
 
 /// Mails and SMS to one recipient.
 const MESSAGES: i64 = 10;
@@ -26,22 +31,28 @@ const MESSAGE_WINDOW: Duration = Duration::from_secs(15 * 60);
 pub struct Subject {
     app: AppId,
     key: String,
+    rule: Rule,
 }
 
 impl Subject {
+    /// As a digest: names of any length come from outside, and addresses need not stand in yet another table.
+    fn new(app: AppId, name: &str, rule: Rule) -> Self {
+        Self { app, key: hash_token(&format!("{app}:{name}")), rule }
+    }
+
     /// Passwords tried for an address.
     pub fn account(app: AppId, username: &str) -> Self {
-        Self { app, key: format!("account:{app}:{}", email_key(username.trim())) }
+        Self::new(app, &format!("account:{}", email_key(username.trim())), ACCOUNT)
     }
 
     /// Codes tried for a person, over all of their sessions.
     pub fn second_factor(app: AppId, user: UserId) -> Self {
-        Self { app, key: format!("mfa:{app}:{user}") }
+        Self::new(app, &format!("mfa:{user}"), SECOND_FACTOR)
     }
 
     /// Messages to an address or a phone number.
     fn recipient(app: AppId, to: &str) -> Self {
-        Self { app, key: format!("to:{app}:{}", email_key(to.trim())) }
+        Self::new(app, &format!("to:{}", email_key(to.trim())), ACCOUNT)
     }
 }
 
@@ -70,7 +81,7 @@ pub fn fail(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
     tx.lock(&subject.key)?;
     let now = tx.now();
     let before: Streak = tx.opt(FIND, &args![subject.key])?.unwrap_or_else(|| Streak::new(now));
-    let after = before.failed(ACCOUNT, now);
+    let after = before.failed(subject.rule, now);
     tx.exec(
         "INSERT INTO attempt_counters (subject, app_id, attempts, window_started_at, blocked_until, expires_at) \
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (subject) DO UPDATE SET attempts = excluded.attempts, \
@@ -82,7 +93,7 @@ pub fn fail(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
             after.failures,
             after.window_started_at,
             after.blocked_until,
-            after.forgotten_at()
+            after.forgotten_at(subject.rule)
         ],
     )
     .map(|_| ())

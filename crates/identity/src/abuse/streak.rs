@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use kernel::Timestamp;
 
-const WINDOW: Duration = Duration::from_secs(60);
 const FIRST_DELAY: Duration = Duration::from_secs(15);
 const LONGEST_DELAY: Duration = Duration::from_secs(15 * 60);
 
-/// How many failures within a minute cost nothing.
+/// How many failures within which time cost nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) free: i64,
+    pub(super) window: Duration,
 }
 
 /// The failures of late.
@@ -33,15 +33,15 @@ impl Streak {
     }
 
     /// The streak is over by then, if nothing fails meanwhile.
-    pub(super) fn forgotten_at(&self) -> Timestamp {
+    pub(super) fn forgotten_at(&self, rule: Rule) -> Timestamp {
         match self.blocked_until {
-            Some(until) => until.plus(LONGEST_DELAY),
-            None => self.window_started_at.plus(WINDOW),
+            Some(until) => until.plus(rule.window.max(LONGEST_DELAY)),
+            None => self.window_started_at.plus(rule.window),
         }
     }
 
     pub(super) fn failed(self, rule: Rule, now: Timestamp) -> Self {
-        let current = if now >= self.forgotten_at() { Self::new(now) } else { self };
+        let current = if now >= self.forgotten_at(rule) { Self::new(now) } else { self };
         let failures = current.failures.saturating_add(1);
         let blocked_until = (failures >= rule.free).then(|| now.plus(delay(failures - rule.free)));
         Self { failures, blocked_until, ..current }
@@ -58,7 +58,7 @@ fn delay(doublings: i64) -> Duration {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { free: 3 };
+    const RULE: Rule = Rule { free: 3, window: Duration::from_secs(60) };
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_seconds(1_000_000 + seconds)
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn slow_failures_never_add_up_and_a_long_pause_forgets() {
         assert_eq!(failing(&[0, 40, 80, 120, 160]).wait(at(160)), None);
-        let waited = failing(&[0, 1, 2]).forgotten_at();
+        let waited = failing(&[0, 1, 2]).forgotten_at(RULE);
         assert_eq!(waited, at(17 + 900));
         assert_eq!(failing(&[0, 1, 2]).failed(RULE, waited).failures, 1);
     }

@@ -68,7 +68,7 @@ struct Authorize {
     /// `query`, which is the default.
     response_mode: Option<String>,
     /// `true` begins with the sign-up.
-    signup: Option<bool>,
+    signup: Option<String>,
     /// The key of the plan to begin with.
     signup_plan: Option<String>,
     /// `directory-ad`, `social-one` or `saml`.
@@ -106,7 +106,7 @@ async fn answer(identity: &Identity, request: &Request, query: Authorize) -> Res
     let app = query.client_id.parse().ok().and_then(|id| identity.tenancy.apps.get(id));
     let app = app.ok_or_else(|| Error::invalid("client_id", "must be the id of an app"))?;
     request.scope.set_app(app.id);
-    let signs_up = query.signup.unwrap_or_default();
+    let signs_up = query.signup.as_deref().is_some_and(|signs_up| signs_up != "false");
     let wish = Wish {
         redirect_uri: Some(query.redirect_uri),
         response_type: query.response_type,

@@ -16,7 +16,7 @@ use crate::{
     Identity,
     authorize::{LoginRequest, Prompt, Refusal, SignUpWish, Wish},
     browser::Request,
-    tokens,
+    sessions, tokens,
 };
 
 /// Answers an app's request to sign somebody in: with a page, or at once when somebody is signed in. `field` is what
@@ -43,7 +43,10 @@ pub(crate) async fn begin(
     }
     let visit = Visit::for_request(identity, from, request).await?;
     if visit.request.sign_up.is_some() {
-        return Ok(Reply::found(visit.path(paths::SIGN_UP)?));
+        return Ok(match prompt {
+            Prompt::None => refuse(&visit.request, &Refusal::new("interaction_required", "a sign-up needs a page")),
+            _ => Reply::found(visit.path(paths::SIGN_UP)?),
+        });
     }
     match signed_in(&visit, prompt).await? {
         First::Finished(reply) => Ok(reply),
@@ -119,12 +122,10 @@ async fn signed_in(visit: &Visit, prompt: Prompt) -> Result<First> {
         _ => return Ok(First::Choose),
     };
     let proof = Proof::Browser(cookie.to_owned());
-    match finish::try_finish(visit, proof, Some(chosen)).await? {
+    match finish::try_finish(visit, proof, Some(chosen), prompt != Prompt::None).await? {
         Finished::Answered(answer) => Ok(First::Finished(answer.found(visit)?)),
         Finished::NeedsFactor(_) if prompt == Prompt::None => Ok(First::AskNobody("interaction_required")),
-        Finished::NeedsFactor(begun) => {
-            Ok(First::Finished(finish::ask_factor(visit, begun.sign(&visit.identity.tenancy)?)?))
-        }
+        Finished::NeedsFactor(begun) => Ok(First::Finished(finish::ask_again(visit, begun)?)),
     }
 }
 
@@ -136,9 +137,17 @@ pub(crate) async fn sign_out(
     redirect_uri: Option<&str>,
 ) -> Result<Reply> {
     let jar = Jar::new(app.id, &identity.tenancy.base_url);
-    if let Some(cookie) = jar.read(&from.headers, Cookie::SignedIn) {
-        let (app, cookie) = (app.id, cookie.to_owned());
-        identity.tenancy.db.write(move |tx| browser_sessions::end(tx, app, &cookie)).await?;
+    let (app_id, signed_in) = (app.id, jar.read(&from.headers, Cookie::SignedIn).map(str::to_owned));
+    let under_way = jar.read(&from.headers, Cookie::Login);
+    let under_way = under_way.and_then(|token| sessions::verify(&identity.tenancy, token).ok());
+    if signed_in.is_some() || under_way.is_some() {
+        let ended = identity.tenancy.db.write(move |tx| {
+            if let Some(session) = under_way.as_ref().filter(|session| session.aid == app_id) {
+                sessions::end(tx, session)?;
+            }
+            signed_in.as_deref().map_or(Ok(()), |cookie| browser_sessions::end(tx, app_id, cookie))
+        });
+        ended.await?;
     }
     let base_url = &identity.tenancy.base_url;
     let location = match (redirect_uri, &app.profile.default_callback_uri) {

@@ -29,7 +29,7 @@ pub(crate) enum Proof {
 /// Leads on from a credential that was shown: to the second factor, the choice of a workspace, or back to the app.
 pub(crate) async fn go_on(visit: &Visit, session: SessionAnswer) -> Result<Reply> {
     match session.mfa_state {
-        MfaState::Required | MfaState::Setup => ask_factor(visit, session),
+        MfaState::Required | MfaState::Setup => ask_factor(visit, &session),
         MfaState::Disabled | MfaState::Completed => {
             let claims = sessions::verify(&visit.identity.tenancy, &session.session)?;
             match session.tenant_users.as_slice() {
@@ -51,9 +51,17 @@ pub(super) async fn resume(visit: &Visit, claims: Claims) -> Result<Reply> {
 }
 
 /// Leads to the page for the second factor.
-pub(super) fn ask_factor(visit: &Visit, session: SessionAnswer) -> Result<Reply> {
+pub(super) fn ask_factor(visit: &Visit, session: &SessionAnswer) -> Result<Reply> {
     let page = if session.mfa_state == MfaState::Setup { paths::MFA_SETUP } else { paths::MFA };
-    Ok(Reply::see(visit.path(page)?).with_cookie(login_cookie(visit, &session)))
+    Ok(Reply::see(visit.path(page)?).with_cookie(login_cookie(visit, session)))
+}
+
+/// Asks somebody who is signed in for the second factor; for the first one again when there is no second.
+pub(super) fn ask_again(visit: &Visit, begun: Option<Begun>) -> Result<Reply> {
+    match begun {
+        Some(begun) => ask_factor(visit, &begun.sign(&visit.identity.tenancy)?),
+        None => Ok(Reply::see(visit.path(paths::IDENTIFIER)?)),
+    }
 }
 
 pub(super) fn login_cookie(visit: &Visit, session: &SessionAnswer) -> http::HeaderValue {
@@ -62,9 +70,9 @@ pub(super) fn login_cookie(visit: &Visit, session: &SessionAnswer) -> http::Head
 
 /// Answers the app, or asks for the second factor that the workspace wants.
 pub(crate) async fn finish(visit: &Visit, proof: Proof, member: Option<MemberId>) -> Result<Reply> {
-    match try_finish(visit, proof, member).await? {
+    match try_finish(visit, proof, member, true).await? {
         Finished::Answered(answer) => answer.see(visit),
-        Finished::NeedsFactor(begun) => ask_factor(visit, begun.sign(&visit.identity.tenancy)?),
+        Finished::NeedsFactor(begun) => ask_again(visit, begun),
     }
 }
 
@@ -82,8 +90,9 @@ pub(super) struct Answered {
 
 pub(super) enum Finished {
     Answered(Answered),
-    /// Somebody who is signed in showed one factor, and the workspace wants two.
-    NeedsFactor(Begun),
+    /// Somebody who is signed in showed one factor, and the workspace wants two. `None` when none is set up: then the
+    /// first one has to be shown again.
+    NeedsFactor(Option<Begun>),
 }
 
 impl Answered {
@@ -116,8 +125,13 @@ impl Answered {
 }
 
 /// One transaction: the proof is still good, the workspace lets the person in, the browser is signed in, the app gets
-/// its code. `member` may be left out when there is one workspace.
-pub(super) async fn try_finish(visit: &Visit, proof: Proof, member: Option<MemberId>) -> Result<Finished> {
+/// its code. `member` may be left out when there is one workspace. Nothing is sent to anybody who may not be asked.
+pub(super) async fn try_finish(
+    visit: &Visit,
+    proof: Proof,
+    member: Option<MemberId>,
+    may_ask: bool,
+) -> Result<Finished> {
     let (identity, app, request) = (visit.identity.clone(), visit.app.clone(), visit.request.clone());
     let former = visit.cookie(Cookie::SignedIn).map(str::to_owned);
     let finished = visit.identity.tenancy.db.write(move |tx| match &proof {
@@ -134,7 +148,11 @@ pub(super) async fn try_finish(visit: &Visit, proof: Proof, member: Option<Membe
             match tokens::check_factors(&app, &standing, session.mfa) {
                 Ok(()) => {}
                 Err(error) if error.code() == Code::MfaRequired => {
-                    let begun = sessions::begin(tx, &identity, &app, session.user, session.method, false)?;
+                    let SignedIn { user, method, authenticated_at, .. } = session;
+                    let begun = match may_ask {
+                        true => sessions::step_up(tx, &identity, &app, user, method, authenticated_at)?,
+                        false => None,
+                    };
                     return Ok(Finished::NeedsFactor(begun));
                 }
                 Err(error) => return Err(error),

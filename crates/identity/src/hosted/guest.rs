@@ -8,7 +8,6 @@ use tenancy::{
     App,
     branding::{self, Translations},
 };
-use vault::same;
 use web::pages::{Brand, HostedPage};
 
 use super::{
@@ -65,7 +64,7 @@ impl Guest {
     /// 403 unless a form was sent from one of these pages, by this browser.
     pub(crate) fn check_form(&self, csrf: &str) -> Result<()> {
         let is_foreign = self.headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
-        if self.is_new || is_foreign || !same(csrf.as_bytes(), self.csrf().as_bytes()) {
+        if self.is_new || is_foreign || !self.is_own(csrf) {
             return Err(Error::new(
                 Code::FormRejected,
                 "This form was not sent from its own page, or your browser keeps no cookies. Go back, reload and try again.",
@@ -75,7 +74,15 @@ impl Guest {
     }
 
     pub(crate) fn csrf(&self) -> String {
-        self.identity.tenancy.keyring.fingerprint(&format!("form:{}", self.app.id), &self.key)
+        self.identity.tenancy.keyring.fingerprint(&self.form_context(), &self.key)
+    }
+
+    fn is_own(&self, csrf: &str) -> bool {
+        self.identity.tenancy.keyring.matches_fingerprint(&self.form_context(), &self.key, csrf)
+    }
+
+    fn form_context(&self) -> String {
+        format!("form:{}", self.app.id)
     }
 
     /// The text in the app's words, with the app's name in its place.

@@ -6,7 +6,7 @@ use kernel::{Code, Error, Problems, Result, Secret, is_email};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, LimitClass, Params, Routes, State, Validate,
+    Form, Params, Routes, State, Validate,
     pages::{Field, FieldKind, HostedPage},
 };
 
@@ -27,7 +27,6 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(paths::PASSWORD, submit_password, "Sign in with a password")
         .page()
         .hidden()
-        .limited(LimitClass::Credential)
 }
 
 async fn show(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {

@@ -226,7 +226,7 @@ async fn submit_backup(
         Some((_, elsewhere)) => return Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
     };
     match flows::reset(&identity, visit.client, session, without_spaces(&form.code)).await {
-        Ok(session) => finish::ask_factor(&visit, session),
+        Ok(session) => finish::ask_factor(&visit, &session),
         Err(error) if error.code() == Code::InvalidCredential => over(&visit),
         Err(error) => {
             let problem = problem(&visit, error)?;

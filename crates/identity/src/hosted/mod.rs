@@ -42,15 +42,15 @@ pub use crate::browser::Request;
 
 pub fn routes() -> Routes<Identity> {
     identifier::routes()
-        .merge(magic_link::routes())
-        .merge(forgot::routes())
-        .merge(sign_up::routes())
-        .merge(set_password::routes())
         .merge(workspace::routes())
         .merge(mfa::routes())
         .merge(mfa_setup::routes())
         .merge(passkeys::routes())
         .merge(passkey_setup::routes())
+        .merge(magic_link::routes())
+        .merge(forgot::routes())
+        .merge(sign_up::routes())
+        .merge(set_password::routes())
 }
 
 /// The page behind links that set a password; its form is taken where workspaces can be made.

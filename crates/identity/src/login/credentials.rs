@@ -88,6 +88,17 @@ pub fn import(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, user: UserId, impo
     Ok(stored == 1)
 }
 
+/// Whether what was verified is still the person's password. Until the transaction ends, nobody changes it: a change
+/// holds the same row.
+pub(super) fn still_stored(tx: &mut Tx<'_>, app: AppId, account: &Account) -> Result<bool> {
+    let held = tx.exec(
+        "UPDATE user_credentials SET updated_at = updated_at WHERE app_id = $1 AND user_id = $2 \
+         AND digest IS NOT DISTINCT FROM $3 AND sealed_import IS NOT DISTINCT FROM $4",
+        &args![app, account.user, account.digest, account.sealed_import],
+    )?;
+    Ok(held == 1)
+}
+
 /// Puts a digest of today's making in the place of the one that was just verified, unless that was changed meanwhile.
 pub(super) fn renew(tx: &mut Tx<'_>, app: AppId, account: &Account, digest: &str) -> Result<()> {
     tx.exec(

@@ -52,12 +52,19 @@ pub(crate) async fn password(
     let verdict = identity.passwords.verify(password, stored).await?;
     let (owned, identity_) = (app.clone(), identity.clone());
     let begun = db.write(move |tx| match (&verdict, &account) {
-        (Verdict::Right { renewed }, Some(account)) => {
+        // A password that was changed while this one was being checked is not the right one any more.
+        (Verdict::Right { renewed }, Some(account)) if credentials::still_stored(tx, owned.id, account)? => {
+            let begun = sessions::try_begin(tx, &identity_, &owned, account.user, Method::Password, false)?;
+            // Somebody who may sign in nowhere is told as little as somebody unknown, the counting included.
+            if begun.is_none() {
+                abuse::fail(tx, &subject)?;
+                return Ok(None);
+            }
             abuse::succeed(tx, &subject)?;
             if let Some(digest) = renewed {
                 credentials::renew(tx, owned.id, account, digest)?;
             }
-            sessions::begin(tx, &identity_, &owned, account.user, Method::Password, false).map(Some)
+            Ok(begun)
         }
         _ => {
             abuse::fail(tx, &subject)?;

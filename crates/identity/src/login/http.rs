@@ -4,7 +4,7 @@ use kernel::{AppId, EMAIL_PATTERN, Error, Problems, Result, Secret, is_email};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
-use web::{Json, Origins as _, Routes, State, Success, Valid, Validate, WithHeaders};
+use web::{Json, LimitClass, Origins as _, Routes, State, Success, Valid, Validate, WithHeaders};
 
 use super::{
     SignUpRequest,
@@ -21,6 +21,7 @@ use crate::{
 pub fn routes() -> Routes<Identity> {
     Routes::new("JSON login")
         .post("/auth/auth/signup", sign_up, "Sign up for a new workspace")
+        .limited(LimitClass::Message)
         .answers(404, "There is no such app")
         .answers(403, "Self-service sign-up is off, or the Origin is not one of the app's")
         .answers(429, LIMITED)
@@ -35,6 +36,7 @@ pub fn routes() -> Routes<Identity> {
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
         .post("/auth/auth/magic-link", magic_link, "Mail a link that signs in")
+        .limited(LimitClass::Message)
         .answers(404, "There is no such app")
         .answers(403, "Magic links are switched off, or the Origin is not one of the app's")
         .answers(429, LIMITED)
@@ -43,6 +45,7 @@ pub fn routes() -> Routes<Identity> {
         .answers(403, "Magic links are switched off")
         .answers(429, LIMITED)
         .post("/auth/auth/password", forgotten, "Mail a link that sets a new password")
+        .limited(LimitClass::Message)
         .answers(404, "There is no such app")
         .answers(403, FOREIGN)
         .answers(429, LIMITED)

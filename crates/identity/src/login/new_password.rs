@@ -11,7 +11,7 @@ use tenancy::{
 use vault::passwords::check_quality;
 
 use super::credentials;
-use crate::{Identity, authorize::SignUpWish};
+use crate::{Identity, authorize::SignUpWish, sessions};
 
 /// The links that allow to set a password.
 pub(crate) const PURPOSES: [Purpose; 3] = [Purpose::PasswordReset, Purpose::Invitation, Purpose::SignUp];
@@ -88,12 +88,14 @@ impl NewPassword {
         Ok(Outcome::Set(user))
     }
 
-    /// Sets the password, ends the person's sessions, and voids the other links that could set one.
+    /// Sets the password, ends the person's sessions, and voids the links that could begin one or set another password.
     pub fn set_for(&self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
         credentials::set(tx, self.app, user, &self.digest)?;
         credentials::verify_email(tx, self.app, user)?;
-        links::revoke(tx, self.app, Purpose::PasswordReset, user)?;
-        links::revoke(tx, self.app, Purpose::Invitation, user)?;
+        for purpose in [Purpose::PasswordReset, Purpose::Invitation, Purpose::MagicLink, Purpose::PasskeySetup] {
+            links::revoke(tx, self.app, purpose, user)?;
+        }
+        sessions::end_all(tx, self.app, user)?;
         people::end_sessions(tx, self.app, user)
     }
 }

@@ -86,10 +86,11 @@ pub(super) fn use_backup_code(tx: &mut Tx<'_>, session: &Claims, digest: &str) -
     Ok(used == 1)
 }
 
-/// Takes a person's factor away on an administrator's word.
+/// Takes a person's factors away on an administrator's word, passkeys too: each of those counts as two.
 pub fn clear(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
-    let cleared = tx.exec("DELETE FROM mfa_factors WHERE app_id = $1 AND user_id = $2", &args![app, user])?;
-    if cleared == 1 {
+    let factors = tx.exec("DELETE FROM mfa_factors WHERE app_id = $1 AND user_id = $2", &args![app, user])?;
+    let passkeys = tx.exec("DELETE FROM passkeys WHERE app_id = $1 AND user_id = $2", &args![app, user])?;
+    if factors + passkeys > 0 {
         emit(tx, &NewFact::new(CHANGED, json!({ "userId": user, "change": "cleared" })).app(app))?;
     }
     Ok(())

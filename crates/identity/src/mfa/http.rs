@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use tenancy::{
     App,
     callers::{TenantCaller, UserWrite},
-    members::{self, MemberRef},
+    members::{self, By, MemberRef},
 };
-use web::{Json, Path, Routes, State, Success, Valid, Validate, WithHeaders};
+use web::{Json, LimitClass, Path, Routes, State, Success, Valid, Validate, WithHeaders};
 
 use super::{CODE_LIFETIME, Proof, Setup, e164, flows};
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
 pub fn routes() -> Routes<Identity> {
     let routes = Routes::new("Second factor")
         .post("/auth/auth/startMfaUserSetup", start_setup, "Begin to set up a second factor")
+        .limited(LimitClass::Message)
         .answers(401, REFUSED)
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
@@ -30,6 +31,7 @@ pub fn routes() -> Routes<Identity> {
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
         .post("/auth/auth/challengeMfa", challenge, "Send a fresh code")
+        .limited(LimitClass::Message)
         .answers(409, "This login asks for no code")
         .answers(401, REFUSED)
         .answers(403, FOREIGN)
@@ -264,9 +266,10 @@ async fn clear(
     State(identity): State<Identity>,
     Path(who): Path<MemberRef>,
 ) -> Result<Success> {
-    let (app, tenant) = (caller.app_id(), caller.tenant());
+    let (app, tenant, by) = (caller.app_id(), caller.tenant(), By::credential(&caller));
     let cleared = identity.tenancy.db.write(move |tx| {
         let member = members::get(tx, app, tenant, who)?;
+        by.may_change_person(tx, app, &member)?;
         super::clear(tx, app, member.user_id)
     });
     cleared.await?;

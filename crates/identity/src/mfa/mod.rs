@@ -4,7 +4,9 @@
 mod factors;
 pub(crate) mod flows;
 pub mod http;
-mod phones;
+mod phone;
+#[cfg(test)]
+mod properties;
 mod totp;
 
 use std::time::Duration;
@@ -14,10 +16,10 @@ use serde_json::json;
 use spine::{NewFact, NewSms, emit, queue_sms};
 use store::{FromRow, Row, Tx, args};
 use tenancy::App;
-use vault::{Place, hash_token, same};
+use vault::{Place, hash_token};
 
 pub use factors::{CHANGED, Factor, Proof, clear, find as find_factor};
-pub(crate) use phones::e164;
+pub use phone::e164;
 
 use crate::{
     Identity,
@@ -89,13 +91,15 @@ fn wrong<T>(tx: &mut Tx<'_>, session: &Claims, under_way: &UnderWay) -> Result<A
 /// Sends a fresh code by SMS, which takes the place of an earlier one; nothing is sent for an authenticator app.
 pub fn send_code(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: SessionId, factor: &Factor) -> Result<()> {
     match &factor.proof {
-        Proof::Sms { phone } => send_to(tx, identity, app, session, phone),
+        Proof::Sms { phone } => {
+            abuse::count_message(tx, app.id, phone)?;
+            send_to(tx, identity, app, session, phone)
+        }
         Proof::Totp { .. } => Ok(()),
     }
 }
 
 fn send_to(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: SessionId, phone: &str) -> Result<()> {
-    abuse::count_message(tx, app.id, phone)?;
     let code = six_digits(tx);
     let keyring = &identity.tenancy.keyring;
     tx.exec(
@@ -116,9 +120,10 @@ fn six_digits(tx: &Tx<'_>) -> String {
 }
 
 fn fits_sms(identity: &Identity, now: Timestamp, session: &Claims, under_way: &UnderWay, code: &str) -> bool {
-    let shown = identity.tenancy.keyring.fingerprint(&session.jti.to_string(), code.trim());
     let digest = under_way.code_digest.as_deref().unwrap_or_default();
-    same(shown.as_bytes(), digest.as_bytes()) && under_way.code_expires_at.is_some_and(|expires_at| expires_at > now)
+    let keyring = &identity.tenancy.keyring;
+    keyring.matches_fingerprint(&session.jti.to_string(), code.trim(), digest)
+        && under_way.code_expires_at.is_some_and(|expires_at| expires_at > now)
 }
 
 fn setup_place(session: &str, app: AppId) -> Place<'_> {
@@ -210,12 +215,14 @@ fn start_setup(
     setup: &Setup,
 ) -> Result<Option<NewSecret>> {
     sessions::check_live(tx, session)?;
-    if !session.has_two_factors() && find_factor(tx, app.id, session.sub)?.is_some() {
-        return Err(must_show_factor());
-    }
+    check_may_set_up(tx, session)?;
     let row = session.jti.to_string();
     match setup {
         Setup::Sms { phone } => {
+            // Counted apart from the codes of logins, which nobody else may use up; and per person, whatever numbers they
+            // give, because each message costs money.
+            abuse::count_message(tx, app.id, &format!("set-up:{phone}"))?;
+            abuse::count_message(tx, app.id, &format!("set-up:{}", session.sub))?;
             set_up_with(tx, session, Some(phone), None)?;
             send_to(tx, identity, app, session.jti, phone)?;
             Ok(None)
@@ -238,6 +245,15 @@ fn set_up_with(tx: &mut Tx<'_>, session: &Claims, phone: Option<&str>, sealed: O
     .map(|_| ())
 }
 
+/// 401 when there is a factor that this login has not shown, also one that was set up after the login began.
+fn check_may_set_up(tx: &mut Tx<'_>, session: &Claims) -> Result<()> {
+    tx.lock(&format!("factor:{}", session.sub))?;
+    if session.has_two_factors() || find_factor(tx, session.aid, session.sub)?.is_none() {
+        return Ok(());
+    }
+    Err(must_show_factor())
+}
+
 /// Finishes setting a factor up with its first code; the backup code is in the answer and nowhere else.
 fn finish_setup(
     tx: &mut Tx<'_>,
@@ -245,10 +261,8 @@ fn finish_setup(
     session: &Claims,
     code: &str,
 ) -> Result<Attempt<(Begun, String)>> {
+    check_may_set_up(tx, session)?;
     let under_way = attempt(tx, session)?;
-    if session.mfa == MfaState::Required {
-        return wrong(tx, session, &under_way);
-    }
     let keyring = &identity.tenancy.keyring;
     let (row, user) = (session.jti.to_string(), session.sub.to_string());
     let proof = if let Some(phone) = &under_way.setup_phone {

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tenancy::App;
-use web::{Json, Origins as _, Params, Routes, State, Success, Valid, Validate, WithHeaders, required_header};
+use web::{
+    Json, LimitClass, Origins as _, Params, Routes, State, Success, Valid, Validate, WithHeaders, required_header,
+};
 
 use super::{Ceremony, Options, check_enabled};
 use crate::{
@@ -19,6 +21,7 @@ use crate::{
 pub fn routes() -> Routes<Identity> {
     Routes::new("Passkeys")
         .post("/auth/auth/passkeys/request-setup-link", request_setup_link, "Mail a link that sets up a passkey")
+        .limited(LimitClass::Message)
         .answers(404, "There is no such app")
         .answers(403, OFF)
         .answers(429, LIMITED)

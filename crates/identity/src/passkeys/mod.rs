@@ -6,12 +6,14 @@
 
 mod challenge;
 pub mod http;
+mod party;
+#[cfg(test)]
+mod properties;
 mod store;
 
 use std::net::IpAddr;
 
 use ::store::Tx;
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use kernel::{Code, Error, Result, UserId};
 use serde_json::{Map, Value, json};
 use spine::{NewFact, emit};
@@ -23,36 +25,17 @@ use tenancy::{
 };
 use url::Url;
 use uuid::Uuid;
-use webauthn_rs::prelude::{
-    DiscoverableAuthentication, Passkey, PasskeyRegistration, PublicKeyCredential, RegisterPublicKeyCredential,
-    Webauthn, WebauthnBuilder,
-};
+use webauthn_rs::prelude::{DiscoverableAuthentication, Passkey, PasskeyRegistration};
 
 use crate::{
     Identity,
-    login::{credentials, host_of, mail_to},
+    login::{credentials, mail_to},
     mfa,
     sessions::{self, Begun, Method, SessionAnswer},
 };
 use challenge::{Challenge, Kind};
-
-/// The relying party of one app for one page's host.
-struct RelyingParty {
-    id: String,
-    webauthn: Webauthn,
-}
-
-impl RelyingParty {
-    /// `origin` is one that the app allows, or this service's own.
-    fn new(app: &App, origin: &str) -> Result<Self> {
-        let id = host_of(origin);
-        let no_host = || Error::invalid("sdkOrigin", "must be the origin of a page with a host name");
-        let origin = Url::parse(origin).map_err(|_| no_host())?;
-        let builder = WebauthnBuilder::new(&id, &origin).map_err(|_| no_host())?;
-        let webauthn = builder.rp_name(&app.profile.name).build().map_err(Error::internal)?;
-        Ok(Self { id, webauthn })
-    }
-}
+pub use party::{RelyingParty, Shown};
+use party::{credential_id, rejected, unknown};
 
 pub(crate) fn check_enabled(app: &App) -> Result<()> {
     if app.profile.passkeys_enabled {
@@ -69,7 +52,7 @@ pub(crate) fn own_origin(identity: &Identity) -> String {
 
 /// Whether the hosted pages can work with the app's passkeys. A host that is an IP address cannot have any.
 pub(crate) fn are_possible(identity: &Identity, app: &App) -> bool {
-    app.profile.passkeys_enabled && RelyingParty::new(app, &own_origin(identity)).is_ok()
+    app.profile.passkeys_enabled && RelyingParty::new(&app.profile.name, &own_origin(identity)).is_ok()
 }
 
 /// Mails a link that sets up a passkey, to whoever has an account.
@@ -105,13 +88,8 @@ fn public_key(options: &impl serde::Serialize) -> Result<Map<String, Value>> {
     }
 }
 
-/// The credential in its one spelling.
-fn credential_id(bytes: &[u8]) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(bytes)
-}
-
 pub(crate) async fn registration_options(identity: &Identity, app: &App, origin: &str, token: &str) -> Result<Options> {
-    let party = RelyingParty::new(app, origin)?;
+    let party = RelyingParty::new(&app.profile.name, origin)?;
     let (app_id, token, rp_id) = (app.id, token.to_owned(), party.id.clone());
     let (person, known) = identity
         .tenancy
@@ -149,12 +127,10 @@ pub(crate) struct Ceremony {
 }
 
 pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &str, ceremony: Ceremony) -> Result<()> {
-    let party = RelyingParty::new(app, &ceremony.origin)?;
+    let party = RelyingParty::new(&app.profile.name, &ceremony.origin)?;
     let challenge = Challenge::verify(identity, Kind::Registration, app.id, &party.id, &ceremony.challenge_token)?;
     let state: PasskeyRegistration = challenge.state()?;
-    let credential: RegisterPublicKeyCredential =
-        serde_json::from_value(ceremony.credential).map_err(|_| rejected())?;
-    let passkey = party.webauthn.finish_passkey_registration(&credential, &state).map_err(|_| rejected())?;
+    let passkey = party.registered(&state, ceremony.credential)?;
     let (app_id, token, rp_id) = (app.id, token.to_owned(), party.id);
     identity
         .tenancy
@@ -173,7 +149,7 @@ pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &
 }
 
 pub(crate) fn authentication_options(identity: &Identity, app: &App, origin: &str) -> Result<Options> {
-    let party = RelyingParty::new(app, origin)?;
+    let party = RelyingParty::new(&app.profile.name, origin)?;
     let (options, state) = party.webauthn.start_discoverable_authentication().map_err(Error::internal)?;
     let challenge = Challenge::new(identity, Kind::Authentication, app.id, &party.id, &state)?;
     Ok(Options { public_key: public_key(&options)?, sdk_challenge_token: challenge.sign(identity)? })
@@ -197,24 +173,21 @@ pub(crate) async fn sign_in(
 }
 
 async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremony) -> Result<Begun> {
-    let party = RelyingParty::new(app, &ceremony.origin)?;
+    let party = RelyingParty::new(&app.profile.name, &ceremony.origin)?;
     let challenge = Challenge::verify(identity, Kind::Authentication, app.id, &party.id, &ceremony.challenge_token)?;
     let state: DiscoverableAuthentication = challenge.state()?;
-    let credential: PublicKeyCredential = serde_json::from_value(ceremony.credential).map_err(|_| unknown())?;
-    let (handle, id) = party.webauthn.identify_discoverable_authentication(&credential).map_err(|_| unknown())?;
-    let (user, id): (UserId, String) = (UserId::from_u128(handle.as_u128()), credential_id(id));
-    let (app_id, rp_id, key) = (app.id, party.id.clone(), id.clone());
+    let shown = party.shown(ceremony.credential)?;
+    let user = shown.user;
+    let (app_id, rp_id, key) = (app.id, party.id.clone(), shown.id.clone());
     let found = identity.tenancy.db.read(move |tx| store::find(tx, app_id, user, &rp_id, &key)).await?;
     let (stored, mut passkey) = found.ok_or_else(unknown)?;
-    // Checks the signature, the page, the challenge, the user's verification, and that the counter went on.
-    let result =
-        party.webauthn.finish_discoverable_authentication_v2(&credential, state, &passkey).map_err(|_| unknown())?;
+    let result = party.authenticated(state, &shown, &passkey)?;
     let strong = result.user_verified();
     passkey.update_credential(&result);
     let (app, identity_) = (app.clone(), identity.clone());
     let begun = identity.tenancy.db.write(move |tx| {
         challenge.use_up(tx)?;
-        if !store::used(tx, app.id, &id, &stored, &passkey)? {
+        if !store::used(tx, app.id, &shown.id, &stored, &passkey)? {
             return Err(unknown());
         }
         sessions::begin(tx, &identity_, &app, user, Method::Passkey, strong)
@@ -224,14 +197,6 @@ async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremon
 
 fn changed(tx: &mut Tx<'_>, app: kernel::AppId, user: UserId) -> Result<()> {
     emit(tx, &NewFact::new(mfa::CHANGED, json!({ "userId": user, "change": "passkey_added" })).app(app)).map(|_| ())
-}
-
-fn rejected() -> Error {
-    Error::new(Code::PasskeyRejected, "The passkey's answer does not fit what was asked for. Start again.")
-}
-
-fn unknown() -> Error {
-    Error::new(Code::InvalidCredential, "This passkey is not known here, or its answer is not valid.")
 }
 
 fn invalid_setup() -> Error {

@@ -129,9 +129,21 @@ pub fn begin(
     method: Method,
     strong: bool,
 ) -> Result<Begun> {
+    try_begin(tx, identity, app, user, method, strong)?.ok_or_else(wrong_credentials)
+}
+
+/// The same; `None` for somebody who may sign in nowhere.
+pub(crate) fn try_begin(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    app: &App,
+    user: UserId,
+    method: Method,
+    strong: bool,
+) -> Result<Option<Begun>> {
     let standings = tokens::standings_of(tx, app.id, user)?;
     if standings.is_empty() {
-        return Err(wrong_credentials());
+        return Ok(None);
     }
     let factor = mfa::find_factor(tx, app.id, user)?;
     let asked_for = app.profile.mfa_enabled || standings.iter().any(|standing| standing.tenant_mfa) || factor.is_some();
@@ -140,34 +152,59 @@ pub fn begin(
         (_, true, None) => MfaState::Setup,
         (_, true, Some(_)) => MfaState::Required,
     };
-    let begun = insert(tx, app.id, user, state, method, strong, &standings)?;
+    let start = Start { app: app.id, user, mfa: state, method, strong, authenticated_at: tx.now() };
+    let begun = insert(tx, start, &standings)?;
     if let (MfaState::Required, Some(factor)) = (state, &factor) {
         mfa::send_code(tx, identity, app, begun.claims.jti, factor)?;
     }
-    Ok(begun)
+    Ok(Some(begun))
+}
+
+/// Goes on from an earlier login that showed one factor, to show the second; `None` when there is none to show: setting
+/// one up takes a first factor that was shown just now.
+pub(crate) fn step_up(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    app: &App,
+    user: UserId,
+    method: Method,
+    authenticated_at: Timestamp,
+) -> Result<Option<Begun>> {
+    let Some(factor) = mfa::find_factor(tx, app.id, user)? else { return Ok(None) };
+    let standings = tokens::standings_of(tx, app.id, user)?;
+    let start = Start { app: app.id, user, mfa: MfaState::Required, method, strong: false, authenticated_at };
+    let begun = insert(tx, start, &standings)?;
+    mfa::send_code(tx, identity, app, begun.claims.jti, &factor)?;
+    Ok(Some(begun))
 }
 
 /// The same login one step further, under a new token; the old one is over.
 pub fn advance(tx: &mut Tx<'_>, session: &Claims, state: MfaState) -> Result<Begun> {
+    let authenticated_at = check_live(tx, session)?;
     end(tx, session)?;
     let standings = tokens::standings_of(tx, session.aid, session.sub)?;
-    insert(tx, session.aid, session.sub, state, session.method, session.strong, &standings)
+    let Claims { aid: app, sub: user, method, strong, .. } = *session;
+    insert(tx, Start { app, user, mfa: state, method, strong, authenticated_at }, &standings)
 }
 
-fn insert(
-    tx: &mut Tx<'_>,
+/// What a new session starts with.
+struct Start {
     app: AppId,
     user: UserId,
     mfa: MfaState,
     method: Method,
     strong: bool,
-    standings: &[Standing],
-) -> Result<Begun> {
+    /// When the first factor was shown.
+    authenticated_at: Timestamp,
+}
+
+fn insert(tx: &mut Tx<'_>, start: Start, standings: &[Standing]) -> Result<Begun> {
+    let Start { app, user, mfa, method, strong, authenticated_at } = start;
     let (jti, expires_at): (SessionId, Timestamp) = (tx.new_id(), tx.now().plus(LIFETIME));
     tx.exec(
         "INSERT INTO login_sessions (id, app_id, user_id, wrong_codes, expires_at, created_at) \
          VALUES ($1, $2, $3, 0, $4, $5)",
-        &args![jti, app, user, expires_at, tx.now()],
+        &args![jti, app, user, expires_at, authenticated_at],
     )?;
     let claims = Claims { jti, aid: app, sub: user, mfa, method, strong, exp: expires_at.as_seconds() };
     Ok(Begun { claims, tenant_users: standings.iter().map(WorkspaceEntry::from).collect() })
@@ -180,6 +217,19 @@ pub fn end(tx: &mut Tx<'_>, session: &Claims) -> Result<()> {
         &args![session.aid, session.jti, tx.now()],
     )
     .map(|_| ())
+}
+
+/// Ends all of a person's logins that are under way or led to tokens: those too that began while this transaction
+/// waited for them, which a comparison of times would miss.
+pub(crate) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    for statement in [
+        "UPDATE login_sessions SET ended_at = $3 WHERE app_id = $1 AND user_id = $2 AND ended_at IS NULL",
+        "UPDATE refresh_families SET revoked_at = $3 WHERE app_id = $1 AND user_id = $2 AND revoked_at IS NULL",
+        "UPDATE browser_sessions SET ended_at = $3 WHERE app_id = $1 AND user_id = $2 AND ended_at IS NULL",
+    ] {
+        tx.exec(statement, &args![app, user, tx.now()])?;
+    }
+    Ok(())
 }
 
 /// The claims of a session token that has not expired.

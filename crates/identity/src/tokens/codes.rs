@@ -136,7 +136,10 @@ pub fn exchange(tx: &mut Tx<'_>, app: &App, shown: &ShownCode) -> Result<Option<
         }
         return Ok(None);
     };
-    if row.redirect_uri != shown.redirect_uri || !verifies(row.code_challenge.as_deref(), shown.verifier.as_deref()) {
+    // Also for codes from before the app insisted on a challenge.
+    let unprotected = app.profile.require_pkce && row.code_challenge.is_none();
+    let fits = verifies(row.code_challenge.as_deref(), shown.verifier.as_deref());
+    if row.redirect_uri != shown.redirect_uri || unprotected || !fits {
         return Err(refused());
     }
     let login = families::start(tx, app, row.user, row.mfa, row.authenticated_at, row.browser)?;

@@ -96,7 +96,7 @@ pub fn live(tx: &mut Tx<'_>, app: AppId, id: FamilyId) -> Result<Login> {
          refresh_families.authenticated_at FROM refresh_families \
          JOIN users ON users.id = refresh_families.user_id WHERE refresh_families.app_id = $1 \
          AND refresh_families.id = $2 AND refresh_families.revoked_at IS NULL \
-         AND (users.sessions_ended_at IS NULL OR refresh_families.created_at > users.sessions_ended_at)",
+         AND (users.sessions_ended_at IS NULL OR refresh_families.authenticated_at > users.sessions_ended_at)",
         &args![app, id],
     )?;
     login.ok_or_else(ended)
@@ -152,6 +152,13 @@ pub fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<Shown> {
         emit(tx, &NewFact::new(REUSED, about).app(app))?;
     }
     Ok(Shown::Reused)
+}
+
+/// Whether a refresh token still gets successors.
+pub(super) fn is_current(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<bool> {
+    let rotated: Option<(Option<Timestamp>,)> =
+        tx.opt("SELECT rotated_at FROM refresh_tokens WHERE app_id = $1 AND id = $2", &args![app, id])?;
+    Ok(rotated.is_some_and(|(at,)| at.is_none_or(|rotated_at| tx.now().since(rotated_at) <= REUSE_GRACE)))
 }
 
 /// Ends a login; false when it had ended before.

@@ -9,7 +9,7 @@ use tenancy::{
     App,
     callers::{BearerCaller, RefreshingCaller, authenticate_token},
 };
-use web::{Json, Path, Routes, State, Success, Valid, Validate, WithHeaders};
+use web::{Json, Path, Routes, State, Success, Valid, ValidOrNone, Validate, WithHeaders};
 
 use super::{About, Asked, TokenSet, TokenSetWithProfile, WorkspaceEntry, codes::ShownCode, oauth};
 use crate::{Identity, browser::Request};
@@ -17,6 +17,7 @@ use crate::{Identity, browser::Request};
 pub fn routes() -> Routes<Identity> {
     Routes::new("Tokens")
         .post("/auth/token", token, "Exchange an authorization code or a refresh token")
+        .answers(400, "`invalid_request`, `invalid_grant`, `invalid_scope` or `unsupported_grant_type`")
         .post("/auth/token/{grant_type}/{app_id}", grant, "Exchange a code (`code`) or a refresh token (`refresh`)")
         .answers(401, "The code or refresh token is not valid")
         .post("/auth/refresh-token", refresh, "Refresh with an access token")
@@ -32,8 +33,12 @@ pub fn routes() -> Routes<Identity> {
         .post("/auth/userinfo", userinfo, "What the granted scopes tell about the user")
 }
 
-async fn token(request: Request, State(identity): State<Identity>, asked: oauth::Asked) -> Result<oauth::Answer> {
-    oauth::answer(&identity.tenancy, &request.scope, asked).await
+async fn token(
+    request: Request,
+    State(identity): State<Identity>,
+    asked: oauth::Asked<oauth::TokenRequest>,
+) -> Result<oauth::Answer<Json<TokenSet>>> {
+    asked.answer(async |asked| oauth::grant(&identity.tenancy, &request.scope, asked).await).await
 }
 
 /// The body of `POST /auth/token/{grant_type}/{app_id}`.
@@ -105,9 +110,9 @@ impl Validate for Refresh {
 async fn refresh(
     RefreshingCaller(user): RefreshingCaller,
     State(identity): State<Identity>,
-    Valid(body): Valid<Refresh>,
+    ValidOrNone(body): ValidOrNone<Refresh>,
 ) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
-    let asked = Asked::parse(body.scope.as_deref().unwrap_or_default());
+    let asked = Asked::parse(body.unwrap_or_default().scope.as_deref().unwrap_or_default());
     Ok(oauth::unstored(super::from_access_token(&identity.tenancy, user, None, asked).await?))
 }
 

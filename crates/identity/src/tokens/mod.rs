@@ -7,7 +7,10 @@ pub mod discovery;
 pub mod families;
 pub mod http;
 mod oauth;
+#[cfg(test)]
+mod properties;
 mod scope;
+pub mod standard;
 mod standing;
 
 use kernel::{Code, Error, MemberId, Result, Timestamp};
@@ -22,6 +25,7 @@ use tenancy::{
 
 pub use claims::{About, IdToken, WorkspaceEntry, WorkspaceSummary};
 pub use families::{FamilyId, Login, RefreshId};
+pub use oauth::TokenRequest;
 pub(crate) use oauth::unstored;
 pub use scope::{Asked, DEFAULT_SCOPE, Granted, OIDC_SCOPES};
 pub use standing::{Standing, find as find_standing, of_user as standings_of};
@@ -233,8 +237,7 @@ pub async fn from_access_token(
         if to.is_some() {
             check_factors(&app, &standing, login.mfa)?;
         }
-        let kept = user.claims.scope_narrowed.then_some(user.claims.scope.as_str());
-        let granted = Granted::read(&user.claims.oidc_scope, kept).narrowed(&asked);
+        let granted = Granted::of(&user.claims).narrowed(&asked);
         prepare(tx, &app, login, standing, granted, None)
     });
     prepared.await?.sign(tenancy)
@@ -256,6 +259,8 @@ pub async fn revoke(tenancy: &Tenancy, token: &str, everywhere: bool) -> Result<
             Err(error) if error.code() == Code::InvalidCredential => false,
             Err(error) => return Err(error),
         };
+        // Nor may whoever has one that was used up long ago.
+        let goes_on = goes_on && (!everywhere || families::is_current(tx, shown.aud, shown.jti)?);
         families::revoke(tx, shown.aud, shown.sid)?;
         if everywhere && goes_on {
             tenancy::people::end_sessions(tx, shown.aud, shown.sub)?;

@@ -1,4 +1,7 @@
-//! `POST /auth/token` as RFC 6749 has it: JSON or form bodies, and the RFC's error names beside ours.
+//! What the routes that RFCs describe have in common (JSON or form bodies, the RFC's error names beside ours), and
+//! `POST /auth/token` as RFC 6749 has it.
+
+use std::sync::Arc;
 
 use axum::{
     extract::{FromRequest, Request},
@@ -7,16 +10,18 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use kernel::{AppId, Code, Error, Problems, Result};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
-use tenancy::Tenancy;
-use web::{Describe, Failure, Json, Operation, RawBody, Scope, Validate, WithHeaders, from_json, status_of};
+use tenancy::{App, Tenancy};
+use web::{
+    Describe, Failure, Json, Operation, RawBody, Scope, Validate, WithHeaders, form_fields, from_json, status_of,
+};
 
 use super::{TokenSet, codes::ShownCode, from_code, from_refresh_token};
 
 /// The body of `POST /auth/token`, as JSON or as a form.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub(super) struct TokenRequest {
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct TokenRequest {
     /// The app's id.
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     client_id: String,
@@ -53,52 +58,77 @@ impl Validate for TokenRequest {
     }
 }
 
+impl TokenRequest {
+    /// Reads a body by its `Content-Type`.
+    pub fn read(content_type: &str, body: &[u8]) -> Result<Self> {
+        read(content_type, body)
+    }
+}
+
+/// Reads a body by its `Content-Type`. The same members make the same request either way.
+fn read<T: DeserializeOwned + JsonSchema + Validate>(content_type: &str, body: &[u8]) -> Result<T> {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        from_json(&form_to_json(body)?)
+    } else if essence.eq_ignore_ascii_case("application/json") {
+        from_json(body)
+    } else {
+        Err(Error::new(Code::UnsupportedMediaType, "Send the body as a form or as JSON."))
+    }
+}
+
 /// A request that was read, or why it could not be: answered in the RFC's shape either way.
-pub(super) struct Asked {
-    read: Result<TokenRequest>,
+pub(super) struct Asked<T> {
+    read: Result<T>,
     request_id: String,
 }
 
-impl<S: Sync> FromRequest<S> for Asked {
+impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for Asked<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
         let request_id = Scope::of(request.extensions()).request_id().to_owned();
-        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let essence = media_type.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let content_type = request.headers().get(header::CONTENT_TYPE).cloned();
+        let content_type = content_type.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
         let RawBody(bytes) = RawBody::from_request(request, state).await?;
-        let read = match essence.as_str() {
-            "application/x-www-form-urlencoded" => form_to_json(&bytes).and_then(|json| from_json(&json)),
-            "application/json" => from_json(&bytes),
-            _ => Err(Error::new(Code::UnsupportedMediaType, "Send the body as a form or as JSON.")),
-        };
+        let read = read(content_type, &bytes);
         Ok(Self { read, request_id })
     }
 }
 
-impl Describe for Asked {
+impl<T: JsonSchema> Describe for Asked<T> {
     fn describe(operation: &mut Operation) {
-        operation.body::<TokenRequest>();
+        operation.body::<T>();
+    }
+}
+
+impl<T> Asked<T> {
+    /// What `serve` makes of the request, or the refusal.
+    pub(super) async fn answer<A>(self, serve: impl AsyncFnOnce(T) -> Result<A>) -> Result<Answer<A>> {
+        let served = match self.read {
+            Ok(request) => serve(request).await,
+            Err(error) => Err(error),
+        };
+        served.map(Answer::Given).or_else(|error| refusal(error, self.request_id))
     }
 }
 
 /// RFC 6749 §3.2: a parameter may not be repeated, and one without a value counts as left out.
 fn form_to_json(bytes: &[u8]) -> Result<Vec<u8>> {
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| Error::new(Code::MalformedRequest, "The form is not valid UTF-8."))?;
     let mut members = Map::new();
-    for (name, value) in url::form_urlencoded::parse(bytes) {
-        if value.is_empty() {
-            continue;
-        }
-        if members.insert(name.to_string(), Value::from(value.into_owned())).is_some() {
-            return Err(Error::invalid(name, "is given twice"));
+    for (name, value) in form_fields(text)? {
+        if !value.is_empty() && members.insert(name.clone(), Value::from(value)).is_some() {
+            return Err(Error::invalid(name.chars().take(64).collect::<String>(), "is given twice"));
         }
     }
     serde_json::to_vec(&members).map_err(Error::internal)
 }
 
-/// A token set, or a refusal by the RFC's name. Neither may be stored by anybody on the way.
-pub(super) enum Answer {
-    Tokens(Box<TokenSet>),
+/// What was asked for, or a refusal by the RFC's name. Neither may be stored by anybody on the way.
+pub(super) enum Answer<A> {
+    Given(A),
     Refused(StatusCode, Box<Refusal>),
 }
 
@@ -115,10 +145,10 @@ pub(super) struct Refusal {
     details: Vec<kernel::FieldProblem>,
 }
 
-impl IntoResponse for Answer {
+impl<A: IntoResponse> IntoResponse for Answer<A> {
     fn into_response(self) -> Response {
         let mut response = match self {
-            Self::Tokens(tokens) => Json(tokens).into_response(),
+            Self::Given(given) => given.into_response(),
             Self::Refused(status, refusal) => {
                 let mut response = Json(refusal).into_response();
                 *response.status_mut() = status;
@@ -132,31 +162,24 @@ impl IntoResponse for Answer {
     }
 }
 
-impl Describe for Answer {
+impl<A: Describe> Describe for Answer<A> {
     fn describe(operation: &mut Operation) {
-        operation.answer::<TokenSet>(StatusCode::OK);
-        operation.failure(400, "`invalid_request`, `invalid_grant`, `invalid_scope` or `unsupported_grant_type`");
+        A::describe(operation);
         operation.failure(401, "`invalid_client`: there is no such app");
     }
 }
 
-pub(super) async fn answer(tenancy: &Tenancy, scope: &Scope, asked: Asked) -> Result<Answer> {
-    let Asked { read, request_id } = asked;
-    let granted = match read {
-        Ok(request) => grant(tenancy, scope, request).await,
-        Err(error) => Err(error),
-    };
-    match granted {
-        Ok(tokens) => Ok(Answer::Tokens(Box::new(tokens))),
-        Err(error) => refusal(error, request_id),
-    }
-}
-
-async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenRequest) -> Result<TokenSet> {
+/// The app that a `client_id` names.
+pub(super) fn client(tenancy: &Tenancy, scope: &Scope, id: &str) -> Result<Arc<App>> {
     let unknown = || Error::new(Code::UnknownClient, "There is no app with this client_id.");
-    let app: AppId = request.client_id.parse().map_err(|_| unknown())?;
+    let app: AppId = id.parse().map_err(|_| unknown())?;
     let app = tenancy.apps.get(app).ok_or_else(unknown)?;
     scope.set_app(app.id);
+    Ok(app)
+}
+
+pub(super) async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenRequest) -> Result<Json<TokenSet>> {
+    let app = client(tenancy, scope, &request.client_id)?;
     let granted = match request.grant_type.as_str() {
         "authorization_code" => {
             let (code, redirect_uri) = (request.code.unwrap_or_default(), request.redirect_uri.unwrap_or_default());
@@ -168,11 +191,11 @@ async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenRequest) -> Resul
         }
         _ => Err(Error::new(Code::UnsupportedGrantType, "grant_type must be authorization_code or refresh_token.")),
     };
-    granted.map(|granted| granted.tokens)
+    granted.map(|granted| Json(granted.tokens))
 }
 
 /// RFC 6749 §5.2; what the RFC has no word for leaves in our own shape.
-fn refusal(error: Error, request_id: String) -> Result<Answer> {
+fn refusal<A>(error: Error, request_id: String) -> Result<Answer<A>> {
     let (status, name) = match error.code() {
         Code::ValidationFailed | Code::MalformedJson | Code::MalformedRequest | Code::UnsupportedMediaType => {
             (status_of(error.kind()), "invalid_request")

@@ -1,7 +1,10 @@
 //! What a token may tell and do. OIDC names select what is told about the person, privilege keys cut what the role
 //! grants; whichever of the two is not asked for stays whole. Pure.
 
+use std::collections::HashSet;
+
 use kernel::{Code, Error, Result};
+use tenancy::callers::AccessClaims;
 
 pub const OIDC_SCOPES: [&str; 7] = ["openid", "profile", "email", "address", "phone", "onboarding", "tenant"];
 
@@ -27,12 +30,10 @@ pub struct Asked {
 impl Asked {
     /// An empty scope asks for nothing in particular.
     pub fn parse(text: &str) -> Self {
-        let mut asked = Self::default();
-        for word in text.split_whitespace() {
+        let (mut asked, mut seen) = (Self::default(), HashSet::new());
+        for word in text.split_whitespace().filter(|word| seen.insert(*word)) {
             let list = if OIDC_SCOPES.contains(&word) { &mut asked.oidc } else { &mut asked.privileges };
-            if !list.iter().any(|known| known == word) {
-                list.push(word.to_owned());
-            }
+            list.push(word.to_owned());
         }
         asked
     }
@@ -57,6 +58,11 @@ impl Asked {
 impl Granted {
     pub fn everything() -> Self {
         Self { oidc: OIDC_SCOPES.map(str::to_owned).to_vec(), privileges: None }
+    }
+
+    /// What an access token was granted.
+    pub fn of(claims: &AccessClaims) -> Self {
+        Self::read(&claims.oidc_scope, claims.scope_narrowed.then_some(claims.scope.as_str()))
     }
 
     /// From the texts that tokens and rows keep.

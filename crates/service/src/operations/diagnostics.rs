@@ -5,6 +5,7 @@ use std::time::Duration;
 use kernel::{Problems, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use web::{Json, Params, Routes, State, Validate};
 
 use crate::{Core, VERSION};
@@ -37,7 +38,7 @@ async fn greet(State(core): State<Core>) -> Result<Json<Greeting>> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Wait {
-    /// Milliseconds to wait before answering; at most 10,000 are waited.
+    /// Milliseconds to wait before answering; at most 10,000 are waited, and none while many others wait.
     sleep_ms: Option<u64>,
 }
 
@@ -46,6 +47,9 @@ impl Validate for Wait {
 }
 
 const LONGEST_WAIT: u64 = 10_000;
+
+/// Each wait keeps a place that requests with work to do could have; nobody needs more at once.
+static WAITING: Semaphore = Semaphore::const_new(32);
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -57,9 +61,13 @@ struct Tick {
 }
 
 async fn tick(State(core): State<Core>, Params(wait): Params<Wait>) -> Result<Json<Tick>> {
-    let slept_ms = wait.sleep_ms.unwrap_or(0).min(LONGEST_WAIT);
-    if slept_ms > 0 {
-        tokio::time::sleep(Duration::from_millis(slept_ms)).await;
-    }
+    let asked = wait.sleep_ms.unwrap_or(0).min(LONGEST_WAIT);
+    let slept_ms = match WAITING.try_acquire() {
+        Ok(_place) => {
+            tokio::time::sleep(Duration::from_millis(asked)).await;
+            asked
+        }
+        Err(_) => 0,
+    };
     Ok(Json(Tick { service: "tenantry", version: VERSION, time: core.db.clock().now(), slept_ms }))
 }

@@ -16,6 +16,9 @@ on_both_engines!(
     groups_are_shared_checked_and_kept_while_used,
     a_group_has_a_history_too,
     an_explanation_shows_the_way_through_the_rule,
+    an_explanation_of_a_flag_without_a_rule_and_of_one_with_a_group,
+    nothing_is_saved_without_a_bound,
+    a_version_whose_group_is_gone_cannot_be_returned_to,
     deleting_the_app_removes_its_flags,
 );
 
@@ -389,6 +392,69 @@ async fn an_explanation_shows_the_way_through_the_rule(app: TestApp) {
     let nobody = app.operator().post(&format!("{path}/explain"), json!({ "accessToken": "x" })).await.expect(200);
     assert_eq!(nobody.at("/rollout/inside"), json!(false));
     assert_eq!(nobody.at("/errorCode"), json!("INVALID_TOKEN"));
+    app.drain().await;
+}
+
+async fn an_explanation_of_a_flag_without_a_rule_and_of_one_with_a_group(app: TestApp) {
+    let path = flag(&app, json!({ "key": "k", "onValue": true })).await;
+    let explain = async |context: Value| app.operator().post(&format!("{path}/explain"), context).await.expect(200);
+    let off = json!({ "flag": "k", "state": "off", "value": false, "enabled": false, "variantIndex": -1,
+                      "reason": "The flag is off.", "branches": [] });
+    assert_eq!(explain(json!({})).await.json(), off);
+    let pro = branch("tenant.plan", "eq", json!(["pro"]), json!(true));
+    app.operator().post(&groups(&app), json!({ "key": "pros", "name": "P", "branches": [pro] })).await.expect(201);
+    let by_group = json!({ "state": "on-with-rule", "rule": { "groupRef": "pros", "otherwiseValue": false } });
+    app.operator().put(&path, by_group).await.expect(200);
+    for (plan, value) in [("pro", true), ("free", false)] {
+        let told = explain(json!({ "context": { "org": { "plan": plan } } })).await;
+        assert_eq!((told.at("/value"), told.at("/branches/0/matched")), (json!(value), json!(value)));
+        assert_eq!(told.at("/branches/0/conditions/0/seen"), json!(plan));
+    }
+    app.operator().post(&format!("{path}/explain"), json!({ "user": 1 })).await.refuses(&["user"]);
+    let unknown = format!("{}/flag_00000000000000000000000000/explain", flags(&app));
+    app.operator().post(&unknown, json!({})).await.error(404, "NOT_FOUND");
+    app.drain().await;
+}
+
+async fn nothing_is_saved_without_a_bound(app: TestApp) {
+    let any = || branch("user.id", "exists", json!([]), json!(true));
+    let condition = json!({ "attribute": "user.id", "operator": "exists" });
+    let values = |values: Value| json!([branch("user.id", "eq", values, json!(true))]);
+    for (branches, field) in [
+        (json!(vec![any(); 101]), "rule.branches"),
+        (json!([{ "conditions": vec![condition; 51], "returnValue": true }]), "rule.branches[0].conditions"),
+        (values(json!((0..1_001).collect::<Vec<_>>())), "rule.branches[0].conditions[0].values"),
+        (values(json!(["x".repeat(4_097)])), "rule.branches[0].conditions[0].values[0]"),
+        (
+            json!([branch(&format!("custom.{}", "x".repeat(250)), "exists", json!([]), json!(true))]),
+            "rule.branches[0].conditions[0].attribute",
+        ),
+        (
+            json!([branch("user.id", "matches", json!(["a".repeat(1_025)]), json!(true))]),
+            "rule.branches[0].conditions[0].values[0]",
+        ),
+    ] {
+        let body = json!({ "key": "k", "state": "on-with-rule", "rule": { "branches": branches } });
+        app.operator().post(&flags(&app), body).await.refuses(&[field]);
+    }
+    let long = json!({ "key": "k", "valueType": "string", "offValue": "", "onValue": "x".repeat(64 * 1024) });
+    app.operator().post(&flags(&app), long).await.refuses(&["onValue"]);
+    let long_key = json!({ "key": "k".repeat(129) });
+    app.operator().post(&flags(&app), long_key).await.refuses(&["key"]);
+    let full = json!({ "key": "k", "state": "on-with-rule", "rule": { "branches": vec![any(); 100] } });
+    app.operator().post(&flags(&app), full).await.expect(201);
+    app.drain().await;
+}
+
+async fn a_version_whose_group_is_gone_cannot_be_returned_to(app: TestApp) {
+    let group = app.operator().post(&groups(&app), json!({ "key": "g", "name": "G" })).await.expect(201);
+    let by_group = json!({ "key": "k", "state": "on-with-rule", "rule": { "groupRef": "g" } });
+    let path = flag(&app, by_group).await;
+    app.operator().put(&path, json!({ "state": "off", "rule": null })).await.expect(200);
+    app.operator().delete(&format!("{}/{}", groups(&app), group.text("/id"))).await.expect(200);
+    let back = app.operator().post(&format!("{path}/rollback"), json!({ "version": 1 })).await;
+    back.refuses(&["rule.groupRef"]);
+    assert_eq!(app.operator().get(&path).await.expect(200).at("/version"), json!(2));
     app.drain().await;
 }
 

@@ -142,11 +142,11 @@ async fn the_ways_to_sign_in_are_told(app: TestApp) {
     app.drain().await;
 }
 
-async fn an_imported_password_works_once_and_is_then_our_own(app: TestApp) {
-    let ada = app.owner("ada@example.com").await;
-    let body = json!({ "username": "bob@example.com", "muteNotifications": true });
-    let caller = app.key().header("x-tenant-id", &ada.tenant.to_string());
-    let bob = caller.post("/account/tenant/user", body).await.expect(201);
+/// Somebody whose password's digest was made by another system, with a pepper; the body of their login.
+pub(crate) async fn imported(app: &TestApp, email: &str) -> Value {
+    let owner = app.owner("owner@example.com").await;
+    let body = json!({ "username": email, "muteNotifications": true });
+    let bob = app.key().in_workspace(owner.tenant).post("/account/tenant/user", body).await.expect(201);
     let (app_id, user) = (app.app_id(), bob.id("/userId"));
     let service = app.service();
     let keyring = service.core().keyring.clone();
@@ -158,17 +158,28 @@ async fn an_imported_password_works_once_and_is_then_our_own(app: TestApp) {
     let stored =
         service.core().db.write(move |tx| identity::login::credentials::import(tx, &keyring, app_id, user, &imported));
     assert!(stored.await.expect("imports"));
-    let mut credentials = who(&app, "bob@example.com");
+    let mut credentials = who(app, email);
+    credentials["password"] = "password".into();
+    credentials
+}
+
+async fn an_imported_password_works_once_and_is_then_our_own(app: TestApp) {
+    let mut credentials = imported(&app, "bob@example.com").await;
     credentials["password"] = "passwords".into();
     post(&app, "authenticate", credentials.clone()).await.error(401, "INVALID_CREDENTIAL");
     credentials["password"] = "password".into();
     for _ in 0..2 {
         post(&app, "authenticate", credentials.clone()).await.expect(200);
     }
+    let service = app.service();
     let digest: Option<(Option<String>, Option<String>)> = service
         .core()
         .db
-        .get_one("SELECT digest, sealed_import FROM user_credentials WHERE user_id = $1", &store::args![user])
+        .get_one(
+            "SELECT digest, sealed_import FROM user_credentials JOIN users ON users.id = user_credentials.user_id \
+             WHERE users.email = 'bob@example.com'",
+            &[],
+        )
         .await
         .expect("reads");
     let (digest, import) = digest.expect("a credential");

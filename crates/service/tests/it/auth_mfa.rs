@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{Answer, Person, TestApp, Tokens, on_both_engines};
-use totp_rs::{Algorithm, Builder, Secret};
+use totp_lite::{Sha1, totp_custom};
 
 use crate::auth_token::refresh;
 
 on_both_engines!(
     a_phone_is_set_up_and_then_asked_for,
     an_authenticator_app_is_set_up_and_then_asked_for,
+    a_code_counts_a_step_around_its_time_and_once,
     the_workspace_or_the_app_can_ask_for_a_factor,
     a_code_works_once_and_for_five_minutes,
     five_wrong_codes_end_the_session,
@@ -51,10 +52,15 @@ pub(crate) async fn require(app: &TestApp) {
 pub(crate) async fn with_phone(app: &TestApp, email: &str) -> (Person, String) {
     let person = app.owner(email).await;
     let session = person.log_in().await.expect(200).text("/session");
-    post(app, "startMfaUserSetup", json!({ "session": session, "phoneNumber": PHONE })).await.expect(200);
+    let backup_code = set_up_sms(app, &session, PHONE).await;
+    (person, backup_code)
+}
+
+/// Sets a phone up in a session; the backup code.
+pub(crate) async fn set_up_sms(app: &TestApp, session: &str, phone: &str) -> String {
+    post(app, "startMfaUserSetup", json!({ "session": session, "phoneNumber": phone })).await.expect(200);
     let body = json!({ "session": session, "mfaCode": sms(app).await });
-    let done = post(app, "finishMfaUserSetup", body).await.expect(200);
-    (person, done.text("/backupCode"))
+    post(app, "finishMfaUserSetup", body).await.expect(200).text("/backupCode")
 }
 
 async fn a_phone_is_set_up_and_then_asked_for(app: TestApp) {
@@ -90,12 +96,49 @@ async fn a_phone_is_set_up_and_then_asked_for(app: TestApp) {
     app.drain().await;
 }
 
-/// What an authenticator app shows for a secret at the service's time. The library is the one that the service uses.
+/// What an authenticator app shows for a secret so many steps from the service's time. Neither of the libraries is one
+/// that the service uses.
 pub(crate) fn shown(app: &TestApp, secret: &str, steps: i64) -> String {
     let now = app.service().core().db.clock().now().as_seconds() + 30 * steps;
-    let secret = Secret::try_from_base32(secret).expect("base32");
-    let totp = Builder::new().with_algorithm(Algorithm::SHA1).with_secret(secret).with_account_name("a").build();
-    totp.expect("a TOTP").generate(now.try_into().expect("after 1970")).to_string()
+    let secret = data_encoding::BASE32_NOPAD.decode(secret.as_bytes()).expect("base32");
+    totp_custom::<Sha1>(30, 6, &secret, now.try_into().expect("after 1970"))
+}
+
+/// The person with an authenticator app as second factor, set up a minute ago; its secret.
+pub(crate) async fn with_authenticator(app: &TestApp, email: &str) -> (Person, String) {
+    let person = app.owner(email).await;
+    let session = person.log_in().await.expect(200).text("/session");
+    let started = post(app, "startMfaUserSetup", json!({ "session": session, "method": "totp" })).await.expect(200);
+    let secret = started.text("/secret");
+    let body = json!({ "session": session, "mfaCode": shown(app, &secret, 0) });
+    post(app, "finishMfaUserSetup", body).await.expect(200);
+    app.advance(Duration::from_secs(60)).await;
+    (person, secret)
+}
+
+/// Shows an authenticator app's code in a new login.
+pub(crate) async fn log_in_with(app: &TestApp, person: &Person, code: &str) -> Answer {
+    let session = person.log_in().await.expect(200).text("/session");
+    post(app, "commitMfaCode", json!({ "session": session, "mfaCode": code })).await
+}
+
+async fn a_code_counts_a_step_around_its_time_and_once(app: TestApp) {
+    let (ada, secret) = with_authenticator(&app, "ada@example.com").await;
+    // Time goes on meanwhile: a whole step should do.
+    let into_step = app.service().core().db.clock().now().as_seconds() % 30;
+    app.advance(Duration::from_secs(30 - into_step.unsigned_abs())).await;
+    for off in [-3, -2, 2, 3] {
+        log_in_with(&app, &ada, &shown(&app, &secret, off)).await.error(401, "WRONG_CODE");
+    }
+    // A clock that is slow, one that is right, one that is fast; each code once, and none before one that was used.
+    let codes: Vec<String> = [-1, 0, 1].map(|off| shown(&app, &secret, off)).into();
+    for (place, code) in codes.iter().enumerate() {
+        log_in_with(&app, &ada, code).await.expect(200);
+        for spent in &codes[..=place] {
+            log_in_with(&app, &ada, spent).await.error(401, "WRONG_CODE");
+        }
+    }
+    app.drain().await;
 }
 
 async fn an_authenticator_app_is_set_up_and_then_asked_for(app: TestApp) {
@@ -233,7 +276,7 @@ async fn a_factor_cannot_be_replaced_without_showing_it(app: TestApp) {
     let setup = json!({ "session": session, "method": "totp" });
     post(&app, "startMfaUserSetup", setup).await.error(401, "MFA_REQUIRED");
     let code = sms(&app).await;
-    post(&app, "finishMfaUserSetup", json!({ "session": session, "mfaCode": code })).await.error(401, "WRONG_CODE");
+    post(&app, "finishMfaUserSetup", json!({ "session": session, "mfaCode": code })).await.error(401, "MFA_REQUIRED");
     let done = post(&app, "commitMfaCode", json!({ "session": session, "mfaCode": code })).await.expect(200);
     let completed = done.text("/session");
     post(&app, "startMfaUserSetup", json!({ "session": completed, "method": "totp" })).await.expect(200);

@@ -16,6 +16,7 @@ on_both_engines!(
     scopes_select_claims_and_cut_privileges,
     an_unknown_scope_is_refused,
     a_code_works_once_for_its_client_redirect_and_verifier,
+    an_app_can_insist_on_pkce,
     a_replayed_code_revokes_what_it_issued,
     a_code_expires_after_a_minute,
     the_token_endpoint_speaks_forms_and_the_rfc,
@@ -50,7 +51,7 @@ async fn refresh_by_access_token(app: &TestApp, token: &str, body: Value) -> Ans
 }
 
 /// Whether an access token is still good on the service's own routes.
-async fn is_signed_in(app: &TestApp, token: &str) -> bool {
+pub(crate) async fn is_signed_in(app: &TestApp, token: &str) -> bool {
     app.anon().header("authorization", &format!("Bearer {token}")).get("/auth/userinfo").await.status() == 200
 }
 
@@ -195,6 +196,30 @@ async fn a_code_works_once_for_its_client_redirect_and_verifier(app: TestApp) {
     let plain = code(&app, &ada, None).await;
     assert_eq!(exchange(&app, &plain, Some(VERIFIER)).await.expect(400).at("/error"), "invalid_grant");
     exchange(&app, &plain, None).await.expect(200);
+    app.drain().await;
+}
+
+async fn an_app_can_insist_on_pkce(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let bare = code(&app, &ada, None).await;
+    app.key().put("/account/app", json!({ "requirePkce": true })).await.expect(200);
+    // A code from before it was asked for, with and without a verifier made up afterwards.
+    for verifier in [None, Some(VERIFIER), Some("")] {
+        assert_eq!(exchange(&app, &bare, verifier).await.expect(400).at("/error"), "invalid_grant");
+    }
+    let body = json!({ "code": bare, "redirectUri": REDIRECT });
+    let other_route = format!("/auth/token/code/{}", app.app_id());
+    app.anon().post(&other_route, body).await.error(401, "INVALID_CREDENTIAL");
+
+    let made = code(&app, &ada, Some(CHALLENGE)).await;
+    // Missing, wrong, and as the `plain` method would have it.
+    for verifier in [None, Some(""), Some("wrong"), Some(CHALLENGE)] {
+        assert_eq!(exchange(&app, &made, verifier).await.expect(400).at("/error"), "invalid_grant");
+    }
+    let mut body = json!({ "code": made, "redirectUri": REDIRECT, "codeVerifier": CHALLENGE });
+    app.anon().post(&other_route, body.clone()).await.error(401, "INVALID_CREDENTIAL");
+    body["codeVerifier"] = VERIFIER.into();
+    app.anon().post(&other_route, body).await.expect(200);
     app.drain().await;
 }
 

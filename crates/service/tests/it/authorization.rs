@@ -51,10 +51,12 @@ const PUBLIC: &[&str] = &[
 /// is refused.
 const BY_CONTENT: &[(&str, &str)] = &[
     ("POST /auth/token", "{}"),
+    ("POST /auth/revoke", "{}"),
     ("POST /auth/token/{grant_type}/{app_id}", "{}"),
     ("POST /auth/token/direct", "{}"),
     ("POST /auth/token/workspace-list", r#"{ "accessToken": "x" }"#),
     ("POST /auth/token/workspace-switch", r#"{ "accessToken": "x", "targetTenantUserId": "x" }"#),
+    ("POST /auth/handover/code/{app_id}", r#"{ "accessToken": "x" }"#),
     ("POST /auth/auth/signup", "{}"),
     ("POST /auth/auth/credentialsConfig", "{}"),
     ("POST /auth/auth/authenticate", "{}"),
@@ -161,6 +163,7 @@ const GUARDED: &[(&str, &str)] = &[
     ("GET /account/tenant/user/{user_id}/passwordLink", ""),
     ("DELETE /account/tenant/user/{user_id}/sessions", ""),
     ("DELETE /account/tenant/user/{user_id}/mfa", ""),
+    ("POST /auth/introspect", r#"{ "token": "x" }"#),
     ("POST /auth/refresh-token", "{}"),
     ("GET /auth/userinfo", ""),
     ("POST /auth/userinfo", ""),

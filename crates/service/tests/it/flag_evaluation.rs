@@ -20,6 +20,7 @@ on_both_engines!(
     any_page_may_ask,
     a_malformed_context_is_refused,
     evaluation_writes_nothing,
+    only_the_listed_methods_are_served,
 );
 
 fn evaluate(app: &TestApp, key: &str) -> String {
@@ -123,7 +124,11 @@ async fn an_unknown_key_is_false_and_listed_as_discovered(app: TestApp) {
     let answer = app.anon().get(&evaluate(&app, "who.knows:it-1")).await.expect(200);
     assert_eq!(answer.json(), json!({ "value": false, "enabled": false, "variantIndex": -1 }));
     app.anon().post(&evaluate(&app, "who.knows:it-1"), json!({})).await.expect(200);
-    app.anon().get(&evaluate(&app, "not%20a%20key")).await.expect(200);
+    let (longest, too_long) = ("k".repeat(128), "k".repeat(129));
+    for no_key in ["not%20a%20key", "%C3%A4", &too_long] {
+        let answer = app.anon().get(&evaluate(&app, no_key)).await.expect(200);
+        assert_eq!(answer.json(), json!({ "value": false, "enabled": false, "variantIndex": -1 }));
+    }
     let list = app.operator().get(&flags(&app)).await.expect(200);
     testkit::assert_body!(list, @r#"
     [
@@ -142,6 +147,9 @@ async fn an_unknown_key_is_false_and_listed_as_discovered(app: TestApp) {
     flag(&app, json!({ "key": "who.knows:it-1" })).await;
     let list = app.operator().get(&flags(&app)).await.expect(200);
     assert_eq!((list.at("/0/discovered"), list.at("/1")), (json!(false), Value::Null));
+    app.anon().get(&evaluate(&app, &longest)).await.expect(200);
+    let list = app.operator().get(&flags(&app)).await.expect(200);
+    assert_eq!((list.at("/0/key"), list.at("/1/key")), (json!(longest), json!("who.knows:it-1")));
     app.drain().await;
 }
 
@@ -232,6 +240,14 @@ async fn a_malformed_context_is_refused(app: TestApp) {
     app.anon().post(&path, json!([])).await.error(400, "VALIDATION_FAILED");
     app.anon().post(&path, json!({ "user": "u" })).await.refuses(&["user"]);
     app.anon().post(&path, json!({ "accessToken": 5 })).await.refuses(&["accessToken"]);
+    for part in ["tenant", "org", "device", "custom", "context"] {
+        app.anon().post(&path, json!({ part: [] })).await.refuses(&[part]);
+        app.anon().post(&bulk(&app), json!({ part: "text" })).await.refuses(&[part]);
+    }
+    let huge = "x".repeat(1024 * 1024);
+    app.anon().post(&path, json!({ "custom": { "x": huge } })).await.error(413, "BODY_TOO_LARGE");
+    // What the context has besides is ignored, and `null` is nothing.
+    app.anon().post(&path, json!({ "session": 1, "user": null, "context": null })).await.expect(200);
     let json = app.anon().header("content-type", "application/json; charset=utf-8");
     json.send(Method::POST, &path, "{").await.error(400, "MALFORMED_JSON");
     json.send(Method::POST, &path, "{}").await.expect(200);
@@ -250,4 +266,12 @@ async fn evaluation_writes_nothing(app: TestApp) {
     }
     assert_eq!(app.service().core().db.counters().writes, before);
     app.drain().await;
+}
+
+async fn only_the_listed_methods_are_served(app: TestApp) {
+    app.anon().get(&bulk(&app)).await.error(405, "METHOD_NOT_ALLOWED");
+    app.anon().put(&evaluate(&app, "k"), json!({})).await.error(405, "METHOD_NOT_ALLOWED");
+    app.anon().get("/flags/eval-events").await.error(405, "METHOD_NOT_ALLOWED");
+    let all = app.anon().post(&format!("/v1{}", bulk(&app)), json!({})).await.expect(200);
+    assert_eq!(all.json(), json!({ "flags": [] }));
 }

@@ -12,6 +12,7 @@ on_both_engines!(
     reported_keys_are_discovered_with_their_type,
     call_sites_are_kept_with_their_flag,
     a_page_of_the_app_reports_without_a_key,
+    each_report_is_taken_under_both_names_and_in_both_shapes,
     wrong_reports_are_refused_by_their_place,
     a_flag_nobody_asks_for_grows_stale,
     what_was_gathered_survives_a_stop,
@@ -88,12 +89,38 @@ async fn a_page_of_the_app_reports_without_a_key(app: TestApp) {
     app.drain().await;
 }
 
+async fn each_report_is_taken_under_both_names_and_in_both_shapes(app: TestApp) {
+    for (path, member, entry) in [
+        ("/flags/eval-events", "events", json!({ "flagKey": "k", "variantIndex": -1 })),
+        ("/flags/discover", "keys", json!({ "key": "k" })),
+        ("/flags/call-sites", "sites", json!({ "flagKey": "k", "file": "a.ts", "line": 1 })),
+    ] {
+        for path in [path.to_owned(), format!("/v1{path}")] {
+            for list in [json!([]), json!([entry, entry])] {
+                let accepted = json!({ "accepted": list.as_array().map(Vec::len) });
+                let bare = app.key().post(&path, list.clone()).await.expect(202);
+                let within = app.key().post(&path, json!({ member: list, "unknown": 1 })).await.expect(202);
+                assert_eq!((bare.json(), within.json()), (accepted.clone(), accepted));
+            }
+        }
+    }
+    app.drain().await;
+}
+
 async fn wrong_reports_are_refused_by_their_place(app: TestApp) {
     let events = json!([{ "flagKey": "a b", "variantIndex": -2, "count": 0 }, { "flagKey": "k", "variantIndex": 0 }]);
     let fields = ["events[0].flagKey", "events[0].variantIndex", "events[0].count"];
     app.key().post("/flags/eval-events", json!({ "events": events })).await.refuses(&fields);
     app.key().post("/flags/eval-events", events).await.refuses(&fields);
     app.key().post("/flags/eval-events", json!({})).await.refuses(&["events"]);
+    app.key().post("/flags/discover", json!({ "keys": "k" })).await.refuses(&["keys"]);
+    app.key()
+        .post("/flags/eval-events", json!([{ "flagKey": "k", "variantIndex": 0, "timestamp": "yesterday" }, {}]))
+        .await
+        .refuses(&["events[0].timestamp", "events[1].flagKey", "events[1].variantIndex"]);
+    let text = app.key().header("content-type", "text/plain");
+    text.send(http::Method::POST, "/flags/discover", "[]").await.error(415, "UNSUPPORTED_MEDIA_TYPE");
+    app.key().call(http::Method::POST, "/flags/discover", None).await.error(400, "MALFORMED_JSON");
     app.key()
         .post("/flags/call-sites", json!([{ "flagKey": "k", "file": "", "line": -1 }]))
         .await

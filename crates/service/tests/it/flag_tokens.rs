@@ -14,6 +14,8 @@ on_both_engines!(
     a_new_plan_or_role_counts_at_once,
     a_token_that_is_not_valid_is_ignored_and_said_so,
     a_token_may_be_a_little_old,
+    a_login_that_was_ended_is_nobody,
+    every_way_of_asking_takes_a_token,
 );
 
 /// A signed-in member with a workspace of their own.
@@ -169,5 +171,44 @@ async fn a_token_may_be_a_little_old(app: TestApp) {
     app.advance(Duration::from_secs(20)).await;
     let late = app.anon().post(&evaluate(&app, "k"), body).await.expect(200);
     assert_eq!((late.at("/value"), late.at("/errorCode")), (json!(false), json!("INVALID_TOKEN")));
+    app.drain().await;
+}
+
+async fn a_login_that_was_ended_is_nobody(app: TestApp) {
+    let person = app.owner("ada@example.com").await;
+    flag_when(&app, "k", "user.email", "eq", json!(["ada@example.com"])).await;
+    let (phone, laptop) = (person.sign_in().await, person.sign_in().await);
+    let with = async |token: &str| {
+        let answer = app.anon().post(&evaluate(&app, "k"), json!({ "accessToken": token })).await.expect(200);
+        (answer.at("/value"), answer.at("/errorCode"))
+    };
+    let (known, ignored) = ((json!(true), Value::Null), (json!(false), json!("INVALID_TOKEN")));
+    assert_eq!((with(&phone.access).await, with(&laptop.access).await), (known.clone(), known.clone()));
+    // What proves something else is no access token.
+    assert_eq!((with(&phone.refresh).await, with(&phone.id).await), (ignored.clone(), ignored.clone()));
+    app.anon().post("/auth/auth/revoke", json!({ "refreshToken": phone.refresh })).await.expect(200);
+    assert_eq!((with(&phone.access).await, with(&laptop.access).await), (ignored, known));
+    app.drain().await;
+}
+
+async fn every_way_of_asking_takes_a_token(app: TestApp) {
+    let member = Member::of(&app).await;
+    let token = member.token(&app, 3600);
+    let conditions = json!([{ "attribute": "tenant.plan", "operator": "eq", "values": ["pro"] }]);
+    let rule = json!({ "branches": [{ "conditions": conditions, "returnValue": true }], "otherwiseValue": false });
+    let path = flag(&app, json!({ "key": "k", "state": "on-with-rule", "rule": rule })).await;
+    let claimed = json!({ "tenant": { "plan": "free" } });
+    let body = json!({ "context": claimed, "accessToken": token });
+
+    let bulk = format!("/cloud-views/flags/bulkEvaluate/{}", app.app_id());
+    let all = app.anon().post(&bulk, body.clone()).await.expect(200).json();
+    let evaluation = json!({ "value": true, "enabled": true, "variantIndex": 0 });
+    assert_eq!(all, json!({ "flags": [{ "flag": "k", "evaluation": evaluation }] }));
+    let explained = app.operator().post(&format!("{path}/explain"), body).await.expect(200);
+    assert_eq!(explained.at("/branches/0/conditions/0/seen"), json!("pro"));
+    assert_eq!(explained.at("/rollout/identity"), json!(member.user));
+    let context = json!({ "context": { "tenant.plan": "free", "accessToken": token } });
+    let protocol = app.key().post("/ofrep/v1/evaluate/flags/k", context).await.expect(200);
+    assert_eq!(protocol.at("/value"), json!(true));
     app.drain().await;
 }

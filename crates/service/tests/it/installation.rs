@@ -6,10 +6,10 @@ use futures_util::future::join_all;
 use kernel::{Code, Entropy, Secret};
 use serde_json::json;
 use service::{Options, Service};
-use testkit::{Caller, EngineName, MASTER_KEY, OPERATOR_KEY, Site, on_both_engines};
+use testkit::{Caller, EngineName, MASTER_KEY, OPERATOR_KEY, Site, TestApp, on_both_engines};
 use vault::MasterKey;
 
-use crate::messages;
+use crate::{auth_login, auth_mfa, messages};
 
 on_both_engines!(
     the_first_start_makes_keys_and_an_app_once,
@@ -19,6 +19,7 @@ on_both_engines!(
     what_is_no_key_is_refused,
     nodes_that_start_together_make_one_app,
     the_master_key_can_be_changed,
+    people_still_sign_in_after_a_change_of_the_master_key,
 );
 
 fn own_keys(options: &mut Options) {
@@ -128,7 +129,7 @@ async fn nodes_that_start_together_make_one_app(engine: EngineName) {
 
 async fn the_master_key_can_be_changed(engine: EngineName) {
     let new = MasterKey::generate(&Entropy::os()).to_text();
-    let app = testkit::TestApp::start(engine).await;
+    let app = TestApp::start(engine).await;
     messages::queue(&app, "ada@customer.example").await;
     let settled = async |service: &Service| {
         let operator = Caller::new(service.app()).with_operator_key(OPERATOR_KEY);
@@ -155,4 +156,22 @@ async fn the_master_key_can_be_changed(engine: EngineName) {
     service.drain().await.expect("drained");
     assert_eq!(app.mails().len(), 1);
     service.close().await;
+}
+
+async fn people_still_sign_in_after_a_change_of_the_master_key(app: TestApp) {
+    let new = MasterKey::generate(&Entropy::os()).to_text();
+    let (ada, authenticator) = auth_mfa::with_authenticator(&app, "ada@example.com").await;
+    let imported = auth_login::imported(&app, "bob@example.com").await;
+    app.restart_with(|options| {
+        options.keys.master = secret(new.expose());
+        options.keys.master_previous = secret(MASTER_KEY);
+    })
+    .await;
+    app.drain().await;
+    app.restart_with(|options| options.keys.master = secret(new.expose())).await;
+
+    let code = auth_mfa::shown(&app, &authenticator, 0);
+    auth_mfa::log_in_with(&app, &ada, &code).await.expect(200);
+    app.page().post("/auth/auth/authenticate", imported).await.expect(200);
+    app.drain().await;
 }

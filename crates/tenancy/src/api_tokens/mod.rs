@@ -136,14 +136,14 @@ pub enum Granter {
 }
 
 impl Granter {
-    fn of(credential: &KeyCredential) -> Self {
+    pub(crate) fn of(credential: &KeyCredential) -> Self {
         match credential.holder {
             KeyHolder::AppKey(_) => Self::AppKey,
             KeyHolder::ApiToken(_) => Self::Holder(credential.privileges.clone()),
         }
     }
 
-    fn held(&self) -> Option<&[String]> {
+    pub(crate) fn held(&self) -> Option<&[String]> {
         match self {
             Self::AppKey => None,
             Self::Holder(held) => Some(held),
@@ -165,7 +165,7 @@ pub fn create(
     tx.lock(&format!("app:{app}"))?;
     let profile = apps::get(tx, app)?.profile;
     if let Some(tenant) = tenant {
-        tx.lock(&format!("tenant:{tenant}"))?;
+        crate::workspaces::lock(tx, tenant)?;
         if !store::has_workspace(tx, app, tenant)? {
             return Err(Error::not_found("workspace"));
         }

@@ -15,7 +15,8 @@ pub(super) const FIND_LIVE: &str = "SELECT api_tokens.id, api_tokens.app_id, api
      (SELECT string_agg(privileges.key, ' ') FROM privileges WHERE privileges.app_id = api_tokens.app_id) AS defined \
      FROM api_tokens JOIN app_secrets ON app_secrets.id = api_tokens.secret_id JOIN apps ON apps.id = api_tokens.app_id \
      WHERE api_tokens.id = $1 AND api_tokens.app_id = $2 AND app_secrets.id = $3 AND app_secrets.app_id = $2 \
-     AND app_secrets.retired_at IS NULL";
+     AND app_secrets.retired_at IS NULL AND (api_tokens.tenant_id IS NULL \
+     OR EXISTS (SELECT 1 FROM tenants WHERE tenants.id = api_tokens.tenant_id))";
 
 const LIST: &str = "SELECT id, app_id, tenant_id, name, privileges, expire_at, last_used_at, created_at \
                     FROM api_tokens WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3";

@@ -4,16 +4,14 @@
 //! fact. Versions keep an older state from replacing a newer one, whichever arrives last.
 
 use std::{
-    collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use ::store::{Db, args};
 use arc_swap::ArcSwap;
 use kernel::{AppId, Error, Result};
-use spine::{Job, News, Signal, Worked};
-use tokio::sync::watch;
+use spine::{Mirror, News, Stale};
 
 use super::{App, CHANGED, store};
 
@@ -26,15 +24,7 @@ struct Inner {
     /// Taken while a new snapshot is made from the old one. Counts changes, so that a read that began before a
     /// change is not put in after it.
     changes: Mutex<u64>,
-    /// What other nodes changed and the refresher has not read yet.
-    stale: Mutex<Stale>,
-    signal: Signal,
-}
-
-#[derive(Default)]
-struct Stale {
-    apps: HashSet<AppId>,
-    everything: bool,
+    stale: Stale,
 }
 
 #[derive(Clone, Default)]
@@ -51,13 +41,16 @@ impl AppDirectory {
             db,
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
             changes: Mutex::new(0),
-            stale: Mutex::default(),
-            signal: Signal::new(),
+            stale: Stale::default(),
         }))
     }
 
     pub fn get(&self, id: AppId) -> Option<Arc<App>> {
         self.0.snapshot.load().apps.get(&id).cloned()
+    }
+
+    pub fn has(&self, id: AppId) -> bool {
+        self.0.snapshot.load().apps.contains_key(&id)
     }
 
     /// The app as it is in the database now. One small statement tells whether the copy in memory is that; usually it
@@ -95,48 +88,9 @@ impl AppDirectory {
     /// Notes what a fact says has changed; the refresher reads it.
     pub(crate) fn hear(&self, news: News<'_>) {
         match news {
-            News::Fact(fact) if fact.kind == CHANGED => self.stale().apps.extend(fact.app),
-            News::Fact(_) => return,
-            News::Gap => self.stale().everything = true,
-        }
-        self.0.signal.wake();
-    }
-
-    pub(crate) fn refresher(&self) -> Refresher {
-        Refresher(self.clone())
-    }
-
-    fn stale(&self) -> MutexGuard<'_, Stale> {
-        self.0.stale.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reads one app anew.
-    async fn refresh(&self, id: AppId) -> Result<()> {
-        loop {
-            let seen = self.changes();
-            let found = self.0.db.read(move |tx| store::find(tx, id)).await?;
-            let put_in = self.change_if_unchanged(seen, |snapshot| match found {
-                Some(app) => snapshot.put(app),
-                None => snapshot.remove(id),
-            });
-            if put_in {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Reads all apps anew.
-    pub(crate) async fn reload(&self) -> Result<()> {
-        loop {
-            let seen = self.changes();
-            let apps = self.0.db.scan(|tx| store::list(tx, i64::MAX, 0)).await?;
-            let put_in = self.change_if_unchanged(seen, |snapshot| {
-                *snapshot = Snapshot::default();
-                apps.into_iter().for_each(|app| snapshot.put(app));
-            });
-            if put_in {
-                return Ok(());
-            }
+            News::Fact(fact) if fact.kind == CHANGED => fact.app.into_iter().for_each(|app| self.0.stale.note(app)),
+            News::Fact(_) => {}
+            News::Gap => self.0.stale.note_everything(),
         }
     }
 
@@ -166,43 +120,39 @@ impl AppDirectory {
     }
 }
 
-/// Reads anew what other nodes changed.
-pub(crate) struct Refresher(AppDirectory);
+impl Mirror for AppDirectory {
+    const NAME: &'static str = "app-directory";
 
-impl Job for Refresher {
-    fn name(&self) -> &'static str {
-        "app-directory"
+    fn stale(&self) -> &Stale {
+        &self.0.stale
     }
 
-    fn every(&self) -> Duration {
-        Duration::from_secs(60)
-    }
-
-    fn signals(&self) -> Vec<watch::Receiver<u64>> {
-        vec![self.0.0.signal.listen()]
-    }
-
-    async fn run(&self) -> Result<Worked> {
-        let Stale { apps, everything } = std::mem::take(&mut *self.0.stale());
-        let outcome = self.read(&apps, everything).await;
-        if outcome.is_err() {
-            let mut stale = self.0.stale();
-            stale.apps.extend(&apps);
-            stale.everything |= everything;
+    async fn refresh(&self, id: AppId) -> Result<()> {
+        loop {
+            let seen = self.changes();
+            let found = self.0.db.read(move |tx| store::find(tx, id)).await?;
+            let put_in = self.change_if_unchanged(seen, |snapshot| match found {
+                Some(app) => snapshot.put(app),
+                None => snapshot.remove(id),
+            });
+            if put_in {
+                return Ok(());
+            }
         }
-        outcome.map(|()| Worked::some_if(everything || !apps.is_empty()))
     }
-}
 
-impl Refresher {
-    async fn read(&self, apps: &HashSet<AppId>, everything: bool) -> Result<()> {
-        if everything {
-            return self.0.reload().await;
+    async fn reload(&self) -> Result<()> {
+        loop {
+            let seen = self.changes();
+            let apps = self.0.db.scan(|tx| store::list(tx, i64::MAX, 0)).await?;
+            let put_in = self.change_if_unchanged(seen, |snapshot| {
+                *snapshot = Snapshot::default();
+                apps.into_iter().for_each(|app| snapshot.put(app));
+            });
+            if put_in {
+                return Ok(());
+            }
         }
-        for app in apps {
-            self.0.refresh(*app).await?;
-        }
-        Ok(())
     }
 }
 

@@ -4,6 +4,8 @@ mod change;
 mod directory;
 pub mod http;
 mod profile;
+#[cfg(test)]
+mod properties;
 mod rules;
 mod sender;
 mod sender_page;
@@ -17,8 +19,7 @@ use spine::{NewFact, emit};
 pub use change::ProfileChange;
 pub use directory::AppDirectory;
 pub use profile::{App, OnboardingFlow, Profile};
-pub(crate) use rules::is_web_url;
-pub use rules::{NewApp, first_app};
+pub use rules::{NewApp, first_app, is_origin, is_redirect_uri, is_web_url};
 
 use crate::{
     Tenancy, api_tokens, branding, credentials,
@@ -46,7 +47,6 @@ pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Create
     }
     roles::seed(tx, app.id)?;
     api_tokens::create_secret(tx, &tenancy.keyring, app.id)?;
-    roles::seed(tx, app.id)?;
     let key = keys::create(tx, app.id, &NewKey { name: "First key".into(), privileges: None })?;
     changed(tx, tenancy, &app)?;
     Ok(Created { app, api_key: key.key })

@@ -140,7 +140,7 @@ impl Profile {
 }
 
 /// The origin as a browser writes it in the `Origin` header; native schemes have none.
-fn origin_of(url: &str) -> Option<String> {
+pub(super) fn origin_of(url: &str) -> Option<String> {
     let url = url::Url::parse(url).ok()?;
     matches!(url.scheme(), "http" | "https").then(|| url.origin().ascii_serialization())
 }

@@ -67,7 +67,7 @@ pub fn first_app() -> NewApp {
     }
 }
 
-pub(super) const NO_REDIRECT_URI: &str = "must be an absolute URI without a fragment";
+pub(super) const NO_REDIRECT_URI: &str = "must be an absolute URI without a user name or a fragment";
 const MAX_URL: usize = 2_048;
 
 macro_rules! label {
@@ -109,21 +109,35 @@ fn is_host_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(label)
 }
 
-pub(crate) fn is_web_url(text: &str) -> bool {
-    text.len() <= MAX_URL && is_visible(text) && Url::parse(text).is_ok_and(|url| is_web(&url))
+/// An absolute `http` or `https` URL.
+pub fn is_web_url(text: &str) -> bool {
+    text.len() <= MAX_URL && is_visible(text) && Url::parse(text).is_ok_and(|url| is_web(text, &url))
 }
 
 /// Scheme, host and port, as a browser sends it.
-pub(super) fn is_origin(text: &str) -> bool {
+pub fn is_origin(text: &str) -> bool {
     is_web_url(text)
         && Url::parse(text).is_ok_and(|url| {
             let bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
-            bare && url.username().is_empty() && url.password().is_none()
+            bare && has_no_user(text, &url)
         })
 }
 
-fn is_web(url: &Url) -> bool {
-    matches!(url.scheme(), "http" | "https") && url.has_host()
+fn is_web(text: &str, url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https") && url.has_host() && authority(text, url).is_some()
+}
+
+/// What stands between `://` and the path, if it is there. Browsers also take `https:host` and backslashes for a web
+/// address, where others read another host or none.
+fn authority<'a>(text: &'a str, url: &Url) -> Option<&'a str> {
+    let rest = text.get(url.scheme().len()..)?.strip_prefix("://")?;
+    let authority = rest.split(['/', '?', '#']).next().filter(|authority| !authority.is_empty())?;
+    (!rest.contains('\\')).then_some(authority)
+}
+
+/// Somebody's name before the host is easily taken for the host.
+fn has_no_user(text: &str, url: &Url) -> bool {
+    authority(text, url).is_some_and(|authority| !authority.contains('@'))
 }
 
 /// Neither spaces nor control characters: the parser would take them out of the middle of a URL.
@@ -132,12 +146,12 @@ fn is_visible(text: &str) -> bool {
 }
 
 /// Native apps have schemes of their own; those that run or read something in the browser are refused.
-pub(super) fn is_redirect_uri(text: &str) -> bool {
+pub fn is_redirect_uri(text: &str) -> bool {
     const DANGEROUS: [&str; 7] = ["javascript", "data", "vbscript", "file", "blob", "about", "view-source"];
     text.len() <= MAX_URL
         && is_visible(text)
         && Url::parse(text).is_ok_and(|url| match url.scheme() {
-            "http" | "https" => url.has_host() && url.fragment().is_none(),
+            "http" | "https" => is_web(text, &url) && has_no_user(text, &url) && url.fragment().is_none(),
             scheme => !DANGEROUS.contains(&scheme) && url.fragment().is_none(),
         })
 }
@@ -163,6 +177,11 @@ mod tests {
         }
         for bad in ["", "/cb", "a.example/cb", "javascript:alert(1)", "data:text/html,x", "https://a.example/#x"] {
             assert!(!is_redirect_uri(bad), "{bad}");
+        }
+        for read_differently in
+            ["https:a.example", "https:\\\\a.example", "https://a.example\\@b.example", "https://a@b.example"]
+        {
+            assert!(!is_redirect_uri(read_differently), "{read_differently}");
         }
     }
 

@@ -27,4 +27,6 @@ pub use privileges::{
     AnyKey, AppDelete, AppRead, AppWrite, Privilege, TenantDelete, TenantRead, TenantWrite, UserRead, UserWrite,
 };
 pub use tenant::TenantCaller;
-pub use user::{ACCESS_TOKEN, AccessClaims, BearerCaller, RefreshingCaller, SignedIn, UserCaller, authenticate_token};
+pub use user::{
+    ACCESS_TOKEN, AccessClaims, BearerCaller, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token,
+};

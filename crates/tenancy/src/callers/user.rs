@@ -105,7 +105,7 @@ impl FromRow for Membership {
 /// A login that began before the person's sessions were ended is over, whenever its tokens were issued.
 const MEMBERSHIP: &str = "SELECT members.id, members.enabled, roles.key AS role_key, \
                           (refresh_families.revoked_at IS NULL AND (users.sessions_ended_at IS NULL \
-                          OR refresh_families.created_at > users.sessions_ended_at)) AS session_goes_on, \
+                          OR refresh_families.authenticated_at > users.sessions_ended_at)) AS session_goes_on, \
                           (SELECT string_agg(privileges.key, ' ') FROM role_privileges \
                           JOIN privileges ON privileges.id = role_privileges.privilege_id \
                           WHERE role_privileges.role_id = members.role_id) AS privileges \
@@ -135,6 +135,13 @@ pub async fn authenticate_token(tenancy: &Tenancy, scope: &Scope, token: &str, g
             return Err(refused("The access token is not valid."));
         }
     };
+    let user = admit(tenancy, claims, grace).await?;
+    scope.set_app(user.app());
+    Ok(user)
+}
+
+/// Whether the claims of a genuine access token still count, as [`authenticate_token`] has it.
+pub async fn admit(tenancy: &Tenancy, claims: AccessClaims, grace: Duration) -> Result<SignedIn> {
     if claims.iss != *tenancy.issuer {
         return Err(refused("The access token was issued by another service."));
     }
@@ -148,7 +155,6 @@ pub async fn authenticate_token(tenancy: &Tenancy, scope: &Scope, token: &str, g
     if tenancy.apps.find(claims.aid).await?.is_none() {
         return Err(refused("The access token's app no longer exists."));
     }
-    scope.set_app(claims.aid);
     let granted = member.privileges.unwrap_or_default();
     let privileges = claims.scope.split(' ').filter(|key| granted.split(' ').any(|held| held == *key));
     let privileges = privileges.map(str::to_owned).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kernel::Result;
 use web::{Created, Empty, Json, Page, Params, Path, Routes, State, Success, Valid};
 
-use super::{Association, MemberChanges, MemberRef, NewMember, TenantUser};
+use super::{Association, By, MemberChanges, MemberRef, NewMember, TenantUser};
 use crate::{
     Tenancy,
     callers::{TenantCaller, UserRead, UserWrite},
@@ -85,7 +85,8 @@ async fn create(
     Valid(new): Valid<NewMember>,
 ) -> Result<Created<TenantUser>> {
     let (app, tenant, db) = (caller.app.clone(), caller.tenant(), tenancy.db.clone());
-    let (member, tenant) = db.write(move |tx| super::create(tx, &tenancy, &app, tenant, &new)).await?;
+    let by = By::credential(&caller);
+    let (member, tenant) = db.write(move |tx| super::create(tx, &tenancy, &app, &by, tenant, &new)).await?;
     Ok(Created(TenantUser { member, tenant: Arc::new(tenant) }))
 }
 
@@ -95,11 +96,11 @@ async fn update(
     Path(who): Path<MemberRef>,
     Valid(changes): Valid<MemberChanges>,
 ) -> Result<Json<TenantUser>> {
-    let (app, tenant) = (caller.app_id(), caller.tenant());
+    let (app, tenant, by) = (caller.app_id(), caller.tenant(), By::credential(&caller));
     let user = tenancy
         .db
         .write(move |tx| {
-            let member = super::update(tx, app, tenant, who, &changes)?;
+            let member = super::update(tx, app, &by, tenant, who, &changes)?;
             Ok(TenantUser { member, tenant: Arc::new(workspaces::get(tx, app, tenant)?) })
         })
         .await?;
@@ -130,11 +131,13 @@ async fn send_reset_mail(
     Ok(Empty)
 }
 
+/// Whoever has the link can become the person, everywhere and without the mailbox: a key of the whole app's business.
 async fn reset_link(
     caller: TenantCaller<UserWrite>,
     State(tenancy): State<Tenancy>,
     Path(who): Path<MemberRef>,
 ) -> Result<Json<String>> {
+    caller.for_whole_app()?;
     let (app, tenant, db) = (caller.app_id(), caller.tenant(), tenancy.db.clone());
     let link = db
         .write(move |tx| {
@@ -150,11 +153,12 @@ async fn end_sessions(
     State(tenancy): State<Tenancy>,
     Path(who): Path<MemberRef>,
 ) -> Result<Success> {
-    let (app, tenant) = (caller.app_id(), caller.tenant());
+    let (app, tenant, by) = (caller.app_id(), caller.tenant(), By::credential(&caller));
     tenancy
         .db
         .write(move |tx| {
             let member = super::get(tx, app, tenant, who)?;
+            by.may_change_person(tx, app, &member)?;
             people::end_sessions(tx, app, member.user_id)
         })
         .await?;

@@ -1,6 +1,7 @@
 //! Members: what a person is in one workspace; `tenantUser` on the wire. A workspace always keeps an enabled OWNER:
 //! every change that could take the last one away is refused.
 
+mod by;
 pub mod http;
 mod member_ref;
 mod rules;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 use spine::{NewFact, emit};
 
+pub use by::By;
 pub use member_ref::MemberRef;
 pub use rules::{MemberChanges, NewMember};
 
@@ -117,12 +119,14 @@ pub fn create(
     tx: &mut Tx<'_>,
     tenancy: &Tenancy,
     app: &App,
+    by: &By,
     tenant: TenantId,
     new: &NewMember,
 ) -> Result<(Member, Tenant)> {
     workspaces::lock(tx, tenant)?;
     let tenant = workspaces::get(tx, app.id, tenant)?;
     let role = roles::assign(tx, app.id, new.role.as_deref())?;
+    by.may_give(tx, app.id, &role)?;
     let joining = Joining {
         email: &new.username,
         first_name: new.first_name.as_deref().unwrap_or_default(),
@@ -155,6 +159,7 @@ pub fn associations(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Ass
 pub fn update(
     tx: &mut Tx<'_>,
     app: AppId,
+    by: &By,
     tenant: TenantId,
     who: MemberRef,
     changes: &MemberChanges,
@@ -165,6 +170,12 @@ pub fn update(
     let after = changes.apply(&before, role.as_ref());
     if after == before {
         return Ok(after);
+    }
+    if let Some(role) = role.filter(|role| role.id != before.role_id) {
+        by.may_give(tx, app, &role)?;
+    }
+    if rules::is_another_person(&before, &after) {
+        by.may_change_person(tx, app, &before)?;
     }
     if rules::is_active_owner(&before) && !rules::is_active_owner(&after) {
         keep_an_owner(tx, app, &before)?;

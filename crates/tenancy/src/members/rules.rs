@@ -112,6 +112,13 @@ impl MemberChanges {
     }
 }
 
+/// Whether a change goes beyond the workspace: names and phone number are the person's.
+pub(super) fn is_another_person(before: &Member, after: &Member) -> bool {
+    before.first_name != after.first_name
+        || before.last_name != after.last_name
+        || before.phone_number != after.phone_number
+}
+
 /// Every workspace keeps at least one of these.
 pub(super) fn is_active_owner(member: &Member) -> bool {
     member.enabled && member.role == roles::OWNER

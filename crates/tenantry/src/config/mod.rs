@@ -33,6 +33,7 @@ pub struct Config {
     pub requests_per_second: u32,
     pub in_flight: usize,
     pub credential_failures_per_minute: u32,
+    pub messages_per_minute: u32,
     pub request_timeout: Duration,
     pub drain: Duration,
     pub store_limits: store::Limits,
@@ -103,6 +104,7 @@ impl Reader<'_> {
             requests_per_second: self.number("limits.requests_per_second", 0),
             in_flight: self.number("limits.in_flight", 1) as usize,
             credential_failures_per_minute: self.number("limits.credential_failures_per_minute", 0),
+            messages_per_minute: self.number("limits.messages_per_minute", 0),
             request_timeout: Duration::from_secs(self.number("server.request_timeout_seconds", 1).into()),
             drain: Duration::from_secs(self.number("server.drain_seconds", 0).into()),
             store_limits: store::Limits {

@@ -109,6 +109,11 @@ pub const SETTINGS: &[Setting] = &[
         "100",
         "Refused credentials per minute and client address; 0 is no limit.",
     ),
+    number(
+        "limits.messages_per_minute",
+        "300",
+        "Requests per minute and client address that send a mail or an SMS; 0 is no limit.",
+    ),
     number("server.request_timeout_seconds", "30", "A request that takes longer is answered with 503."),
     number("server.drain_seconds", "25", "How long a stopping server waits for the requests it is serving."),
     number("store.queue", "4096", "Transactions that may wait for the database; beyond that callers get 503."),

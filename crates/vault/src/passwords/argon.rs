@@ -32,12 +32,15 @@ pub(super) fn is_outdated(digest: &str) -> bool {
         || number("p") != Some(Params::DEFAULT_P_COST)
 }
 
-/// The memory in KiB, the passes and the lanes that a digest asks for.
+/// The memory in KiB, the passes and the lanes that checking a digest takes; `None` when no password could match it.
 pub(super) fn costs(digest: &str) -> Option<(u32, u32, u32)> {
     let parsed = PasswordHash::new(digest).ok()?;
-    let number = |name: &str| parsed.params.get_decimal(name);
-    parsed.hash.as_ref()?;
-    Some((number("m")?, number("t")?, number("p")?))
+    let complete = parsed.salt.is_some() && parsed.hash.is_some();
+    let named = ["m", "t", "p"].into_iter().all(|name| parsed.params.get_decimal(name).is_some());
+    let known = parsed.version.is_none_or(|version| Version::try_from(version).is_ok());
+    // As the verifier reads them: of a parameter that is given twice it takes the last.
+    let params = Params::try_from(&parsed).ok().filter(|_| complete && named && known)?;
+    Some((params.m_cost(), params.t_cost(), params.p_cost()))
 }
 
 #[cfg(test)]

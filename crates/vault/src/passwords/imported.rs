@@ -66,15 +66,16 @@ impl std::fmt::Debug for Imported {
 const MAX_MEMORY_KIB: u32 = 256 * 1024;
 const MAX_PASSES: u32 = 16;
 const MAX_LANES: u32 = 8;
-const MAX_BCRYPT_COST: u32 = 14;
+/// Below 4 there is no bcrypt.
+const BCRYPT_COSTS: std::ops::RangeInclusive<u32> = 4..=14;
 
 impl Imported {
     /// Whether a password could ever match, with what is wrong otherwise; reads on from the field's name.
     pub fn check(&self) -> Result<(), &'static str> {
         match self.algorithm {
             Algorithm::Bcrypt => match self.value.parse::<bcrypt::HashParts>() {
-                Ok(parts) if parts.get_cost() <= MAX_BCRYPT_COST => Ok(()),
-                Ok(_) => Err("must have a bcrypt cost of at most 14"),
+                Ok(parts) if BCRYPT_COSTS.contains(&parts.get_cost()) => Ok(()),
+                Ok(_) => Err("must have a bcrypt cost of 4 to 14"),
                 Err(_) => Err("must be a bcrypt digest such as $2b$10$…"),
             },
             Algorithm::Argon2i => match argon::costs(&self.value) {
@@ -91,7 +92,7 @@ impl Imported {
         }
     }
 
-    pub(super) fn verify(&self, password: &str) -> bool {
+    pub(crate) fn verify(&self, password: &str) -> bool {
         let seasoned = self.seasoned(password);
         match self.algorithm {
             Algorithm::Bcrypt => bcrypt::verify(&seasoned, &self.value).unwrap_or(false),
@@ -223,6 +224,11 @@ mod tests {
             (
                 Algorithm::Argon2i,
                 "$argon2i$v=19$m=4000000,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8",
+            ),
+            // The verifier takes the last of two.
+            (
+                Algorithm::Argon2i,
+                "$argon2i$v=19$m=256,m=4000000,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8",
             ),
             (Algorithm::Argon2i, "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ"),
             (Algorithm::Argon2i, "$2b$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),

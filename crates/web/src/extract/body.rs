@@ -7,9 +7,8 @@ use http_body_util::{BodyExt, LengthLimitError};
 use kernel::{Code, Error, Problems, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
-use super::{reader, survey};
+use super::{json, reader, survey};
 use crate::{Describe, Failure, Operation, dispatch::body_too_large};
 
 /// The rules of a request's members beyond their types. All problems are collected before any is answered.
@@ -25,15 +24,35 @@ impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for Va
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        let media_type = MediaType::of(request.headers());
-        if media_type == MediaType::Other {
-            return Err(not_json().into());
-        }
-        let bytes = collect(request).await?;
-        if media_type == MediaType::Missing && !bytes.is_empty() {
-            return Err(not_json().into());
-        }
-        Ok(Self(from_json(&bytes)?))
+        Ok(Self(from_json(&json_bytes(request).await?)?))
+    }
+}
+
+async fn json_bytes(request: Request) -> Result<Bytes> {
+    let media_type = MediaType::of(request.headers());
+    if media_type == MediaType::Other {
+        return Err(not_json());
+    }
+    let bytes = collect(request).await?;
+    if media_type == MediaType::Missing && !bytes.is_empty() { Err(not_json()) } else { Ok(bytes) }
+}
+
+/// The same where the body may be left out, because every member of it may be.
+#[derive(Clone, Copy, Debug)]
+pub struct ValidOrNone<T>(pub Option<T>);
+
+impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for ValidOrNone<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let bytes = json_bytes(request).await?;
+        Ok(Self(if bytes.is_empty() { None } else { Some(from_json(&bytes)?) }))
+    }
+}
+
+impl<T: JsonSchema> Describe for ValidOrNone<T> {
+    fn describe(operation: &mut Operation) {
+        operation.body::<T>().body_may_be_left_out();
     }
 }
 
@@ -48,7 +67,7 @@ pub fn from_json<T: DeserializeOwned + JsonSchema + Validate>(bytes: &[u8]) -> R
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::new(Code::MalformedJson, "The body is empty; send a JSON object."));
     }
-    let value: Value = serde_json::from_slice(bytes)
+    let value = json::parse(bytes)
         .map_err(|error| Error::new(Code::MalformedJson, format!("The body is not valid JSON: {error}.")))?;
     let read: T = reader::read(&value).map_err(|problem| problem.among("body", survey::misfits::<T>(&value)))?;
     let mut problems = Problems::new();
@@ -116,6 +135,7 @@ mod tests {
     use super::*;
     use crate::Patch;
     use serde::Deserialize;
+    use serde_json::Value;
 
     #[derive(Debug, Deserialize, JsonSchema)]
     #[serde(rename_all = "camelCase")]
@@ -217,7 +237,8 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_malformed() {
-        for junk in ["", "  ", "{", "{\"a\":}", "\u{0}"] {
+        for junk in ["", "  ", "{", "{\"a\":}", "\u{0}", r#"{"note":"a","note":"b"}"#, r#"{"x":[{"a":1,"\u0061":1}]}"#]
+        {
             assert_eq!(from_json::<Plan>(junk.as_bytes()).unwrap_err().code(), Code::MalformedJson, "{junk}");
         }
         assert_eq!(from_json::<Plan>(b"\xff").unwrap_err().code(), Code::MalformedJson);

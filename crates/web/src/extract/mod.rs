@@ -4,14 +4,17 @@
 mod body;
 mod form;
 mod header;
+mod json;
 mod params;
 mod path;
 mod problem;
+#[cfg(test)]
+mod properties;
 mod reader;
 mod survey;
 
-pub use body::{RawBody, Valid, Validate, from_json};
+pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json};
 pub use form::Form;
 pub use header::{optional_header, required_header};
-pub use params::{Page, Params};
+pub use params::{Page, Params, form_fields};
 pub use path::Path;

@@ -41,10 +41,9 @@ pub(super) fn from_texts<T: DeserializeOwned + Validate>(texts: &str, place: &st
 /// Texts by name; a name given several times has a list of them.
 fn parse(query: &str) -> Result<Map<String, Value>> {
     let mut texts = Map::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = Value::String(decode(value)?);
-        match texts.entry(decode(name)?) {
+    for (name, value) in form_fields(query)? {
+        let value = Value::String(value);
+        match texts.entry(name) {
             serde_json::map::Entry::Vacant(place) => {
                 place.insert(value);
             }
@@ -55,6 +54,12 @@ fn parse(query: &str) -> Result<Map<String, Value>> {
         }
     }
     Ok(texts)
+}
+
+/// The names and values of `name=value&…`, decoded, in their order.
+pub fn form_fields(text: &str) -> Result<Vec<(String, String)>> {
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(n, v)| Ok((decode(n)?, decode(v)?))).collect()
 }
 
 /// Form decoding: `+` is a space, `%41` a byte. A `%` that starts no byte stands for itself, as browsers have it.
@@ -69,7 +74,8 @@ fn decode(text: &str) -> Result<String> {
         rest = if escaped.is_some() { &tail[2..] } else { tail };
         bytes.push(escaped.unwrap_or(if *first == b'+' { b' ' } else { *first }));
     }
-    String::from_utf8(bytes).map_err(|_| Error::new(Code::MalformedRequest, "The query string is not valid UTF-8."))
+    String::from_utf8(bytes)
+        .map_err(|_| Error::new(Code::MalformedRequest, "A name or a value is not valid UTF-8 once decoded."))
 }
 
 fn hex(digit: u8) -> Option<u8> {

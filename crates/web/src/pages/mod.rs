@@ -148,7 +148,6 @@ impl HostedPage {
     }
 
     /// A QR code, for a camera; `label` says what it holds to whoever cannot see it.
-    #[must_use]
     pub fn qr_code(self, label: &str, text: &str) -> Result<Self> {
         let svg = qr::svg(label, text)?;
         Ok(self.push(format_args!("{svg}")))

@@ -1,7 +1,7 @@
-//! Phone numbers that take an SMS. Pure.
+//! Phone numbers as people type them.
 
 /// The number in its one international form.
-pub(crate) fn e164(number: &str) -> Option<String> {
+pub fn e164(number: &str) -> Option<String> {
     // No number has more; the parser need not see what cannot be one.
     if number.len() > 40 || !number.trim_start().starts_with('+') {
         return None;

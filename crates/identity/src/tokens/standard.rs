@@ -1,0 +1,216 @@
+//! Revocation (RFC 7009) and introspection (RFC 7662) of access and refresh tokens. Revoking either ends the login that
+//! it belongs to; only a key of the token's own app is told what a token is worth.
+
+use std::time::Duration;
+
+use kernel::{AppId, Code, Error, Problems, Result, TenantId, UserId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::args;
+use tenancy::{
+    Tenancy,
+    callers::{ACCESS_TOKEN, AccessClaims, AnyKey, AppCaller, SignedIn, admit},
+};
+use web::{Empty, Json, Routes, Scope, State, Validate};
+
+use super::{
+    FamilyId, Standing, families,
+    families::Record,
+    oauth::{Answer, Asked, client},
+    standing, verify_refresh_token,
+};
+use crate::{Identity, browser::Request};
+
+pub fn routes() -> Routes<Identity> {
+    Routes::new("Tokens")
+        .post("/auth/revoke", revoke, "Revoke a token and the login it belongs to (RFC 7009)")
+        .answers(400, "`invalid_request`, or `invalid_grant` for a token of another app")
+        .post("/auth/introspect", introspect, "Tell what an access or refresh token is worth (RFC 7662)")
+        .answers(400, "`invalid_request`")
+        .answers(401, "No key of the app, or one that is not valid")
+}
+
+/// The body of `POST /auth/revoke`, as a form or as JSON.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Revocation {
+    /// The app's id.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    client_id: String,
+    /// An access token or a refresh token.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    token: String,
+}
+
+impl Validate for Revocation {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("client_id", &self.client_id);
+        problems.text("token", &self.token);
+    }
+}
+
+async fn revoke(request: Request, State(identity): State<Identity>, asked: Asked<Revocation>) -> Result<Answer<Empty>> {
+    asked.answer(async |asked| end_login(&identity.tenancy, &request.scope, &asked).await).await
+}
+
+async fn end_login(tenancy: &Tenancy, scope: &Scope, asked: &Revocation) -> Result<Empty> {
+    let app = client(tenancy, scope, &asked.client_id)?.id;
+    // Tokens tell by themselves of which sort they are, so that `token_type_hint` is not needed.
+    let Some((owner, login)) = login_of(tenancy, &asked.token) else { return Ok(Empty) };
+    if owner != app {
+        return Err(Error::new(Code::InvalidCredential, "The token is another app's."));
+    }
+    tenancy.db.write(move |tx| families::revoke(tx, app, login)).await?;
+    Ok(Empty)
+}
+
+/// The app and the login of a genuine token that has not expired.
+fn login_of(tenancy: &Tenancy, token: &str) -> Option<(AppId, FamilyId)> {
+    if let Some(claims) = verify_refresh_token(tenancy, token) {
+        return Some((claims.aud, claims.sid));
+    }
+    let claims: AccessClaims = tenancy.signing_keys.verify(token, ACCESS_TOKEN).ok()?;
+    let goes_on = claims.exp > tenancy.db.clock().now().as_seconds();
+    (claims.iss == *tenancy.issuer && goes_on).then_some((claims.aid, claims.sid.parse().ok()?))
+}
+
+/// The body of `POST /auth/introspect`, as a form or as JSON.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Introspection {
+    /// An access token or a refresh token.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    token: String,
+}
+
+impl Validate for Introspection {
+    fn validate(&self, problems: &mut Problems) {
+        problems.text("token", &self.token);
+    }
+}
+
+/// What a token is worth now.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Introspected {
+    Active(Box<Active>),
+    Inactive(Inactive),
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ActiveLoginToken")]
+struct Active {
+    #[schemars(extend("const" = true))]
+    active: bool,
+    /// The privileges that it carries and the member's role still grants.
+    scope: String,
+    /// The granted OIDC scopes.
+    oidc_scope: String,
+    client_id: AppId,
+    /// `Bearer` for an access token, else `refresh_token`.
+    token_type: &'static str,
+    username: String,
+    iss: String,
+    aud: AppId,
+    sub: UserId,
+    /// The workspace.
+    tid: TenantId,
+    role: String,
+    /// The login.
+    sid: String,
+    iat: i64,
+    exp: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "InactiveLoginToken", deny_unknown_fields)]
+struct Inactive {
+    #[schemars(extend("const" = false))]
+    active: bool,
+}
+
+async fn introspect(
+    caller: AppCaller<AnyKey>,
+    State(identity): State<Identity>,
+    asked: Asked<Introspection>,
+) -> Result<Answer<Json<Introspected>>> {
+    let (tenancy, app) = (&identity.tenancy, caller.app_id());
+    let worth = async |asked: Introspection| match look_up(tenancy, app, &asked.token).await {
+        Ok(active) => Ok(Json(Introspected::Active(Box::new(active)))),
+        Err(error) if error.code() == Code::InvalidCredential => {
+            Ok(Json(Introspected::Inactive(Inactive { active: false })))
+        }
+        Err(error) => Err(error),
+    };
+    asked.answer(worth).await
+}
+
+/// 401 for whatever is not worth anything to this app.
+async fn look_up(tenancy: &Tenancy, app: AppId, token: &str) -> Result<Active> {
+    match tenancy.signing_keys.verify::<AccessClaims>(token, ACCESS_TOKEN) {
+        Ok(claims) if claims.aid == app => {
+            of_access_token(tenancy, admit(tenancy, claims, Duration::ZERO).await?).await
+        }
+        Ok(_) => Err(families::ended()),
+        Err(_) => of_refresh_token(tenancy, app, token).await,
+    }
+}
+
+async fn of_access_token(tenancy: &Tenancy, user: SignedIn) -> Result<Active> {
+    let (app, member) = (user.app(), user.member);
+    let standing = tenancy.db.read(move |tx| standing::find(tx, app, member)).await?.ok_or_else(families::ended)?;
+    let SignedIn { claims, privileges, .. } = user;
+    let (scope, oidc_scope) = (privileges.join(" "), claims.oidc_scope);
+    Ok(Active::new(app, "Bearer", standing, claims.iss, claims.sid, (scope, oidc_scope), (claims.iat, claims.exp)))
+}
+
+/// One that was used is not told to be active, although it gets successors for a moment.
+async fn of_refresh_token(tenancy: &Tenancy, app: AppId, token: &str) -> Result<Active> {
+    let claims = verify_refresh_token(tenancy, token).filter(|claims| claims.aud == app).ok_or_else(families::ended)?;
+    let (id, login) = (claims.jti, claims.sid);
+    let (record, standing) = tenancy
+        .db
+        .read(move |tx| {
+            families::live(tx, app, login)?;
+            let record: Option<Record> = tx.opt(
+                "SELECT family_id, member_id, oidc_scope, privileges, rotated_at FROM refresh_tokens \
+                 WHERE app_id = $1 AND id = $2 AND rotated_at IS NULL",
+                &args![app, id],
+            )?;
+            let record = record.ok_or_else(families::ended)?;
+            let standing = standing::find(tx, app, record.member)?.ok_or_else(families::ended)?;
+            Ok((record, standing))
+        })
+        .await?;
+    let scopes = (record.granted.of_role(&standing.privileges).join(" "), record.granted.oidc_text());
+    let times = (claims.iat, claims.exp);
+    Ok(Active::new(app, "refresh_token", standing, claims.iss, claims.sid.to_string(), scopes, times))
+}
+
+impl Active {
+    fn new(
+        app: AppId,
+        token_type: &'static str,
+        standing: Standing,
+        iss: String,
+        sid: String,
+        (scope, oidc_scope): (String, String),
+        (iat, exp): (i64, i64),
+    ) -> Self {
+        let Standing { user: sub, email: username, tenant: tid, role, .. } = standing;
+        Self {
+            active: true,
+            scope,
+            oidc_scope,
+            client_id: app,
+            token_type,
+            username,
+            iss,
+            aud: app,
+            sub,
+            tid,
+            role,
+            sid,
+            iat,
+            exp,
+        }
+    }
+}
