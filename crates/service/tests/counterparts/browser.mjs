@@ -12,7 +12,7 @@ const NEW_PASSWORD = "violet harbour lamb";
 const app = await startApp({ name: "Difference Engine", tenantSelfSignup: true });
 const browser = await launch();
 const { look, close } = await spectator(browser, SCREENSHOTS);
-const flows = { password, keyboard, mistakes, workspaces, magicLink, reset, signUp, invitation, secondFactor, lostPhone, passkey, errors };
+const flows = { password, keyboard, mistakes, workspaces, magicLink, reset, signUp, invitation, secondFactor, lostPhone, passkey, policy, errors };
 
 try {
   // ONLY="passkey signUp" runs just these.
@@ -308,7 +308,12 @@ async function passkey(page) {
   await type(page, "E-mail address", email);
   await press(page, "Send the link");
   await heading(page, "Check your mail");
-  await page.goto(await mailedLink(email));
+  const link = await mailedLink(email);
+  const scriptless = await visitor(browser);
+  await scriptless.goto(link);
+  await scriptless.locator("noscript p").waitFor();
+  await scriptless.context().close();
+  await page.goto(link);
   await heading(page, "Set up a passkey");
   await look(page, "passkey-setup");
   await press(page, "Set up a passkey");
@@ -319,6 +324,28 @@ async function passkey(page) {
   await follow(page, "Sign in");
   await press(page, "Sign in with a passkey");
   await welcome(page, email);
+}
+
+/// The page's policy names the app, and the browser lets a form end nowhere else.
+async function policy(page) {
+  const { email } = await owner("policy@customer.example");
+  await page.route("**/auth/login/password?*", async (route) => {
+    const response = await route.fetch();
+    const headers = response.headers();
+    const shown = headers["content-security-policy"];
+    assert.ok(shown.includes(`form-action 'self' ${app.origin};`), shown);
+    await route.fulfill({ response, headers: { ...headers, "content-security-policy": shown.replace(app.origin, "") } });
+  });
+  await name(page, email);
+  await field(page, "Password");
+  // What a redirect leads to is not intercepted.
+  await page.reload();
+  await type(page, "Password", PASSWORD);
+  const refusal = page.waitForEvent("console", (message) => message.text().includes("form-action"));
+  await press(page, "Sign in");
+  await refusal;
+  assert.ok(page.url().startsWith(BASE_URL), page.url());
+  page.refused = [];
 }
 
 /// What people see when something is wrong with a request.

@@ -32,7 +32,7 @@ export async function spectator(browser, folder) {
         if (page.url() !== url) await page.goto(url);
         await page.screenshot({ path: path.join(folder, `${name}-${colorScheme}-${device}.png`), fullPage: true });
       }
-      await page.addScriptTag({ path: AXE });
+      if (!(await page.evaluate(() => window.axe))) await page.addScriptTag({ path: AXE });
       const found = await page.evaluate((values) => axe.run({ runOnly: { type: "tag", values } }), RULES);
       const problems = found.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.html).join(" ")}`);
       assert.deepEqual(problems, [], `axe about ${name}, ${colorScheme}`);
