@@ -112,7 +112,7 @@ fn app_page(visit: &Visit, secret: &NewSecret, problem: Option<&str>) -> Result<
         .paragraph(&visit.say("Scan this with your authenticator app, then enter the code that it shows."))
         .qr_code(&visit.say("QR code for your authenticator app"), &secret.url)?
         .aside(&visit.say("Or type this key into the app:"))
-        .highlight(&grouped(&secret.base32))
+        .code(&grouped(&secret.base32))
         .link("", &visit.say("Open the authenticator app on this device"), &secret.url)
         .form(&form);
     choose_again(visit, page)
@@ -207,7 +207,7 @@ fn backup_page(visit: &Visit, backup_code: &str) -> Result<HostedPage> {
     Ok(visit
         .page("Save your backup code")
         .paragraph(&visit.say("Two-step sign-in is on. If you lose your phone, this code lets you in once:"))
-        .highlight(backup_code)
+        .code(backup_code)
         .paragraph(&visit.say("Write it down or keep it in a password manager. It is not shown again."))
         .form(&visit.form(CONTINUE)?.button(&visit.say("I have saved it"))))
 }

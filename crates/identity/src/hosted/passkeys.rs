@@ -45,16 +45,19 @@ pub(super) fn offer(visit: &Visit, page: HostedPage) -> Result<HostedPage> {
         return Ok(page);
     }
     let link = visit.path(paths::PASSKEY_LINK)?;
-    Ok(with_button(visit, page)?.link("", &visit.say("Set up a passkey"), &link))
+    let page = page.form(&button(visit)?.quiet()).script(SCRIPT);
+    Ok(page.link("", &visit.say("Set up a passkey"), &link))
 }
 
-/// The button shows only where a script runs and the browser knows passkeys.
+/// On a page that is about nothing else.
 pub(super) fn with_button(visit: &Visit, page: HostedPage) -> Result<HostedPage> {
-    let form = ceremony(visit, visit.form(SIGN_IN)?, "get", OPTIONS)
-        .quiet()
-        .button(&visit.say("Sign in with a passkey"))
-        .data("cancelled", &visit.say("No passkey was used. Try again, or sign in another way."));
-    Ok(page.form(&form).script(SCRIPT))
+    Ok(page.form(&button(visit)?).script(SCRIPT))
+}
+
+/// Shows only where a script runs and the browser knows passkeys.
+fn button(visit: &Visit) -> Result<PostForm> {
+    let form = ceremony(visit, visit.form(SIGN_IN)?, "get", OPTIONS).button(&visit.say("Sign in with a passkey"));
+    Ok(form.data("cancelled", &visit.say("No passkey was used. Try again, or sign in another way.")))
 }
 
 /// A form that the script fills in after a ceremony.

@@ -44,6 +44,7 @@ struct Configuration {
     /// Introspection asks for an app's key in `x-api-key`, for which no method has a name.
     revocation_endpoint_auth_methods_supported: [&'static str; 1],
     code_challenge_methods_supported: [&'static str; 1],
+    authorization_response_iss_parameter_supported: bool,
     claims_supported: Vec<&'static str>,
     claims_parameter_supported: bool,
     request_parameter_supported: bool,
@@ -71,6 +72,7 @@ async fn configuration(State(identity): State<Identity>) -> Result<WithHeaders<J
         token_endpoint_auth_methods_supported: ["none"],
         revocation_endpoint_auth_methods_supported: ["none"],
         code_challenge_methods_supported: ["S256"],
+        authorization_response_iss_parameter_supported: true,
         claims_supported,
         claims_parameter_supported: false,
         request_parameter_supported: false,

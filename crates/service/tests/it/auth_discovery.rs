@@ -31,6 +31,7 @@ async fn the_discovery_document_leads_to_everything(app: TestApp) {
         ("id_token_signing_alg_values_supported", json!(["PS256"])),
         ("token_endpoint_auth_methods_supported", json!(["none"])),
         ("code_challenge_methods_supported", json!(["S256"])),
+        ("authorization_response_iss_parameter_supported", json!(true)),
         ("scopes_supported", json!(["openid", "profile", "email", "address", "phone", "onboarding", "tenant"])),
     ] {
         assert_eq!(document.at(&format!("/{member}")), value, "{member}");

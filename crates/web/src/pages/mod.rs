@@ -110,10 +110,16 @@ impl HostedPage {
         self.push(format_args!("<p class=\"quiet\">{}</p>\n", Escaped(text)))
     }
 
-    /// Something to read closely: an address, a code.
+    /// Something to read closely, such as an address.
     #[must_use]
     pub fn highlight(self, text: &str) -> Self {
         self.push(format_args!("<p class=\"highlight\">{}</p>\n", Escaped(text)))
+    }
+
+    /// Something to copy letter by letter.
+    #[must_use]
+    pub fn code(self, text: &str) -> Self {
+        self.push(format_args!("<code class=\"highlight\">{}</code>\n", Escaped(text)))
     }
 
     /// News that a screen reader says at once.
@@ -216,8 +222,10 @@ pub(crate) fn failure(brand: Option<&Brand>, status: StatusCode, error: &Error, 
     };
     let brand = brand.cloned().unwrap_or_else(Brand::of_the_service);
     let mut page = HostedPage::new(&brand, title).status(status).paragraph(error.public());
-    for problem in error.details() {
-        page = page.aside(&format!("{} {}", problem.field, problem.message));
+    // The error about one member says what is wrong with it already.
+    let details = error.details().iter().map(|problem| format!("{} {}", problem.field, problem.message));
+    for detail in details.filter(|detail| detail != error.public()) {
+        page = page.aside(&detail);
     }
     page.aside(&format!("If this goes on, tell support this number: {request_id}"))
 }

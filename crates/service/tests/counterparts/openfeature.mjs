@@ -1,13 +1,11 @@
 // The public OpenFeature SDK for servers with its OFREP provider against a running service.
 //
-//   node check.mjs BASE_URL APP_ID [API_KEY]
-//
 // Expects the flags that the test ofrep_sdk makes. Ends with an exception when the SDK sees anything else.
 import assert from "node:assert/strict";
 import { OFREPProvider } from "@openfeature/ofrep-provider";
 import { OpenFeature } from "@openfeature/server-sdk";
 
-const [base, app, key] = process.argv.slice(2);
+const { BASE_URL: base, APP_ID: app, API_KEY: key } = process.env;
 const ways = {
   "base URL": { baseUrl: `${base}/cloud-views/ofrep/${app}` },
   "x-app-id": { baseUrl: base, headers: [["x-app-id", app]] },
