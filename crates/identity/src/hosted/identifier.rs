@@ -2,7 +2,7 @@
 //! are the same for addresses with and without an account.
 
 use http::StatusCode;
-use kernel::{Code, Error, Problems, Result, Secret, is_email};
+use kernel::{Code, Error, Problems, Result, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
@@ -10,7 +10,11 @@ use web::{
     pages::{Field, FieldKind, HostedPage},
 };
 
-use super::{At, Reply, Visit, go_on, passkeys, paths};
+use super::{
+    At, Reply, Visit,
+    address::{self, Taken, Who},
+    go_on, passkeys, paths,
+};
 use crate::{Identity, browser::Request, login};
 
 pub(super) fn routes() -> Routes<Identity> {
@@ -31,13 +35,11 @@ pub(super) fn routes() -> Routes<Identity> {
 
 async fn show(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
-    let page = identifier_page(&visit, visit.request.username.as_deref().unwrap_or_default(), None)?;
-    Ok(visit.show(page))
+    address::first(&visit, identifier_page)
 }
 
 fn identifier_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage> {
-    let field = Field::new(FieldKind::Username, "username", &visit.say("E-mail address"));
-    let field = field.value(typed).error(problem).focused();
+    let field = address::field(visit, typed, problem);
     let form = visit.form(paths::IDENTIFIER)?.field(field).button(&visit.say("Continue"));
     let mut page = passkeys::offer(visit, visit.page("Sign in to {appName}").form(&form))?;
     if visit.app.profile.tenant_self_signup {
@@ -47,29 +49,11 @@ fn identifier_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<
     Ok(page)
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Who {
-    r: String,
-    #[serde(default)]
-    csrf: String,
-    #[serde(default)]
-    username: String,
-}
-
-impl Validate for Who {
-    fn validate(&self, _: &mut Problems) {}
-}
-
 async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Who>) -> Result<Reply> {
-    let mut visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    let username = form.username.trim();
-    if !is_email(username) {
-        let problem = visit.say("Enter an e-mail address, such as ada@example.com.");
-        let page = identifier_page(&visit, username, Some(&problem))?.status(StatusCode::BAD_REQUEST);
-        return Ok(visit.show(page));
+    match address::take(&identity, &request, &form, identifier_page).await? {
+        Taken::Again(page) => Ok(page),
+        Taken::Address(visit, _) => Ok(Reply::see(visit.path(paths::PASSWORD)?)),
     }
-    visit.request.username = Some(username.to_owned());
-    Ok(Reply::see(visit.path(paths::PASSWORD)?))
 }
 
 async fn show_password(

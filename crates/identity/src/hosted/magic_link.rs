@@ -33,7 +33,6 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(paths::MAGIC_LINK, follow, "Sign in with a mailed link")
         .page()
         .hidden()
-        .limited(LimitClass::Credential)
 }
 
 async fn send(request: Request, State(identity): State<Identity>, Form(form): Form<Pressed>) -> Result<Reply> {

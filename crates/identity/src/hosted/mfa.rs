@@ -29,7 +29,6 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(paths::MFA, submit, "Take the second factor's code")
         .page()
         .hidden()
-        .limited(LimitClass::Code)
         .post(RESEND, resend, "Send another code by SMS")
         .page()
         .hidden()
@@ -40,7 +39,6 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(BACKUP, submit_backup, "Reset the second factor with the backup code")
         .page()
         .hidden()
-        .limited(LimitClass::Code)
 }
 
 /// The login under way and what it waits for; `None` when it is over.

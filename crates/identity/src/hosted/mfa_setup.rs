@@ -37,7 +37,6 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(FINISH, submit, "Finish setting up a second factor")
         .page()
         .hidden()
-        .limited(LimitClass::Code)
         .post(CONTINUE, go_on, "Go on after the backup code was shown")
         .page()
         .hidden()

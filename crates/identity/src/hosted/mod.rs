@@ -4,6 +4,7 @@
 //! in a cookie of the app's own; the next page always follows from the two (`next`). Nothing is changed by a GET,
 //! and every form carries a value that only this browser knows.
 
+mod address;
 mod begin;
 pub(crate) mod browser_sessions;
 pub(crate) mod cookies;

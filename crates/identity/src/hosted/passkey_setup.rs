@@ -2,17 +2,15 @@
 //! is used up when the passkey is stored, not before, and then leads on to where the app asked for the login.
 
 use http::StatusCode;
-use kernel::{Code, Problems, Result, is_email};
+use kernel::{Code, Problems, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::links::Purpose;
-use web::{
-    Form, Json, LimitClass, Params, Routes, State, Validate, WithHeaders,
-    pages::{Field, FieldKind, HostedPage},
-};
+use web::{Form, Json, LimitClass, Params, Routes, State, Validate, WithHeaders, pages::HostedPage};
 
 use super::{
     At, Guest, Reply, Visit,
+    address::{self, Taken, Who},
     mailed::{Mailed, Opened, Place},
     passkeys::{Answered, ceremony, with_button, with_script},
     paths,
@@ -45,7 +43,6 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(SETUP, submit, "Store a new passkey")
         .page()
         .hidden()
-        .limited(LimitClass::Credential)
         .get(READY, ready, "Say that the passkey is ready")
         .page()
         .hidden()
@@ -54,12 +51,11 @@ pub(super) fn routes() -> Routes<Identity> {
 async fn show_link(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     passkeys::check_enabled(&visit.app)?;
-    Ok(visit.show(link_page(&visit, visit.request.username.as_deref().unwrap_or_default(), None)?))
+    address::first(&visit, link_page)
 }
 
 fn link_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage> {
-    let field = Field::new(FieldKind::Username, "username", &visit.say("E-mail address"));
-    let field = field.value(typed).error(problem).focused();
+    let field = address::field(visit, typed, problem);
     let form = visit.form(paths::PASSKEY_LINK)?.field(field).button(&visit.say("Mail me a link"));
     Ok(visit
         .page("Set up a passkey")
@@ -72,30 +68,14 @@ fn link_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<Hosted
         .link("", &visit.say("Back to signing in"), &visit.path(paths::IDENTIFIER)?))
 }
 
-/// To whom to mail.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Who {
-    r: String,
-    #[serde(default)]
-    csrf: String,
-    #[serde(default)]
-    username: String,
-}
-
-impl Validate for Who {
-    fn validate(&self, _: &mut Problems) {}
-}
-
 async fn mail_link(request: Request, State(identity): State<Identity>, Form(form): Form<Who>) -> Result<Reply> {
-    let mut visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    let username = form.username.trim();
-    if !is_email(username) {
-        let problem = visit.say("Enter an e-mail address, such as ada@example.com.");
-        return Ok(visit.show(link_page(&visit, username, Some(&problem))?.status(StatusCode::BAD_REQUEST)));
+    match address::take(&identity, &request, &form, link_page).await? {
+        Taken::Again(page) => Ok(page),
+        Taken::Address(visit, username) => {
+            passkeys::mail_setup_link(&identity, &visit.app, &username, Some(visit.request.clone())).await?;
+            Ok(Reply::see(visit.path(paths::LINK_SENT)?))
+        }
     }
-    visit.request.username = Some(username.to_owned());
-    passkeys::mail_setup_link(&identity, &visit.app, username, Some(visit.request.clone())).await?;
-    Ok(Reply::see(visit.path(paths::LINK_SENT)?))
 }
 
 /// The mailed token.

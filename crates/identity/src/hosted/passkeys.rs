@@ -6,7 +6,7 @@ use kernel::{Code, Problems, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, Json, LimitClass, Routes, Script, State, Validate, WithHeaders,
+    Form, Json, Routes, Script, State, Validate, WithHeaders,
     pages::{HostedPage, PostForm},
 };
 
@@ -31,7 +31,6 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(SIGN_IN, submit, "Sign in with a passkey")
         .page()
         .hidden()
-        .limited(LimitClass::Credential)
 }
 
 async fn script() -> Result<WithHeaders<Script>> {

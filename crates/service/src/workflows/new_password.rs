@@ -19,7 +19,7 @@ use tenancy::{
     roles,
     workspaces::{self, BillingView, Metadata, NewWorkspace, SignupBy},
 };
-use web::{ClientAddress, Form, LimitClass, Routes, State, Success, Valid, Validate};
+use web::{ClientAddress, Form, Routes, State, Success, Valid, Validate};
 
 use crate::Core;
 
@@ -32,8 +32,7 @@ pub(super) fn routes() -> Routes<Core> {
             Routes::new("Hosted login")
                 .post(hosted::SET_PASSWORD, submit, "Set a password and sign in")
                 .page()
-                .hidden()
-                .limited(LimitClass::Credential),
+                .hidden(),
         )
 }
 
