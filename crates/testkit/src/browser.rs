@@ -144,6 +144,12 @@ impl Browser {
             .map(|(_, value)| value.into_owned())
     }
 
+    /// The same browser, sending this header too.
+    #[must_use]
+    pub fn header(&self, name: &str, value: &str) -> Self {
+        Self { caller: self.caller.header(name, value), ..self.clone() }
+    }
+
     pub fn cookies(&self) -> &BTreeMap<String, String> {
         &self.cookies
     }

@@ -1,5 +1,5 @@
-//! Mailed links that lead to a page. Looking at one changes nothing, because mail scanners follow links: only the page's
-//! button uses it up.
+//! Mailed links that lead to a page. Looking at one changes nothing, because mail scanners follow links: only the
+//! page's button uses it up.
 
 use std::{ops::Deref, sync::Arc};
 

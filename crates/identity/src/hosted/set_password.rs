@@ -1,5 +1,5 @@
-//! The page behind links that set a password: of an invitation, a reset, or a sign-up. The form is taken by the service,
-//! because a sign-up makes a workspace; this is what it shows before and after.
+//! The page behind links that set a password: of an invitation, a reset, or a sign-up. The form is taken by the
+//! service, because a sign-up makes a workspace; this is what it shows before and after.
 
 use http::StatusCode;
 use kernel::{Code, Error, FieldProblem, Problems, Result, UserId};
