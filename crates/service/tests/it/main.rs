@@ -24,6 +24,7 @@ mod auth_authorize;
 mod auth_discovery;
 mod auth_handover;
 mod auth_hosted;
+mod auth_hosted_attacks;
 mod auth_hosted_mfa;
 mod auth_hosted_passkeys;
 mod auth_introspect;
