@@ -25,3 +25,6 @@ ALTER TABLE authorization_codes ADD COLUMN method TEXT;
 ALTER TABLE refresh_families ADD COLUMN browser_session_id {key};
 CREATE INDEX refresh_families_by_browser ON refresh_families (browser_session_id);
 CREATE INDEX authorization_codes_by_browser ON authorization_codes (browser_session_id);
+
+-- Whether the person had a second factor that was not shown when the passkey was added. It counts as one factor then.
+ALTER TABLE passkeys ADD COLUMN unproven {bool} NOT NULL DEFAULT FALSE;

@@ -93,7 +93,7 @@ pub(crate) fn write(response: &mut Response, scope: &Scope) {
     response.headers_mut().remove(header::CONTENT_LENGTH);
     let is_page = scope.route().is_some_and(|route| route.page);
     if is_page {
-        pages::failure(scope.brand(), status, &error, scope.request_id()).write_to(response);
+        pages::failure(scope.page(), status, &error, scope.request_id()).write_to(response);
     } else {
         *response.body_mut() = Body::from(json(&error, status, scope.request_id()));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -119,7 +119,7 @@ fn json(error: &Error, status: StatusCode, request_id: &str) -> Vec<u8> {
 }
 
 /// Whole seconds, at least one; every 429 and 503 says when to come back.
-fn retry_after(error: &Error) -> Option<u64> {
+pub(crate) fn retry_after(error: &Error) -> Option<u64> {
     let waits = matches!(error.kind(), Kind::RateLimited | Kind::Unavailable);
     let after = error.retry_after().or(waits.then_some(Duration::from_secs(1)))?;
     Some(u64::try_from(after.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1))

@@ -11,7 +11,7 @@ use axum::extract::FromRequestParts;
 use http::{Extensions, HeaderValue, request::Parts};
 use kernel::AppId;
 
-use crate::{Describe, Operation, conventions::Policy, pages::Brand, routes::Route};
+use crate::{Describe, Operation, conventions::Policy, pages::Setting, routes::Route};
 
 /// The request's companion, an `Arc` in its extensions.
 pub struct Scope {
@@ -19,13 +19,13 @@ pub struct Scope {
     client: IpAddr,
     app: OnceLock<AppId>,
     route: OnceLock<Arc<Route>>,
-    brand: OnceLock<Brand>,
+    page: OnceLock<Setting>,
     policy: Arc<Policy>,
 }
 
 impl Scope {
     pub(crate) fn new(request_id: HeaderValue, client: IpAddr, policy: Arc<Policy>) -> Self {
-        Self { request_id, client, app: OnceLock::new(), route: OnceLock::new(), brand: OnceLock::new(), policy }
+        Self { request_id, client, app: OnceLock::new(), route: OnceLock::new(), page: OnceLock::new(), policy }
     }
 
     /// The scope of the request these extensions belong to.
@@ -61,13 +61,14 @@ impl Scope {
         self.app.get().copied()
     }
 
-    /// Called by page handlers as soon as the app is known: failures are shown in its looks then. The first one stays.
-    pub fn set_brand(&self, brand: Brand) {
-        let _ = self.brand.set(brand);
+    /// Called by page handlers as soon as the app is known: failures are shown in its looks and words then. The first
+    /// one stays.
+    pub fn set_page(&self, setting: Setting) {
+        let _ = self.page.set(setting);
     }
 
-    pub(crate) fn brand(&self) -> Option<&Brand> {
-        self.brand.get()
+    pub(crate) fn page(&self) -> Option<&Setting> {
+        self.page.get()
     }
 
     /// Called when a credential was refused; an error once this client has guessed too often.

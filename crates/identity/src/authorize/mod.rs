@@ -55,9 +55,12 @@ const PLACE: Place<'static> = Place { table: "login_requests", column: "url", ro
 
 impl LoginRequest {
     /// For somebody who followed a mailed link that no app asked for: back to the app's own start. `None` when the app
-    /// has none.
+    /// has none, or insists on PKCE: then only the app itself can begin a login.
     pub fn to_default(app: &App) -> Option<Self> {
         let profile = &app.profile;
+        if profile.require_pkce {
+            return None;
+        }
         let uri = profile.default_callback_uri.as_ref().or_else(|| profile.redirect_uris.first())?;
         Some(Self {
             app: app.id,
@@ -77,6 +80,11 @@ impl LoginRequest {
     pub fn seal(&self, tenancy: &Tenancy) -> Result<String> {
         let json = serde_json::to_vec(self).map_err(Error::internal)?;
         Ok(tenancy.keyring.seal(&PLACE, &json))
+    }
+
+    /// The address of a page for it.
+    pub(crate) fn path(&self, tenancy: &Tenancy, page: &str) -> Result<String> {
+        Ok(format!("{page}?r={}", self.seal(tenancy)?))
     }
 
     /// 400 unless this service sealed it.

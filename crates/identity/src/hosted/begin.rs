@@ -150,7 +150,9 @@ pub(crate) async fn sign_out(
         ended.await?;
     }
     let base_url = &identity.tenancy.base_url;
-    let location = match (redirect_uri, &app.profile.default_callback_uri) {
+    // An app that insists on PKCE has to begin the next login itself.
+    let begins_here = app.profile.default_callback_uri.as_ref().filter(|_| !app.profile.require_pkce);
+    let location = match (redirect_uri.filter(|_| !app.profile.require_pkce), begins_here) {
         (Some(uri), _) => {
             let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("redirectUri", uri).finish();
             format!("{base_url}/auth/url/login/{}?{query}", app.id)

@@ -137,7 +137,6 @@ pub(super) async fn try_finish(
     let finished = visit.identity.tenancy.db.write(move |tx| match &proof {
         Proof::Login(session) => {
             let (standing, shown) = of_login(tx, &app, session, member)?;
-            sessions::end(tx, session)?;
             let (browser, cookie) = browser_sessions::start(tx, &app, former.as_deref(), shown)?;
             let grant = grant(tx, &identity, &app, &request, &standing, shown, browser)?;
             Ok(Finished::Answered(Answered { grant, cookie: Some(cookie) }))
@@ -172,7 +171,7 @@ fn of_login(tx: &mut Tx<'_>, app: &App, session: &Claims, member: Option<MemberI
     if !matches!(session.mfa, MfaState::Completed | MfaState::Disabled) {
         return Err(Error::new(Code::MfaRequired, "Show the second factor first."));
     }
-    let authenticated_at = sessions::check_live(tx, session)?;
+    let authenticated_at = sessions::use_up(tx, session)?;
     let standing = sessions::choose(tokens::standings_of(tx, app.id, session.sub)?, member)?;
     let mfa = session.has_two_factors();
     tokens::check_factors(app, &standing, mfa)?;

@@ -8,7 +8,7 @@ use tenancy::{
     App,
     branding::{self, Translations},
 };
-use web::pages::{Brand, HostedPage};
+use web::pages::{Brand, HostedPage, Setting, Words};
 
 use super::{
     Reply,
@@ -38,14 +38,22 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    pub(crate) async fn of(identity: &Identity, from: &Request, app: Arc<App>) -> Result<Self> {
+    /// `way_back` is where somebody starts again to whom something has failed.
+    pub(crate) async fn of(
+        identity: &Identity,
+        from: &Request,
+        app: Arc<App>,
+        way_back: Option<String>,
+    ) -> Result<Self> {
         let looks = Arc::clone(&app);
         let (brand, words) = identity
             .tenancy
             .db
             .read(move |tx| Ok((branding::brand(tx, &looks)?, branding::translations(tx, looks.id)?)))
             .await?;
-        from.scope.set_brand(brand.clone());
+        let (translations, language) = (words.clone(), words.get("en").to_owned());
+        let words_: Words = Arc::new(move |text| translations.get(text).to_owned());
+        from.scope.set_page(Setting { brand: brand.clone(), language, words: words_, way_back });
         let jar = Jar::new(app.id, &identity.tenancy.base_url);
         let known = jar.read(&from.headers, Cookie::Browser).filter(|key| key.len() == KEY_LENGTH);
         Ok(Self {
@@ -98,6 +106,15 @@ impl Guest {
     /// A page in the app's looks.
     pub(crate) fn page(&self, title: &str) -> HostedPage {
         HostedPage::new(&self.brand, &self.say(title)).language(self.words.get("en"))
+    }
+
+    /// The page with a way to the app itself, if it has told one.
+    pub(crate) fn with_way_to_app(&self, page: HostedPage) -> HostedPage {
+        let profile = &self.app.profile;
+        match profile.ui_url.as_ref().or(profile.website_url.as_ref()) {
+            Some(address) => page.link("", &self.say("Open {appName}"), address),
+            None => page,
+        }
     }
 
     /// The browser gets its key along with the first page.

@@ -16,7 +16,7 @@ use crate::{
     Identity,
     authorize::{LoginRequest, redirects},
     browser::Request,
-    login,
+    login, passkeys,
 };
 
 /// Where somebody with a link is.
@@ -49,7 +49,9 @@ impl Place {
             request.app == app.id && redirects::registered(&app.profile, Some(&request.redirect_uri)).is_some()
         };
         let request = asked.filter(is_good).or_else(|| LoginRequest::to_default(&app));
-        let guest = Guest::of(identity, from, app).await?;
+        let way_back =
+            request.as_ref().map(|request| request.path(&identity.tenancy, paths::IDENTIFIER)).transpose()?;
+        let guest = Guest::of(identity, from, app, way_back).await?;
         Ok(match request {
             Some(request) => Self::Login(Box::new(Visit::of(guest, request))),
             None => Self::DeadEnd(Box::new(guest)),
@@ -89,8 +91,6 @@ impl Mailed {
         purposes: &'static [Purpose],
         token: &str,
     ) -> Result<Opened> {
-        let client = from.scope.client();
-        identity.addresses.check(client)?;
         let shown = token.to_owned();
         let found = identity.tenancy.db.read(move |tx| match login::peek(tx, purposes, &shown) {
             Ok((purpose, link, email)) => Ok(Some((purpose, link, Some(email)))),
@@ -104,10 +104,8 @@ impl Mailed {
             }
             Err(error) => Err(error),
         });
-        let Some((purpose, link, email)) = found.await? else {
-            identity.addresses.fail(client);
-            return Ok(Opened::Over(unknown()));
-        };
+        // Not counted against the address: nobody guesses 256 bits, but any page can make a browser look at links.
+        let Some((purpose, link, email)) = found.await? else { return Ok(Opened::Over(unknown())) };
         let app = identity.tenancy.apps.find(link.app).await?.ok_or_else(|| Error::not_found("app"))?;
         let place = Place::of(identity, from, app, &link).await?;
         match email {
@@ -140,7 +138,7 @@ fn over(place: &Place, purpose: Purpose) -> Result<Reply> {
         if matches!(purpose, Purpose::PasswordReset | Purpose::Invitation) {
             page = page.link("", &visit.say("Ask for a new link"), &visit.path(paths::FORGOT)?);
         }
-        if purpose == Purpose::PasskeySetup && visit.app.profile.passkeys_enabled {
+        if purpose == Purpose::PasskeySetup && passkeys::are_possible(&visit.identity, &visit.app) {
             page = page.link("", &visit.say("Ask for a new link"), &visit.path(paths::PASSKEY_LINK)?);
         }
         if purpose == Purpose::SignUp {

@@ -175,14 +175,18 @@ async fn resend(request: Request, State(identity): State<Identity>, Form(form): 
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let Some((session, stage)) = stage(&visit).await? else { return over(&visit) };
     let page = page_of(&stage);
-    match stage {
-        Stage::Challenge(_) => flows::challenge(&identity, &visit.app, session).await.map(|_| ())?,
+    let sent = match stage {
+        Stage::Challenge(_) => flows::challenge(&identity, &visit.app, session).await.map(|_| ()),
         Stage::Phone(phone) => {
-            flows::start_setup(&identity, &visit.app, session, Setup::Sms { phone }).await.map(|_| ())?;
+            flows::start_setup(&identity, &visit.app, session, Setup::Sms { phone }).await.map(|_| ())
         }
         Stage::Choose | Stage::App(_) | Stage::Passed => return Ok(Reply::see(visit.path(page)?)),
+    };
+    match sent {
+        Ok(()) => Ok(Reply::see(format!("{}&sent=1", visit.path(page)?))),
+        Err(error) if matches!(error.code(), Code::InvalidCredential | Code::MfaRequired) => over(&visit),
+        Err(error) => Err(error),
     }
-    Ok(Reply::see(format!("{}&sent=1", visit.path(page)?)))
 }
 
 async fn show_backup(

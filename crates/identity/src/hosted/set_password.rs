@@ -110,6 +110,8 @@ impl SetPasswordPage {
                 &visit.say("Forgotten your password?"),
                 &visit.path(paths::FORGOT)?,
             );
+        } else {
+            page = place.with_way_to_app(page);
         }
         Ok(place.show(page))
     }
@@ -194,13 +196,9 @@ impl SetPasswordPage {
 
     fn done(&self) -> Reply {
         let place = &self.mailed.place;
-        let mut page = place
+        let page = place
             .page("Your password is set")
             .notice(&place.say("From now on you sign in to {appName} with it. You can close this page."));
-        let profile = &place.app.profile;
-        if let Some(address) = profile.ui_url.as_ref().or(profile.website_url.as_ref()) {
-            page = page.link("", &place.say("Open {appName}"), address);
-        }
-        place.show(page)
+        place.show(place.with_way_to_app(page))
     }
 }

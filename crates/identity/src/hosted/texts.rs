@@ -23,7 +23,11 @@ fn every_text_is_listed_for_translators() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/hosted");
     let mut missing = BTreeSet::new();
     for entry in fs::read_dir(folder).expect("the folder of the pages") {
-        let source = fs::read_to_string(entry.expect("an entry").path()).expect("a source file");
+        let path = entry.expect("an entry").path();
+        if path.ends_with("texts.rs") {
+            continue;
+        }
+        let source = fs::read_to_string(path).expect("a source file");
         missing.extend(texts(&source).into_iter().filter(|text| !pages.contains(&format!("\n- {text}\n"))));
     }
     assert_eq!(missing, BTreeSet::new(), "docs/branding.md lacks these texts on pages");

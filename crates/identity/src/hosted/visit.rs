@@ -5,7 +5,7 @@ use std::ops::Deref;
 use kernel::{Error, Result};
 use web::pages::{HostedPage, PostForm};
 
-use super::Guest;
+use super::{Guest, paths};
 use crate::{
     Identity,
     authorize::{LoginRequest, redirects},
@@ -41,7 +41,8 @@ impl Visit {
                 "is not registered any more. Go back to the app and start again",
             ));
         }
-        Ok(Self::of(Guest::of(identity, from, app).await?, request))
+        let way_back = request.path(&identity.tenancy, paths::IDENTIFIER)?;
+        Ok(Self::of(Guest::of(identity, from, app, Some(way_back)).await?, request))
     }
 
     /// `request` leads to an address of the guest's app.
@@ -63,15 +64,12 @@ impl Visit {
 
     /// A form that belongs to this login and this browser.
     pub(crate) fn form(&self, action: &str) -> Result<PostForm> {
-        Ok(PostForm::new(action).hidden("r", &self.sealed()?).hidden("csrf", &self.csrf()))
-    }
-
-    fn sealed(&self) -> Result<String> {
-        self.request.seal(&self.identity.tenancy)
+        let sealed = self.request.seal(&self.identity.tenancy)?;
+        Ok(PostForm::new(action).hidden("r", &sealed).hidden("csrf", &self.csrf()))
     }
 
     /// The address of another page of this login.
     pub(crate) fn path(&self, path: &str) -> Result<String> {
-        Ok(format!("{path}?r={}", self.sealed()?))
+        self.request.path(&self.identity.tenancy, path)
     }
 }

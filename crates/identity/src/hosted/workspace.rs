@@ -1,6 +1,6 @@
 //! The choice of a workspace, for people who belong to several; and the page of somebody who has signed out.
 
-use kernel::{AppId, MemberId, Problems, Result};
+use kernel::{AppId, Code, MemberId, Problems, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{Form, Params, Routes, State, Validate};
@@ -9,7 +9,7 @@ use super::{
     At, Guest, Reply, Visit, browser_sessions,
     cookies::Cookie,
     finish::{self, Proof},
-    paths,
+    mfa, paths,
 };
 use crate::{
     Identity,
@@ -84,7 +84,11 @@ impl Validate for Chosen {
 async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Chosen>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     match chooser(&visit).await? {
-        Some((proof, _)) => finish::finish(&visit, proof, Some(form.member)).await,
+        Some((proof, _)) => match finish::finish(&visit, proof, Some(form.member)).await {
+            // A membership that has ended, or a login that another tab has finished.
+            Err(error) if error.code() == Code::InvalidCredential => mfa::over(&visit),
+            finished => finished,
+        },
         None => Ok(Reply::see(visit.path(paths::IDENTIFIER)?)),
     }
 }
@@ -105,7 +109,7 @@ async fn signed_out(
     Params(Of { app }): Params<Of>,
 ) -> Result<Reply> {
     let app = identity.app(&request, app)?;
-    let guest = Guest::of(&identity, &request, app).await?;
+    let guest = Guest::of(&identity, &request, app, None).await?;
     let text = guest.say("You are signed out of {appName}. You can close this page.");
-    Ok(Reply::page(guest.page("Signed out").paragraph(&text)))
+    Ok(Reply::page(guest.with_way_to_app(guest.page("Signed out").paragraph(&text))))
 }

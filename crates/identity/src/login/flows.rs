@@ -269,7 +269,7 @@ pub(crate) async fn sign_up(identity: &Identity, app: &App, request: SignUpReque
         abuse::count_message(tx, app.id, &request.email)?;
         let known = credentials::find(tx, app.id, &request.email)?;
         let mail = match known.filter(Account::has_password) {
-            Some(_) => AppMail::SignUpExisting { link: format!("{}/auth/url/login/{}", tenancy.base_url, app.id) },
+            Some(_) => AppMail::SignUpExisting { link: sign_in_link(&tenancy, &app, &request)? },
             None => {
                 let payload = serde_json::to_value(&request).map_err(Error::internal)?;
                 let token = links::create(tx, app.id, Purpose::SignUp, None, &payload)?;
@@ -279,6 +279,20 @@ pub(crate) async fn sign_up(identity: &Identity, app: &App, request: SignUpReque
         mails::queue(tx, &tenancy, &app, &request.email, &mail)
     });
     mailed.await
+}
+
+/// Where somebody with an account goes on: in the login that the sign-up was part of, else at the app's own start.
+fn sign_in_link(tenancy: &Tenancy, app: &App, request: &SignUpRequest) -> Result<String> {
+    let default = || LoginRequest::to_default(app).map(|request| request.seal(tenancy)).transpose();
+    let sealed = match &request.request {
+        Some(sealed) => Some(sealed.clone()),
+        None => default()?,
+    };
+    let profile = &app.profile;
+    Ok(match sealed {
+        Some(sealed) => format!("{}{}?r={sealed}", tenancy.base_url, paths::IDENTIFIER),
+        None => profile.ui_url.clone().or_else(|| profile.website_url.clone()).unwrap_or_default(),
+    })
 }
 
 /// What a page's own address is to passkeys.

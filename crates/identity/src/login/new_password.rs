@@ -4,13 +4,13 @@ use kernel::{AppId, Code, Error, Problems, Result, Secret, UserId};
 use serde::{Deserialize, Serialize};
 use store::Tx;
 use tenancy::{
-    App,
+    App, apps,
     links::{self, MailedLink, Purpose},
     people,
 };
 use vault::passwords::check_quality;
 
-use super::credentials;
+use super::{credentials, flows::check_sign_up};
 use crate::{Identity, authorize::SignUpWish, sessions};
 
 /// The links that allow to set a password.
@@ -62,10 +62,13 @@ impl NewPassword {
     pub async fn prepare(identity: &Identity, token: &str, password: Secret<String>) -> Result<Self> {
         let shown = token.to_owned();
         let (purpose, link, email) = identity.tenancy.db.read(move |tx| peek(tx, &PURPOSES, &shown)).await?;
-        let mut problems = Problems::new();
-        check_quality(&mut problems, "password", password.expose(), &[&email]);
-        problems.finish()?;
-        let digest = identity.passwords.digest(password).await?;
+        // Judging a long password takes milliseconds of CPU, which other requests shall not wait for.
+        let judged = tokio::task::spawn_blocking(move || {
+            let mut problems = Problems::new();
+            check_quality(&mut problems, "password", password.expose(), &[&email]);
+            problems.finish().map(|()| password)
+        });
+        let digest = identity.passwords.digest(judged.await.map_err(Error::internal)??).await?;
         Ok(Self { purpose, token: token.to_owned(), digest, app: link.app })
     }
 
@@ -73,6 +76,9 @@ impl NewPassword {
     pub fn apply(&self, tx: &mut Tx<'_>, app: &App) -> Result<Outcome> {
         let link = links::consume(tx, self.purpose, &self.token)?;
         if self.purpose == Purpose::SignUp {
+            check_sign_up(app)?;
+            // Before anything is looked at: of two links for one address the second sees what the first has done.
+            apps::hold(tx, app.id)?;
             let request: SignUpRequest = serde_json::from_value(link.payload).map_err(Error::internal)?;
             // Two sign-ups of one address: the first that is followed counts, and the other must not change its password.
             if credentials::find(tx, app.id, &request.email)?.is_some_and(|account| account.has_password()) {

@@ -279,7 +279,7 @@ fn finish_setup(
     };
     let Some((proof, step)) = proof else { return wrong(tx, session, &under_way) };
     let backup_code = backup_code(tx);
-    if !factors::put(tx, session, &proof, step, &hash_token(&backup_code))? {
+    if !factors::put(tx, session, &proof, step, &backup_digest(&backup_code))? {
         return Err(must_show_factor());
     }
     changed(tx, session, "set_up")?;
@@ -287,11 +287,22 @@ fn finish_setup(
     Ok(Attempt::Right((sessions::advance(tx, session, MfaState::Completed)?, backup_code)))
 }
 
-/// About 119 bits, in groups that can be read aloud.
+/// A hundred bits, in letters and digits that are not mistaken for each other, in groups that can be read aloud.
 fn backup_code(tx: &Tx<'_>) -> String {
-    let text = tx.entropy().base62(20);
-    let groups: Vec<&str> = (0..4).map(|group| &text[group * 5..group * 5 + 5]).collect();
+    const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    let letters = tx.entropy().bytes::<20>().map(|byte| char::from(LETTERS[usize::from(byte % 32)]));
+    let groups: Vec<String> = letters.chunks(5).map(|group| group.iter().collect()).collect();
     groups.join("-")
+}
+
+/// The digest of a backup code as somebody typed it: hyphens, case and look-alikes do not matter.
+fn backup_digest(code: &str) -> String {
+    let letters = code.chars().filter(char::is_ascii_alphanumeric).map(|letter| match letter.to_ascii_uppercase() {
+        'O' => '0',
+        'I' | 'L' => '1',
+        other => other,
+    });
+    hash_token(&letters.collect::<String>())
 }
 
 /// Shows the second factor.
@@ -323,8 +334,7 @@ fn commit(tx: &mut Tx<'_>, identity: &Identity, session: &Claims, code: &str) ->
 /// Takes the factor away from somebody who has the backup code, to set up another one.
 fn reset(tx: &mut Tx<'_>, session: &Claims, backup_code: &str) -> Result<Attempt<Begun>> {
     let under_way = attempt(tx, session)?;
-    let used =
-        session.mfa == MfaState::Required && factors::use_backup_code(tx, session, &hash_token(backup_code.trim()))?;
+    let used = session.mfa == MfaState::Required && factors::use_backup_code(tx, session, &backup_digest(backup_code))?;
     if !used {
         return wrong(tx, session, &under_way);
     }

@@ -6,8 +6,8 @@ use totp_rs::{Algorithm, Builder, Secret, Totp};
 pub(super) const SECRET_LENGTH: usize = 20;
 
 fn totp(secret: &[u8], app: &str, account: &str) -> Result<Totp> {
-    // A colon separates the two in the URL, so neither may hold one.
-    let plain = |text: &str| text.replace(':', " ");
+    // A colon separates the two in the URL, so neither may hold one; and what is longer fits no QR code.
+    let plain = |text: &str| text.chars().take(64).collect::<String>().replace(':', " ");
     Builder::new()
         .with_algorithm(Algorithm::SHA1)
         .with_digits(6)

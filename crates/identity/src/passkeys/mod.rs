@@ -146,7 +146,9 @@ pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &
             let link = links::consume(tx, Purpose::PasskeySetup, &token)?;
             let user = link.user.filter(|_| link.app == app_id).ok_or_else(invalid_setup)?;
             challenge.use_up(tx)?;
-            if !store::insert(tx, app_id, user, &rp_id, &credential_id(passkey.cred_id()), &passkey)? {
+            // The mailbox alone allowed this: it must not make up for a second factor that the person has.
+            let unproven = mfa::find_factor(tx, app_id, user)?.is_some();
+            if !store::insert(tx, app_id, user, &rp_id, &credential_id(passkey.cred_id()), &passkey, unproven)? {
                 return Err(rejected());
             }
             credentials::verify_email(tx, app_id, user)?;
@@ -189,14 +191,13 @@ async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremon
     let found = identity.tenancy.db.read(move |tx| store::find(tx, app_id, user, &rp_id, &key)).await?;
     let (stored, mut passkey) = found.ok_or_else(unknown)?;
     let result = party.authenticated(state, &shown, &passkey)?;
-    let strong = result.user_verified();
+    let verified = result.user_verified();
     passkey.update_credential(&result);
     let (app, identity_) = (app.clone(), identity.clone());
     let begun = identity.tenancy.db.write(move |tx| {
         challenge.use_up(tx)?;
-        if !store::used(tx, app.id, &shown.id, &stored, &passkey)? {
-            return Err(unknown());
-        }
+        let unproven = store::used(tx, app.id, &shown.id, &stored, &passkey)?.ok_or_else(unknown)?;
+        let strong = verified && !(unproven && mfa::find_factor(tx, app.id, user)?.is_some());
         sessions::begin(tx, &identity_, &app, user, Method::Passkey, strong)
     });
     begun.await

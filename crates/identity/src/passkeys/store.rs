@@ -47,20 +47,23 @@ pub(super) fn insert(
     rp_id: &str,
     id: &str,
     passkey: &Passkey,
+    unproven: bool,
 ) -> Result<bool> {
     let inserted = tx.exec(
-        "INSERT INTO passkeys (id, app_id, user_id, rp_id, credential, created_at) VALUES ($1, $2, $3, $4, $5, $6) \
-         ON CONFLICT (id) DO NOTHING",
-        &args![id, app, user, rp_id, to_text(passkey)?, tx.now()],
+        "INSERT INTO passkeys (id, app_id, user_id, rp_id, credential, unproven, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING",
+        &args![id, app, user, rp_id, to_text(passkey)?, unproven, tx.now()],
     )?;
     Ok(inserted == 1)
 }
 
-/// Notes a use with its counter; false when another use came in between, whose counter this one has not seen.
-pub(super) fn used(tx: &mut Tx<'_>, app: AppId, id: &str, before: &str, passkey: &Passkey) -> Result<bool> {
-    let noted = tx.exec(
-        "UPDATE passkeys SET credential = $4, last_used_at = $5 WHERE app_id = $1 AND id = $2 AND credential = $3",
+/// Notes a use with its counter; whether the passkey is unproven. `None` when another use came in between, whose counter
+/// this one has not seen.
+pub(super) fn used(tx: &mut Tx<'_>, app: AppId, id: &str, before: &str, passkey: &Passkey) -> Result<Option<bool>> {
+    let noted: Option<(bool,)> = tx.opt(
+        "UPDATE passkeys SET credential = $4, last_used_at = $5 WHERE app_id = $1 AND id = $2 AND credential = $3 \
+         RETURNING unproven",
         &args![app, id, before, to_text(passkey)?, tx.now()],
     )?;
-    Ok(noted == 1)
+    Ok(noted.map(|(unproven,)| unproven))
 }

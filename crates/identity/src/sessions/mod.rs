@@ -153,7 +153,7 @@ pub(crate) fn try_begin(
         (_, true, Some(_)) => MfaState::Required,
     };
     let start = Start { app: app.id, user, mfa: state, method, strong, authenticated_at: tx.now() };
-    let begun = insert(tx, start, &standings)?;
+    let begun = insert(tx, &start, &standings)?;
     if let (MfaState::Required, Some(factor)) = (state, &factor) {
         mfa::send_code(tx, identity, app, begun.claims.jti, factor)?;
     }
@@ -173,18 +173,17 @@ pub(crate) fn step_up(
     let Some(factor) = mfa::find_factor(tx, app.id, user)? else { return Ok(None) };
     let standings = tokens::standings_of(tx, app.id, user)?;
     let start = Start { app: app.id, user, mfa: MfaState::Required, method, strong: false, authenticated_at };
-    let begun = insert(tx, start, &standings)?;
+    let begun = insert(tx, &start, &standings)?;
     mfa::send_code(tx, identity, app, begun.claims.jti, &factor)?;
     Ok(Some(begun))
 }
 
 /// The same login one step further, under a new token; the old one is over.
 pub fn advance(tx: &mut Tx<'_>, session: &Claims, state: MfaState) -> Result<Begun> {
-    let authenticated_at = check_live(tx, session)?;
-    end(tx, session)?;
+    let authenticated_at = use_up(tx, session)?;
     let standings = tokens::standings_of(tx, session.aid, session.sub)?;
     let Claims { aid: app, sub: user, method, strong, .. } = *session;
-    insert(tx, Start { app, user, mfa: state, method, strong, authenticated_at }, &standings)
+    insert(tx, &Start { app, user, mfa: state, method, strong, authenticated_at }, &standings)
 }
 
 /// What a new session starts with.
@@ -198,8 +197,8 @@ struct Start {
     authenticated_at: Timestamp,
 }
 
-fn insert(tx: &mut Tx<'_>, start: Start, standings: &[Standing]) -> Result<Begun> {
-    let Start { app, user, mfa, method, strong, authenticated_at } = start;
+fn insert(tx: &mut Tx<'_>, start: &Start, standings: &[Standing]) -> Result<Begun> {
+    let Start { app, user, mfa, method, strong, authenticated_at } = *start;
     let (jti, expires_at): (SessionId, Timestamp) = (tx.new_id(), tx.now().plus(LIFETIME));
     tx.exec(
         "INSERT INTO login_sessions (id, app_id, user_id, wrong_codes, expires_at, created_at) \
@@ -210,13 +209,19 @@ fn insert(tx: &mut Tx<'_>, start: Start, standings: &[Standing]) -> Result<Begun
     Ok(Begun { claims, tenant_users: standings.iter().map(WorkspaceEntry::from).collect() })
 }
 
-/// Ends a session: it can neither be continued nor exchanged.
-pub fn end(tx: &mut Tx<'_>, session: &Claims) -> Result<()> {
-    tx.exec(
+/// Ends a session: it can neither be continued nor exchanged. False when it had ended before, also just now.
+pub fn end(tx: &mut Tx<'_>, session: &Claims) -> Result<bool> {
+    let ended = tx.exec(
         "UPDATE login_sessions SET ended_at = $3 WHERE app_id = $1 AND id = $2 AND ended_at IS NULL",
         &args![session.aid, session.jti, tx.now()],
-    )
-    .map(|_| ())
+    )?;
+    Ok(ended == 1)
+}
+
+/// Uses a session up for its next step; when it began.
+pub(crate) fn use_up(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
+    let authenticated_at = check_live(tx, session)?;
+    if end(tx, session)? { Ok(authenticated_at) } else { Err(over()) }
 }
 
 /// Ends all of a person's logins that are under way or led to tokens: those too that began while this transaction
@@ -226,6 +231,7 @@ pub(crate) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
         "UPDATE login_sessions SET ended_at = $3 WHERE app_id = $1 AND user_id = $2 AND ended_at IS NULL",
         "UPDATE refresh_families SET revoked_at = $3 WHERE app_id = $1 AND user_id = $2 AND revoked_at IS NULL",
         "UPDATE browser_sessions SET ended_at = $3 WHERE app_id = $1 AND user_id = $2 AND ended_at IS NULL",
+        "UPDATE authorization_codes SET used_at = $3 WHERE app_id = $1 AND user_id = $2 AND used_at IS NULL",
     ] {
         tx.exec(statement, &args![app, user, tx.now()])?;
     }
@@ -258,6 +264,19 @@ pub fn check_live(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
     begin.map(|Begin(at)| at).ok_or_else(over)
 }
 
+/// The same, and whoever ends all of the person's sessions waits until this transaction has ended: then they end what
+/// it began as well.
+fn hold_live(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
+    let begin: Option<Begin> = tx.opt(
+        "UPDATE login_sessions SET wrong_codes = wrong_codes WHERE app_id = $1 AND id = $2 AND user_id = $3 \
+         AND ended_at IS NULL AND expires_at > $4 AND EXISTS (SELECT 1 FROM users \
+         WHERE users.id = login_sessions.user_id AND (users.sessions_ended_at IS NULL \
+         OR login_sessions.created_at > users.sessions_ended_at)) RETURNING created_at",
+        &args![session.aid, session.jti, session.sub, tx.now()],
+    )?;
+    begin.map(|Begin(at)| at).ok_or_else(over)
+}
+
 /// Exchanges a session for tokens of one of its workspaces.
 pub async fn exchange(
     identity: &Identity,
@@ -271,7 +290,7 @@ pub async fn exchange(
     }
     let app = app.clone();
     let prepared = identity.tenancy.db.write(move |tx| {
-        let authenticated_at = check_live(tx, &session)?;
+        let authenticated_at = hold_live(tx, &session)?;
         tokens::check_scope(tx, &app, &asked)?;
         let standing = choose(tokens::standings_of(tx, app.id, session.sub)?, member)?;
         tokens::check_factors(&app, &standing, session.has_two_factors())?;

@@ -181,7 +181,10 @@ async fn several_workspaces_are_a_choice(app: TestApp) {
     // Somebody else's workspace is none of hers.
     let bob = app.owner("bob@customer.example").await;
     browser.open(&authorize(&app, &[])).await;
-    browser.submit("/auth/login/workspace", &[("member", &bob.member.to_string())]).await.sees(401, "did not work");
+    browser
+        .submit("/auth/login/workspace", &[("member", &bob.member.to_string())])
+        .await
+        .sees(401, "Please start again");
 }
 
 async fn a_second_factor_is_asked_for_where_a_workspace_wants_one(app: TestApp) {

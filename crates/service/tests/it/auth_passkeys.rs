@@ -118,7 +118,7 @@ async fn verify_registration(app: &TestApp, token: &str, body: Value) -> Answer 
 }
 
 /// Sets up a passkey for somebody.
-async fn with_passkey(app: &TestApp, person: &Person) -> Device {
+pub(crate) async fn with_passkey(app: &TestApp, person: &Person) -> Device {
     let mut device = Device::default();
     let token = setup_token(app, &person.email).await;
     let options = registration_options(app, &token).await.expect(200);
@@ -127,20 +127,20 @@ async fn with_passkey(app: &TestApp, person: &Person) -> Device {
     device
 }
 
-async fn authentication_options(app: &TestApp) -> Answer {
+pub(crate) async fn authentication_options(app: &TestApp) -> Answer {
     let page = app.page().header("x-app-id", &app.app_id().to_string());
     page.get("/auth/auth/passkeys/authentication-options").await
 }
 
 /// What a page sends after the ceremony of signing in.
-async fn asserted(app: &TestApp, device: &mut Device, options: &Answer) -> Value {
+pub(crate) async fn asserted(app: &TestApp, device: &mut Device, options: &Answer) -> Value {
     let request: CredentialRequestOptions = serde_json::from_value(without_token(options)).expect("request options");
     let mut body = finished(app, device.get(PAGE, request).await, options);
     body["mode"] = "sdk".into();
     body
 }
 
-async fn verify_authentication(app: &TestApp, body: Value) -> Answer {
+pub(crate) async fn verify_authentication(app: &TestApp, body: Value) -> Answer {
     app.page().post("/auth/auth/passkeys/verify-authentication", body).await
 }
 

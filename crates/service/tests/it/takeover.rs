@@ -7,6 +7,7 @@ use testkit::{TestApp, on_both_engines};
 
 use crate::{
     auth_authorize::{authorize, sign_in},
+    auth_passkeys,
     auth_token::refresh,
 };
 
@@ -24,6 +25,12 @@ on_both_engines!(
     clearing_factors_clears_passkeys,
     a_very_long_name_is_only_a_wrong_one,
     a_refresh_needs_no_body,
+    a_passkey_added_by_mail_does_not_replace_a_factor,
+    an_app_that_insists_on_pkce_begins_each_login_itself,
+    sign_up_links_end_with_self_service,
+    two_sign_up_links_make_one_account,
+    a_backup_code_is_read_as_people_write_it,
+    looking_at_links_blocks_nobody,
 );
 
 async fn a_workspaces_token_cannot_become_its_members(app: TestApp) {
@@ -74,15 +81,19 @@ async fn a_password_that_changed_meanwhile_lets_nobody_in(app: TestApp) {
     let token = link.as_str().and_then(|link| link.rsplit_once('=')).expect("a token").1.to_owned();
     let body = json!({ "token": token, "password": "amber lantern quay" });
     // Many checks of the old password race the change: whatever they led to is over afterwards.
-    let logins = (0..4).map(|_| ada.log_in());
+    let logins = (0..4).map(async |_| {
+        let login = ada.log_in().await;
+        match login.status() {
+            200 => Some(ada.exchange(&login.text("/session")).await),
+            _ => None,
+        }
+    });
     let change = app.anon();
     let change = change.put("/auth/auth/password", body);
     let (logins, changed) = futures_util::future::join(futures_util::future::join_all(logins), change).await;
     changed.expect(200);
-    for login in logins {
-        if login.status() == 200 {
-            ada.exchange(&login.text("/session")).await.expect(401);
-        }
+    for exchanged in logins.into_iter().flatten().filter(|exchanged| exchanged.status() == 200) {
+        refresh(&app, &exchanged.text("/refresh_token")).await.expect(400);
     }
     ada.exchange(&session).await.expect(401);
     refresh(&app, &tokens.refresh).await.expect(400);
@@ -226,4 +237,89 @@ async fn a_refresh_needs_no_body(app: TestApp) {
     let caller = ada.signed_in().await;
     caller.call(http::Method::POST, "/auth/refresh-token", None).await.expect(200);
     caller.post("/auth/refresh-token", json!({ "scope": "openid" })).await.expect(200);
+}
+
+async fn a_passkey_added_by_mail_does_not_replace_a_factor(app: TestApp) {
+    let ada = app.owner("ada@customer.example").await;
+    let session = ada.log_in().await.expect(200).text("/session");
+    crate::auth_mfa::set_up_sms(&app, &session, "+491701234567").await;
+    let mut device = auth_passkeys::with_passkey(&app, &ada).await;
+    let options = auth_passkeys::authentication_options(&app).await;
+    let body = auth_passkeys::asserted(&app, &mut device, &options).await;
+    let login = auth_passkeys::verify_authentication(&app, body).await.expect(200);
+    assert_eq!(login.at("/mfaState"), "REQUIRED");
+    // Without a factor to make up for, it counts as two.
+    app.key().in_workspace(ada.tenant).delete(&format!("/account/tenant/user/{}/mfa", ada.member)).await.expect(200);
+    let mut device = auth_passkeys::with_passkey(&app, &ada).await;
+    let options = auth_passkeys::authentication_options(&app).await;
+    let body = auth_passkeys::asserted(&app, &mut device, &options).await;
+    assert_eq!(auth_passkeys::verify_authentication(&app, body).await.expect(200).at("/mfaState"), "DISABLED");
+    app.drain().await;
+}
+
+async fn an_app_that_insists_on_pkce_begins_each_login_itself(app: TestApp) {
+    let ada = app.owner("ada@customer.example").await;
+    app.key().put("/account/app", json!({ "requirePkce": true })).await.expect(200);
+    let mut browser = app.browser();
+    browser.open(&format!("/auth/url/logout/{}", app.app_id())).await.sees(200, "Signed out").sees(200, "Open ");
+    let path = format!("/account/tenant/user/{}/passwordLink", ada.member);
+    let link = app.key().in_workspace(ada.tenant).get(&path).await.expect(200).json();
+    browser.open(link.as_str().expect("a link")).await.sees(200, "Choose a new password");
+    browser.submit("/auth/login/set-password", &[("password", "amber lantern quay")]).await;
+    browser.sees(200, "Your password is set").sees(200, "Open ");
+    app.drain().await;
+}
+
+/// A mailed sign-up link's token.
+async fn sign_up(app: &TestApp, email: &str) -> String {
+    let body = json!({ "email": email, "firstName": "Grace", "appId": app.app_id(), "mode": "sdk" });
+    app.page().post("/auth/auth/signup", body).await.expect(200);
+    app.drain().await;
+    app.mailed_token(email)
+}
+
+async fn sign_up_links_end_with_self_service(app: TestApp) {
+    let token = sign_up(&app, "grace@customer.example").await;
+    app.key().put("/account/app", json!({ "tenantSelfSignup": false })).await.expect(200);
+    let body = json!({ "token": token, "password": "amber lantern quay" });
+    app.anon().put("/auth/auth/password", body.clone()).await.error(403, "SIGNUP_DISABLED");
+    app.key().put("/account/app", json!({ "tenantSelfSignup": true })).await.expect(200);
+    app.anon().put("/auth/auth/password", body).await.expect(200);
+    app.drain().await;
+}
+
+async fn two_sign_up_links_make_one_account(app: TestApp) {
+    let tokens = [sign_up(&app, "grace@customer.example").await, sign_up(&app, "grace@customer.example").await];
+    let caller = app.anon();
+    let followed = tokens.map(|token| {
+        let body = json!({ "token": token, "password": "amber lantern quay" });
+        caller.put("/auth/auth/password", body)
+    });
+    let answers = futures_util::future::join_all(followed).await;
+    assert_eq!(answers.iter().filter(|answer| answer.status() == 200).count(), 1);
+    let workspaces = app.key().get("/account/tenant").await.expect(200).json();
+    let made =
+        workspaces.as_array().into_iter().flatten().filter(|one| one["signupBy"]["email"] == "grace@customer.example");
+    assert_eq!(made.count(), 1);
+    app.drain().await;
+}
+
+async fn a_backup_code_is_read_as_people_write_it(app: TestApp) {
+    let ada = app.owner("ada@customer.example").await;
+    let session = ada.log_in().await.expect(200).text("/session");
+    let code = crate::auth_mfa::set_up_sms(&app, &session, "+491701234567").await;
+    assert_eq!(code.len(), 23, "{code}");
+    let session = ada.log_in().await.expect(200).text("/session");
+    let typed = format!(" {} ", code.replace('-', " ").replace('0', "o").replace('1', "l").to_lowercase());
+    let body = json!({ "session": session, "backupCode": typed, "mode": "sdk" });
+    app.page().post("/auth/auth/resetUserMfaSetup", body).await.expect(200);
+    app.drain().await;
+}
+
+async fn looking_at_links_blocks_nobody(app: TestApp) {
+    let ada = app.owner("ada@customer.example").await;
+    for number in 0..120 {
+        app.anon().get(&format!("/auth/login/magic-link?token=guess{number}")).await.expect(404);
+    }
+    ada.log_in().await.expect(200);
 }

@@ -26,7 +26,7 @@ impl FieldKind {
     /// `type`, `autocomplete` and what else the kind brings.
     const fn attributes(self) -> &'static str {
         match self {
-            Self::Text => "type=\"text\" autocomplete=\"off\" spellcheck=\"false\"",
+            Self::Text => "type=\"text\" autocomplete=\"off\" autocapitalize=\"none\" spellcheck=\"false\"",
             Self::Email => "type=\"email\" autocomplete=\"email\" spellcheck=\"false\"",
             Self::Username => "type=\"email\" autocomplete=\"username\" spellcheck=\"false\"",
             Self::Password => "type=\"password\" autocomplete=\"current-password\"",
@@ -35,7 +35,9 @@ impl FieldKind {
             Self::FamilyName => "type=\"text\" autocomplete=\"family-name\"",
             Self::Organization => "type=\"text\" autocomplete=\"organization\"",
             Self::Phone => "type=\"tel\" autocomplete=\"tel\"",
-            Self::OneTimeCode => "type=\"text\" autocomplete=\"one-time-code\" spellcheck=\"false\"",
+            Self::OneTimeCode => {
+                "type=\"text\" inputmode=\"numeric\" autocomplete=\"one-time-code\" spellcheck=\"false\""
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 mod form;
 mod qr;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use axum::{
     body::Body,
@@ -17,7 +17,7 @@ use http::{HeaderValue, StatusCode, header};
 use kernel::{Error, Result};
 use url::Url;
 
-use crate::{Css, Describe, Escaped, Operation, Routes, WithHeaders};
+use crate::{Css, Describe, Escaped, Operation, Routes, WithHeaders, failure::retry_after};
 pub use form::{Field, FieldKind, PostForm};
 
 const STYLE: &str = include_str!("style.css");
@@ -211,8 +211,29 @@ impl HostedPage {
     }
 }
 
-/// The page for a request that failed. A person gets the words of the error and what to quote to support.
-pub(crate) fn failure(brand: Option<&Brand>, status: StatusCode, error: &Error, request_id: &str) -> HostedPage {
+/// Words of an app in the place of ours.
+pub type Words = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// How a failure is shown on an app's page.
+#[derive(Clone)]
+pub struct Setting {
+    pub brand: Brand,
+    /// The code of the words' language.
+    pub language: String,
+    pub words: Words,
+    /// The address of the page to start again from.
+    pub way_back: Option<String>,
+}
+
+impl Setting {
+    fn of_the_service() -> Self {
+        let words: Words = Arc::new(str::to_owned);
+        Self { brand: Brand::of_the_service(), language: "en".into(), words, way_back: None }
+    }
+}
+
+/// The page for a request that failed. A person gets the words of the error, a way back, and what to quote to support.
+pub(crate) fn failure(setting: Option<&Setting>, status: StatusCode, error: &Error, request_id: &str) -> HostedPage {
     let title = match status {
         StatusCode::NOT_FOUND => "This page does not exist",
         StatusCode::TOO_MANY_REQUESTS => "Please wait a moment",
@@ -220,14 +241,24 @@ pub(crate) fn failure(brand: Option<&Brand>, status: StatusCode, error: &Error, 
         status if status.is_server_error() => "Something went wrong here",
         _ => "This did not work",
     };
-    let brand = brand.cloned().unwrap_or_else(Brand::of_the_service);
-    let mut page = HostedPage::new(&brand, title).status(status).paragraph(error.public());
+    let Setting { brand, language, words: say, way_back } = setting.cloned().unwrap_or_else(Setting::of_the_service);
+    let page = HostedPage::new(&brand, &say(title)).language(&language).status(status);
+    let mut page = match retry_after(error) {
+        Some(seconds) if status == StatusCode::TOO_MANY_REQUESTS => {
+            let text = say("That was too often. Try again in {seconds} seconds.");
+            page.paragraph(&text.replace("{seconds}", &seconds.to_string()))
+        }
+        _ => page.paragraph(&say(error.public())),
+    };
     // The error about one member says what is wrong with it already.
     let details = error.details().iter().map(|problem| format!("{} {}", problem.field, problem.message));
     for detail in details.filter(|detail| detail != error.public()) {
         page = page.aside(&detail);
     }
-    page.aside(&format!("If this goes on, tell support this number: {request_id}"))
+    if let Some(href) = way_back {
+        page = page.link("", &say("Back to signing in"), &href);
+    }
+    page.aside(&say("If this goes on, tell support this number: {number}").replace("{number}", request_id))
 }
 
 /// What a policy may allow of an address: the origin of a web address, the scheme of an app's own one.
