@@ -103,7 +103,6 @@ const PAGES: &[&str] = &[
     "POST /auth/login/passkey",
     "GET /auth/login/passkey-link",
     "POST /auth/login/passkey-link",
-    "GET /auth/login/passkey-link/sent",
     "GET /auth/login/passkey-ready",
     "GET /auth/login/passkey-setup",
     "POST /auth/login/passkey-setup",
