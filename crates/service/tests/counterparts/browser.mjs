@@ -306,7 +306,7 @@ async function passkey(page) {
   await heading(page, "Set up a passkey");
   await look(page, "passkey-link");
   await type(page, "E-mail address", email);
-  await press(page, "Send the link");
+  await press(page, "Mail me a link");
   await heading(page, "Check your mail");
   const link = await mailedLink(email);
   const scriptless = await visitor(browser);
