@@ -23,8 +23,10 @@ CREATE INDEX browser_sessions_by_expiry ON browser_sessions (expires_at);
 ALTER TABLE authorization_codes ADD COLUMN browser_session_id {key};
 ALTER TABLE authorization_codes ADD COLUMN method TEXT;
 ALTER TABLE refresh_families ADD COLUMN browser_session_id {key};
-CREATE INDEX refresh_families_by_browser ON refresh_families (browser_session_id);
-CREATE INDEX authorization_codes_by_browser ON authorization_codes (browser_session_id);
+-- Logins of the JSON flows have no browser and pay nothing for these.
+CREATE INDEX refresh_families_by_browser ON refresh_families (browser_session_id) WHERE browser_session_id IS NOT NULL;
+CREATE INDEX authorization_codes_by_browser ON authorization_codes (browser_session_id)
+    WHERE browser_session_id IS NOT NULL;
 
 -- Whether the person had a second factor that was not shown when the passkey was added. It counts as one factor then.
 ALTER TABLE passkeys ADD COLUMN unproven {bool} NOT NULL DEFAULT FALSE;

@@ -13,6 +13,8 @@ mod scope;
 pub mod standard;
 mod standing;
 
+use std::time::Duration;
+
 use kernel::{Code, Error, MemberId, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -72,6 +74,9 @@ pub struct Prepared {
     now: Timestamp,
 }
 
+/// How often it is noted that somebody was seen: to the minute is all that anybody wants to know.
+const SEEN_EVERY: Duration = Duration::from_secs(60);
+
 /// Adds a refresh token to the login and notes that the member was seen.
 pub fn prepare(
     tx: &mut Tx<'_>,
@@ -83,8 +88,9 @@ pub fn prepare(
 ) -> Result<Prepared> {
     let (refresh_id, refresh_expires_at) = families::add_token(tx, app, login.id, standing.member, &granted)?;
     tx.exec(
-        "UPDATE members SET last_seen_at = $3 WHERE app_id = $1 AND id = $2",
-        &args![app.id, standing.member, tx.now()],
+        "UPDATE members SET last_seen_at = $3 WHERE app_id = $1 AND id = $2 \
+         AND (last_seen_at IS NULL OR last_seen_at <= $4)",
+        &args![app.id, standing.member, tx.now(), tx.now().minus(SEEN_EVERY)],
     )?;
     let access_ttl = app.profile.access_token_ttl;
     let (app, now) = (app.id, tx.now());
@@ -229,7 +235,7 @@ pub async fn from_access_token(
     let prepared = tenancy.db.write(move |tx| {
         check_scope(tx, &app, &asked)?;
         let login = families::live(tx, app.id, user.claims.sid.parse().map_err(|_| families::ended())?)?;
-        let lifetime = std::time::Duration::from_secs(app.profile.refresh_token_ttl.into());
+        let lifetime = Duration::from_secs(app.profile.refresh_token_ttl.into());
         if login.authenticated_at.plus(lifetime) <= tx.now() {
             return Err(families::ended());
         }
