@@ -106,7 +106,7 @@ async fn answer(identity: &Identity, request: &Request, query: Authorize) -> Res
     let app = query.client_id.parse().ok().and_then(|id| identity.tenancy.apps.get(id));
     let app = app.ok_or_else(|| Error::invalid("client_id", "must be the id of an app"))?;
     request.scope.set_app(app.id);
-    let signs_up = query.signup.as_deref().is_some_and(|signs_up| signs_up != "false");
+    let signs_up = query.signup.as_deref() == Some("true");
     let wish = Wish {
         redirect_uri: Some(query.redirect_uri),
         response_type: query.response_type,
@@ -120,6 +120,7 @@ async fn answer(identity: &Identity, request: &Request, query: Authorize) -> Res
         prompt: query.prompt,
         max_age: query.max_age,
         login_hint: query.login_hint,
+        signup: query.signup,
         sign_up: signs_up.then(|| SignUpWish { plan: query.signup_plan, ..SignUpWish::default() }),
         force_federation: query.force_federation,
         federation_connection: query.federation_connection,

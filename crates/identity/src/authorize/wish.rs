@@ -25,6 +25,8 @@ pub(crate) struct Wish {
     pub(crate) prompt: Option<String>,
     pub(crate) max_age: Option<String>,
     pub(crate) login_hint: Option<String>,
+    /// As it was written, because anything but `true` and `false` goes back to the app.
+    pub(crate) signup: Option<String>,
     pub(crate) sign_up: Option<SignUpWish>,
     pub(crate) force_federation: Option<String>,
     pub(crate) federation_connection: Option<String>,
@@ -134,6 +136,9 @@ impl Wish {
         };
         if self.response_mode.as_deref().is_some_and(|mode| mode != mode_of_type) {
             return Err(Refusal::invalid(format!("response_mode must be {mode_of_type}")));
+        }
+        if !matches!(self.signup.as_deref(), None | Some("true" | "false")) {
+            return Err(Refusal::invalid("signup must be true or false"));
         }
         for (name, text) in [("state", &self.state), ("nonce", &self.nonce), ("scope", &self.scope)] {
             if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT) {

@@ -9,7 +9,7 @@ use web::{Form, LimitClass, Params, Routes, State, Validate};
 
 use super::{
     At, Pressed, Reply, Visit, go_on,
-    mailed::{Mailed, Opened, Place},
+    mailed::{Mailed, Opened, Place, Shown},
     paths,
 };
 use crate::{
@@ -57,20 +57,10 @@ async fn sent(request: Request, State(identity): State<Identity>, Params(At { r 
     Ok(visit.show(page))
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Token {
-    #[serde(default)]
-    token: String,
-}
-
-impl Validate for Token {
-    fn validate(&self, _: &mut Problems) {}
-}
-
 async fn show(
     request: Request,
     State(identity): State<Identity>,
-    Params(Token { token }): Params<Token>,
+    Params(Shown { token }): Params<Shown>,
 ) -> Result<Reply> {
     let mailed = match Mailed::open(&identity, &request, &[Purpose::MagicLink], &token).await? {
         Opened::Valid(mailed) => mailed,

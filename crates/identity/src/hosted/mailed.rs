@@ -4,12 +4,17 @@
 use std::{ops::Deref, sync::Arc};
 
 use http::StatusCode;
-use kernel::{Code, Error, Result};
+use kernel::{Code, Error, Problems, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use tenancy::{
     App,
     links::{self, MailedLink, Purpose},
 };
-use web::pages::{Brand, HostedPage, PostForm};
+use web::{
+    Validate,
+    pages::{Brand, HostedPage, PostForm},
+};
 
 use super::{Guest, Reply, Visit, paths};
 use crate::{
@@ -18,6 +23,17 @@ use crate::{
     browser::Request,
     login, passkeys,
 };
+
+/// The query of a mailed link.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(super) struct Shown {
+    #[serde(default)]
+    pub(super) token: String,
+}
+
+impl Validate for Shown {
+    fn validate(&self, _: &mut Problems) {}
+}
 
 /// Where somebody with a link is.
 pub(super) enum Place {

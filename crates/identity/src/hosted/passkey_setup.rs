@@ -11,7 +11,7 @@ use web::{Form, Json, LimitClass, Params, Routes, State, Validate, WithHeaders, 
 use super::{
     At, Guest, Reply, Visit,
     address::{self, Taken, Who},
-    mailed::{Mailed, Opened, Place},
+    mailed::{Mailed, Opened, Place, Shown},
     passkeys::{Answered, ceremony, with_button, with_script},
     paths,
 };
@@ -78,17 +78,6 @@ async fn mail_link(request: Request, State(identity): State<Identity>, Form(form
     }
 }
 
-/// The mailed token.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Token {
-    #[serde(default)]
-    token: String,
-}
-
-impl Validate for Token {
-    fn validate(&self, _: &mut Problems) {}
-}
-
 async fn open(identity: &Identity, request: &Request, token: &str) -> Result<Opened> {
     Mailed::open(identity, request, &[Purpose::PasskeySetup], token).await
 }
@@ -96,7 +85,7 @@ async fn open(identity: &Identity, request: &Request, token: &str) -> Result<Ope
 async fn show(
     request: Request,
     State(identity): State<Identity>,
-    Params(Token { token }): Params<Token>,
+    Params(Shown { token }): Params<Shown>,
 ) -> Result<Reply> {
     let mailed = match open(&identity, &request, &token).await? {
         Opened::Valid(mailed) => mailed,

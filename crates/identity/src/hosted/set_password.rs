@@ -2,18 +2,16 @@
 //! service, because a sign-up makes a workspace; this is what it shows before and after.
 
 use http::StatusCode;
-use kernel::{Code, Error, FieldProblem, Problems, Result, UserId};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use kernel::{Code, Error, FieldProblem, Result, UserId};
 use tenancy::{apps::OnboardingFlow, links::Purpose};
 use web::{
-    Params, Routes, State, Validate,
+    Params, Routes, State,
     pages::{Field, FieldKind, HostedPage},
 };
 
 use super::{
     Reply, SET_PASSWORD, go_on,
-    mailed::{Mailed, Opened, Place},
+    mailed::{Mailed, Opened, Place, Shown},
     paths,
 };
 use crate::{
@@ -27,20 +25,10 @@ pub(super) fn routes() -> Routes<Identity> {
     Routes::new("Hosted login").get(SET_PASSWORD, show, "Ask for a new password").page().hidden()
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Token {
-    #[serde(default)]
-    token: String,
-}
-
-impl Validate for Token {
-    fn validate(&self, _: &mut Problems) {}
-}
-
 async fn show(
     request: Request,
     State(identity): State<Identity>,
-    Params(Token { token }): Params<Token>,
+    Params(Shown { token }): Params<Shown>,
 ) -> Result<Reply> {
     match SetPasswordPage::open(&identity, &request, &token).await? {
         Ok(page) if page.invites_somebody_known(&identity).await? => page.welcome(),

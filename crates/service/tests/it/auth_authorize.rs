@@ -209,6 +209,7 @@ async fn wrong_requests_go_back_to_the_app(app: TestApp) {
         (vec![("request_uri", "https://evil.example/r")], "request_uri_not_supported"),
         (vec![("nonce", long.as_str())], "invalid_request"),
         (vec![("force_federation", "nonsense")], "invalid_request"),
+        (vec![("signup", "yes")], "invalid_request"),
         (vec![("signup", "true"), ("signup_plan", "nonsense")], "invalid_request"),
     ] {
         let mut browser = app.browser();
