@@ -1,0 +1,11 @@
+//! `/admin/…`.
+
+mod apps;
+pub(crate) mod apps_flags;
+mod apps_keys;
+mod apps_secrets;
+mod apps_webhook;
+mod brand_css;
+mod doctor;
+mod signing_keys;
+mod test_clock;

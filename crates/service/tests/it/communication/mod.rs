@@ -1,0 +1,3 @@
+//! `/communication/…`.
+
+mod email_template;

@@ -1,0 +1,159 @@
+//! `/flags/eval-events`, `/flags/discover` and `/flags/call-sites`.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::{TestApp, on_both_engines};
+
+use crate::admin::apps_flags::{flag, flags};
+
+on_both_engines!(
+    evaluations_are_counted_by_variant,
+    reported_keys_are_discovered_with_their_type,
+    call_sites_are_kept_with_their_flag,
+    a_page_of_the_app_reports_without_a_key,
+    each_report_is_taken_under_both_names_and_in_both_shapes,
+    wrong_reports_are_refused_by_their_place,
+    a_flag_nobody_asks_for_grows_stale,
+    what_was_gathered_survives_a_stop,
+);
+
+async fn evaluations_are_counted_by_variant(app: TestApp) {
+    let path = flag(&app, json!({ "key": "k" })).await;
+    let yesterday = app.service().core().db.clock().now().minus(Duration::from_secs(86_400));
+    let events = json!([
+        { "flagKey": "k", "variantIndex": 0 },
+        { "flagKey": "k", "variantIndex": 0, "count": 4, "timestamp": yesterday },
+        { "flagKey": "k", "variantIndex": -1, "count": 2 },
+        { "flagKey": "unheard-of", "variantIndex": -1 },
+    ]);
+    let answer = app.key().post("/v1/flags/eval-events", json!({ "events": events })).await.expect(202);
+    assert_eq!(answer.json(), json!({ "accepted": 4 }));
+    let token = app.key_with(&["AUTHENTICATED"]).await;
+    assert_eq!(
+        token.post("/flags/eval-events", json!([{ "flagKey": "k", "variantIndex": 0 }])).await.expect(202).json(),
+        json!({ "accepted": 1 })
+    );
+    let usage = app.operator().get(&path).await.expect(200).at("/usage");
+    assert_eq!(
+        usage["variants"],
+        json!([{ "variantIndex": -1, "evaluations": 2 }, { "variantIndex": 0, "evaluations": 6 }])
+    );
+    assert_eq!((&usage["evaluations"], &usage["neverEvaluated"]), (&json!(8), &json!(false)));
+    assert!(usage["lastEvaluatedAt"].as_str() > Some(yesterday.to_string().as_str()));
+    let list = app.operator().get(&flags(&app)).await.expect(200).json();
+    let keys: Vec<&Value> = list.as_array().expect("a list").iter().map(|entry| &entry["key"]).collect();
+    assert_eq!(keys, ["unheard-of", "k"]);
+    assert_eq!(list[1]["usage"], usage);
+    app.drain().await;
+}
+
+async fn reported_keys_are_discovered_with_their_type(app: TestApp) {
+    flag(&app, json!({ "key": "k" })).await;
+    let keys = json!({ "keys": [{ "key": "k" }, { "key": "new", "valueType": "number" }, { "key": "new" }] });
+    assert_eq!(app.key().post("/flags/discover", keys).await.expect(202).json(), json!({ "accepted": 3 }));
+    let list = app.operator().get(&flags(&app)).await.expect(200);
+    assert_eq!(
+        (list.at("/0/key"), list.at("/0/valueType"), list.at("/0/sightings")),
+        (json!("new"), json!("number"), json!(2))
+    );
+    assert_eq!(list.json().as_array().map(Vec::len), Some(2));
+    app.drain().await;
+}
+
+async fn call_sites_are_kept_with_their_flag(app: TestApp) {
+    let path = flag(&app, json!({ "key": "k" })).await;
+    let sites = json!({ "sites": [{ "flagKey": "k", "file": "src/nav.ts", "line": 12 }, { "flagKey": "k", "file": "src/a.ts", "line": 3 }] });
+    app.key().post("/flags/call-sites", sites.clone()).await.expect(202);
+    app.key().post("/flags/call-sites", sites).await.expect(202);
+    let sites = app.operator().get(&path).await.expect(200).at("/usage/callSites");
+    let places: Vec<String> =
+        sites.as_array().expect("a list").iter().map(|site| format!("{}:{}", site["file"], site["line"])).collect();
+    assert_eq!(places, ["\"src/a.ts\":3", "\"src/nav.ts\":12"]);
+    app.drain().await;
+}
+
+async fn a_page_of_the_app_reports_without_a_key(app: TestApp) {
+    let body = json!([{ "key": "from-page" }]);
+    let page = app.anon().header("x-app-id", &app.app_id().to_string());
+    page.post("/flags/discover", body.clone()).await.error(403, "FORBIDDEN");
+    page.header("origin", "https://foreign.example")
+        .post("/flags/discover", body.clone())
+        .await
+        .error(403, "FORBIDDEN");
+    let answer = page.header("origin", "http://localhost:3000").post("/flags/discover", body.clone()).await.expect(202);
+    assert_eq!(answer.header("access-control-allow-origin"), Some("http://localhost:3000"));
+    app.anon().post("/flags/discover", body.clone()).await.error(401, "UNAUTHENTICATED");
+    app.anon().header("x-app-id", "nonsense").post("/flags/discover", body.clone()).await.error(404, "NOT_FOUND");
+    app.anon().header("x-api-key", "wrong").post("/flags/discover", body).await.error(401, "INVALID_CREDENTIAL");
+    app.drain().await;
+}
+
+async fn each_report_is_taken_under_both_names_and_in_both_shapes(app: TestApp) {
+    for (path, member, entry) in [
+        ("/flags/eval-events", "events", json!({ "flagKey": "k", "variantIndex": -1 })),
+        ("/flags/discover", "keys", json!({ "key": "k" })),
+        ("/flags/call-sites", "sites", json!({ "flagKey": "k", "file": "a.ts", "line": 1 })),
+    ] {
+        for path in [path.to_owned(), format!("/v1{path}")] {
+            for list in [json!([]), json!([entry, entry])] {
+                let accepted = json!({ "accepted": list.as_array().map(Vec::len) });
+                let bare = app.key().post(&path, list.clone()).await.expect(202);
+                let within = app.key().post(&path, json!({ member: list, "unknown": 1 })).await.expect(202);
+                assert_eq!((bare.json(), within.json()), (accepted.clone(), accepted));
+            }
+        }
+    }
+    app.drain().await;
+}
+
+async fn wrong_reports_are_refused_by_their_place(app: TestApp) {
+    let events = json!([{ "flagKey": "a b", "variantIndex": -2, "count": 0 }, { "flagKey": "k", "variantIndex": 0 }]);
+    let fields = ["events[0].flagKey", "events[0].variantIndex", "events[0].count"];
+    app.key().post("/flags/eval-events", json!({ "events": events })).await.refuses(&fields);
+    app.key().post("/flags/eval-events", events).await.refuses(&fields);
+    app.key().post("/flags/eval-events", json!({})).await.refuses(&["events"]);
+    app.key().post("/flags/discover", json!({ "keys": "k" })).await.refuses(&["keys"]);
+    app.key()
+        .post("/flags/eval-events", json!([{ "flagKey": "k", "variantIndex": 0, "timestamp": "yesterday" }, {}]))
+        .await
+        .refuses(&["events[0].timestamp", "events[1].flagKey", "events[1].variantIndex"]);
+    let text = app.key().header("content-type", "text/plain");
+    text.send(http::Method::POST, "/flags/discover", "[]").await.error(415, "UNSUPPORTED_MEDIA_TYPE");
+    app.key().call(http::Method::POST, "/flags/discover", None).await.error(400, "MALFORMED_JSON");
+    app.key()
+        .post("/flags/call-sites", json!([{ "flagKey": "k", "file": "", "line": -1 }]))
+        .await
+        .refuses(&["sites[0].file", "sites[0].line"]);
+    let many: Vec<Value> = (0..1_001).map(|_| json!({ "key": "k" })).collect();
+    app.key().post("/flags/discover", many).await.refuses(&["keys"]);
+    app.key()
+        .post("/flags/discover", json!({ "keys": [{ "key": "k", "valueType": "date" }] }))
+        .await
+        .error(400, "VALIDATION_FAILED");
+}
+
+async fn a_flag_nobody_asks_for_grows_stale(app: TestApp) {
+    let path = flag(&app, json!({ "key": "k" })).await;
+    let usage = async || app.operator().get(&path).await.expect(200).at("/usage");
+    assert_eq!((usage().await["stale"].clone(), usage().await["neverEvaluated"].clone()), (json!(false), json!(true)));
+    app.drain().await;
+    app.advance(Duration::from_secs(31 * 86_400)).await;
+    assert_eq!(usage().await["stale"], json!(true));
+    app.anon().get(&format!("/cloud-views/flags/evaluate/{}/k", app.app_id())).await.expect(200);
+    let after = usage().await;
+    assert_eq!(
+        (&after["stale"], &after["neverEvaluated"], &after["evaluations"]),
+        (&json!(false), &json!(false), &json!(0))
+    );
+    app.drain().await;
+}
+
+async fn what_was_gathered_survives_a_stop(app: TestApp) {
+    let path = flag(&app, json!({ "key": "k" })).await;
+    app.service().start();
+    app.key().post("/flags/eval-events", json!([{ "flagKey": "k", "variantIndex": 0 }])).await.expect(202);
+    app.restart().await;
+    assert_eq!(app.operator().get(&path).await.expect(200).at("/usage/evaluations"), json!(1));
+    app.drain().await;
+}

@@ -1,0 +1,4 @@
+//! `/ofrep/…`.
+
+mod evaluate;
+mod sdk;

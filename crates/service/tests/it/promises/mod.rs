@@ -1,0 +1,17 @@
+//! What spans URLs: isolation, races, deletion, the log, several nodes, what holds for every route.
+
+mod api_tokens;
+pub(crate) mod authorization;
+mod backup;
+mod conventions;
+mod cors;
+mod deletion;
+mod installation;
+mod log;
+mod mails;
+pub(crate) mod messages;
+mod nodes;
+mod owners;
+mod races;
+mod roles;
+mod takeover;
