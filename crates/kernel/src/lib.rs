@@ -11,6 +11,7 @@ pub mod error;
 mod id;
 mod locale;
 mod money;
+mod page;
 mod secret;
 pub mod validate;
 
@@ -25,6 +26,7 @@ pub use error::{Code, Error, Kind, Result};
 pub use id::{AppId, Id, IdKind, IdSource, InvalidId, KeyId, MemberId, TenantId, UserId};
 pub use locale::Locale;
 pub use money::{Currency, Money};
+pub use page::Page;
 pub use secret::Secret;
 pub use validate::{FieldProblem, Problems};
 

@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use crate::tx::ColumnType;
+use crate::ColumnType;
 
 /// Leases compare with this clock, which no test clock moves: the database's own.
 const DB_NOW: &str = "{db_now}";

@@ -8,12 +8,15 @@
 
 mod args;
 mod backup;
+mod cells;
 mod counters;
 mod db;
+mod declare;
 mod dialect;
 mod fault;
 mod ingest;
 mod job;
+mod json;
 mod migrations;
 mod postgres;
 #[cfg(feature = "testing")]
@@ -22,18 +25,24 @@ mod row;
 mod sqlite;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod text_enum;
+mod texts;
 mod tx;
 mod url;
 mod wake;
 
 pub use args::{Arg, ToArg};
 pub use backup::{BackupInfo, Restored, read_backup_info, restore};
+pub use cells::{Cell, ColumnType, Tuple};
 pub use counters::Counters;
 pub use db::{Db, EngineName, Limits, Options};
+#[doc(hidden)]
+pub use declare::{joined_bytes, joined_length};
 pub use fault::is_unique_violation;
 pub use ingest::{Ingest, Ingestor};
+pub use json::Json;
 pub use migrations::{Migration, MigrationReport, MigrationSql};
-pub use row::{Column, FromRow, Row, Value, WrongType};
+pub use row::{Column, FromRow, Row, Value, WrongType, parsed};
 pub use sqlite::folder_lock::{FolderLock, FolderLocked};
-pub use tx::{ColumnType, Tx};
+pub use tx::Tx;
 pub use url::DatabaseUrl;

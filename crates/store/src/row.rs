@@ -1,6 +1,6 @@
 //! Reading rows: columns by name into a small set of types, the same on both engines.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use kernel::{Error, Id, IdKind, Result, Timestamp};
 
@@ -60,6 +60,8 @@ fn sqlite_value(value: rusqlite::types::ValueRef<'_>) -> Value<'_> {
 /// The value cannot be read as the wanted type.
 #[derive(Debug)]
 pub struct WrongType(pub String);
+
+impl std::error::Error for WrongType {}
 
 impl fmt::Display for WrongType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,10 +148,7 @@ impl Column for Timestamp {
 
 impl<K: IdKind> Column for Id<K> {
     fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
-        match value {
-            Value::Text(text) => text.parse().map_err(|invalid: kernel::InvalidId| WrongType(invalid.to_string())),
-            other => wrong("an id", other),
-        }
+        parsed(value)
     }
 }
 
@@ -159,6 +158,14 @@ impl<T: Column> Column for Option<T> {
             Value::Null => Ok(None),
             value => T::from_value(value).map(Some),
         }
+    }
+}
+
+/// A text column whose values are parsed.
+pub fn parsed<T: FromStr<Err: fmt::Display>>(value: Value<'_>) -> Result<T, WrongType> {
+    match value {
+        Value::Text(text) => text.parse().map_err(|invalid: T::Err| WrongType(invalid.to_string())),
+        other => wrong("a text", other),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kernel::{Code, Entropy, Error, Id, IdKind, Result, Timestamp};
 
 use crate::{
-    Arg, FromRow, Row,
+    Arg, ColumnType, FromRow, Row, Tuple,
     db::Context,
     fault::{Fate, Fault},
     postgres, sqlite,
@@ -39,16 +39,6 @@ pub(crate) enum Access {
     ReadOnly,
 }
 
-/// The type of a column in [`Tx::insert_all`]: PostgreSQL has to be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnType {
-    Text,
-    Int,
-    Real,
-    Bool,
-    Bytes,
-}
-
 impl<'a> Tx<'a> {
     pub(crate) fn new(connection: Connection<'a>, context: &'a Arc<Context>, access: Access) -> Self {
         Self { connection, context, now: context.clock.now(), access, hooks: Vec::new(), doom: None, depth: 0 }
@@ -64,6 +54,31 @@ impl<'a> Tx<'a> {
             Connection::Postgres(connection) => connection.exec(sql, args),
         };
         self.judge(sql, outcome)
+    }
+
+    /// Runs a statement whose number of changed rows does not matter.
+    pub fn run(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<()> {
+        self.exec(sql, args).map(|_| ())
+    }
+
+    /// Runs a statement that changes one row or none: whether it did.
+    pub fn changes_one(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<bool> {
+        match self.exec(sql, args)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            // Kept by no caller's rule: better to fail than to have changed what was not meant.
+            many => Err(Error::internal(format!("{many} rows instead of one were changed by: {sql}"))),
+        }
+    }
+
+    /// Whether a query has a row.
+    pub fn exists(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<bool> {
+        let mut found = false;
+        self.each(sql, args, &mut |_| {
+            found = true;
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     /// All rows of a query.
@@ -120,23 +135,40 @@ impl<'a> Tx<'a> {
         self.judge(sql, outcome)
     }
 
-    /// Runs `sql` once for many rows. The text reads its input from the token `{rows}`, a table whose columns are
-    /// `columns`: `INSERT INTO t (a, b) SELECT a, b FROM {rows} WHERE true ON CONFLICT … RETURNING a`.
+    /// Runs `sql` once for many rows. The text reads its input from the token `{rows}`, a table whose columns have
+    /// these `names`: `INSERT INTO t (a, b) SELECT a, b FROM {rows} WHERE true ON CONFLICT …`.
     /// One statement on PostgreSQL, a cached one per row on SQLite, where a statement costs next to nothing.
-    pub fn insert_all<T: FromRow>(
+    pub fn insert_all<R: Tuple>(&mut self, sql: &'static str, names: R::Names, rows: &[R]) -> Result<()> {
+        self.insert_each(sql, &names, rows, &mut |_| Ok(()))
+    }
+
+    /// As [`Tx::insert_all`], for a text that ends in `RETURNING`.
+    pub fn insert_all_returning<T: FromRow, R: Tuple>(
         &mut self,
         sql: &'static str,
-        columns: &'static [(&'static str, ColumnType)],
-        rows: &[Vec<Arg<'_>>],
+        names: R::Names,
+        rows: &[R],
     ) -> Result<Vec<T>> {
-        self.refuse_when_doomed()?;
-        self.context.saw(sql);
         let mut returned = Vec::new();
-        self.insert_all_unrecorded(sql, columns, rows, &mut |row| {
+        self.insert_each(sql, &names, rows, &mut |row| {
             returned.push(T::from_row(row)?);
             Ok(())
         })?;
         Ok(returned)
+    }
+
+    fn insert_each<R: Tuple>(
+        &mut self,
+        sql: &'static str,
+        names: &R::Names,
+        rows: &[R],
+        visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.refuse_when_doomed()?;
+        self.context.saw(sql);
+        let columns: Vec<_> = names.as_ref().iter().copied().zip(R::TYPES.iter().copied()).collect();
+        let rows: Vec<_> = rows.iter().map(Tuple::to_args).collect();
+        self.insert_all_unrecorded(sql, &columns, &rows, visit)
     }
 
     pub(crate) fn insert_all_unrecorded(

@@ -3,7 +3,6 @@
 use bench::{Result, process};
 use kernel::{AppId, Ticker};
 use serde_json::json;
-use store::{ColumnType, ToArg as _};
 
 use crate::{sample, subject};
 
@@ -12,12 +11,6 @@ const FLAGS_PER_APP: usize = 100;
 
 const INSERT: &str = "INSERT INTO flags (id, app_id, key, definition, version, created_at, updated_at) \
                       SELECT id, app_id, key, definition, 1, 0, 0 FROM {rows} WHERE true";
-const COLUMNS: &[(&str, ColumnType)] = &[
-    ("id", ColumnType::Text),
-    ("app_id", ColumnType::Text),
-    ("key", ColumnType::Text),
-    ("definition", ColumnType::Text),
-];
 
 pub async fn run() -> Result<()> {
     let folder = tempfile::Builder::new().prefix("tenantry-bench-").tempdir()?;
@@ -30,11 +23,9 @@ pub async fn run() -> Result<()> {
             .write(move |tx| {
                 let definitions: Vec<(String, String)> = (0..FLAGS_PER_APP).map(definition).collect();
                 let rows = ids.iter().zip(&definitions);
-                let rows: Vec<_> = rows
-                    .map(|(id, (key, text))| vec![id.to_arg(), app.to_arg(), key.to_arg(), text.to_arg()])
-                    .collect();
-                tx.insert_all::<(String,)>(INSERT, COLUMNS, &rows)?;
-                tx.exec("INSERT INTO flag_revisions (app_id, revision) VALUES ($1, 1)", &store::args![app]).map(|_| ())
+                let rows: Vec<_> = rows.map(|(id, (key, text))| (*id, app, key, text)).collect();
+                tx.insert_all(INSERT, ["id", "app_id", "key", "definition"], &rows)?;
+                tx.run("INSERT INTO flag_revisions (app_id, revision) VALUES ($1, 1)", &store::args![app])
             })
             .await?;
     }

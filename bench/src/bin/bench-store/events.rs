@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bench::{Result, load::Caller};
 use kernel::{AppId, Id, Timestamp};
-use store::{Arg, ColumnType, Db, Ingest, Ingestor, Migration, Tx, args};
+use store::{Db, Ingest, Ingestor, Migration, Tx, args};
 
 kernel::id_kinds! {
     EventId(Event) = "event";
@@ -18,8 +18,6 @@ pub const MIGRATIONS: &[Migration] = &[Migration::shared(
 
 const INSERT: &str = "INSERT INTO events (id, app_id, name, at) VALUES ($1, $2, $3, $4)";
 const INSERT_ALL: &str = "INSERT INTO events (id, app_id, name, at) SELECT id, app_id, name, at FROM {rows} WHERE true";
-const COLUMNS: &[(&str, ColumnType)] =
-    &[("id", ColumnType::Text), ("app_id", ColumnType::Text), ("name", ColumnType::Text), ("at", ColumnType::Int)];
 const FIND: &str = "SELECT name, at FROM events WHERE id = $1";
 const NAME: &str = "document.opened";
 
@@ -37,8 +35,8 @@ impl Ingest for Events {
     type Answer = ();
 
     fn store(tx: &mut Tx<'_>, rows: &[Row]) -> kernel::Result<Vec<()>> {
-        let values: Vec<Vec<Arg<'_>>> = rows.iter().map(|row| args![row.id, row.app, NAME, row.at].to_vec()).collect();
-        tx.insert_all::<(String,)>(INSERT_ALL, COLUMNS, &values)?;
+        let values: Vec<_> = rows.iter().map(|row| (row.id, row.app, NAME, row.at)).collect();
+        tx.insert_all(INSERT_ALL, ["id", "app_id", "name", "at"], &values)?;
         Ok(vec![(); rows.len()])
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use kernel::{AppId, Result, Timestamp};
-use store::{ColumnType, FromRow, Row, ToArg as _, Tx, args};
+use store::{FromRow, Row, Tx, args};
 
 use super::{
     CallSite, Discovery, Used, VariantUsage,
@@ -19,14 +19,6 @@ const DISCOVER: &str = "INSERT INTO flag_discoveries (app_id, key, value_type, f
      last_seen_at = CASE WHEN excluded.last_seen_at > flag_discoveries.last_seen_at \
      THEN excluded.last_seen_at ELSE flag_discoveries.last_seen_at END, \
      sightings = flag_discoveries.sightings + excluded.sightings";
-const DISCOVER_COLUMNS: &[(&str, ColumnType)] = &[
-    ("app_id", ColumnType::Text),
-    ("key", ColumnType::Text),
-    ("value_type", ColumnType::Text),
-    ("first_seen_at", ColumnType::Int),
-    ("last_seen_at", ColumnType::Int),
-    ("sightings", ColumnType::Int),
-];
 
 /// So that what is discovered is found when the app is gone.
 const REGISTER: &str = "INSERT INTO flag_revisions (app_id, revision) SELECT id, 0 FROM apps WHERE id = $1 \
@@ -40,33 +32,17 @@ const COUNT: &str = "INSERT INTO flag_evaluations (app_id, key, variant_index, d
      WHERE EXISTS (SELECT 1 FROM flags WHERE flags.app_id = rows.app_id AND flags.key = rows.key) \
      ON CONFLICT (app_id, key, variant_index, day) \
      DO UPDATE SET evaluations = flag_evaluations.evaluations + excluded.evaluations";
-const COUNT_COLUMNS: &[(&str, ColumnType)] = &[
-    ("app_id", ColumnType::Text),
-    ("key", ColumnType::Text),
-    ("variant_index", ColumnType::Int),
-    ("day", ColumnType::Int),
-    ("evaluations", ColumnType::Int),
-];
 
 const USE: &str = "INSERT INTO flag_last_uses (app_id, key, last_evaluated_at) \
      SELECT app_id, key, last_evaluated_at FROM {rows} \
      WHERE EXISTS (SELECT 1 FROM flags WHERE flags.app_id = rows.app_id AND flags.key = rows.key) \
      ON CONFLICT (app_id, key) DO UPDATE SET last_evaluated_at = excluded.last_evaluated_at \
      WHERE excluded.last_evaluated_at > flag_last_uses.last_evaluated_at";
-const USE_COLUMNS: &[(&str, ColumnType)] =
-    &[("app_id", ColumnType::Text), ("key", ColumnType::Text), ("last_evaluated_at", ColumnType::Int)];
 
 const SITE: &str = "INSERT INTO flag_call_sites (app_id, key, file, line, first_seen_at, last_seen_at) \
      SELECT app_id, key, file, line, seen_at, seen_at FROM {rows} \
      WHERE EXISTS (SELECT 1 FROM flags WHERE flags.app_id = rows.app_id AND flags.key = rows.key) \
      ON CONFLICT (app_id, key, file, line) DO UPDATE SET last_seen_at = excluded.last_seen_at";
-const SITE_COLUMNS: &[(&str, ColumnType)] = &[
-    ("app_id", ColumnType::Text),
-    ("key", ColumnType::Text),
-    ("file", ColumnType::Text),
-    ("line", ColumnType::Int),
-    ("seen_at", ColumnType::Int),
-];
 
 /// Call sites kept per flag, the most recently seen.
 const MAX_CALL_SITES: i64 = 100;
@@ -80,37 +56,33 @@ const FORGET: &str = "DELETE FROM flag_evaluations WHERE day < $1";
 
 /// One batch. Flags and apps that are gone meanwhile are passed over.
 pub(super) fn write(tx: &mut Tx<'_>, batch: &Gathered) -> Result<()> {
-    let mut rows = Vec::new();
+    let mut discovered = Vec::new();
     for (app, keys) in &batch.discoveries {
         for (key, sighting) in keys {
-            let value_type = sighting.value_type.map(written);
-            rows.push(
-                args![*app, key, value_type, sighting.first, sighting.last, sighting.count]
-                    .map(store::Arg::into_owned)
-                    .to_vec(),
-            );
+            discovered.push((
+                *app,
+                key,
+                sighting.value_type.map(written),
+                sighting.first,
+                sighting.last,
+                sighting.count,
+            ));
         }
     }
-    tx.insert_all::<(String,)>(DISCOVER, DISCOVER_COLUMNS, &rows)?;
+    let names = ["app_id", "key", "value_type", "first_seen_at", "last_seen_at", "sightings"];
+    tx.insert_all(DISCOVER, names, &discovered)?;
     for app in batch.discoveries.keys() {
         tx.exec(REGISTER, &args![*app])?;
         tx.exec(TRIM, &args![*app, i64::MAX, MAX_DISCOVERIES as i64])?;
     }
     let counts = batch.evaluations.iter();
-    let counts: Vec<_> = counts
-        .map(|((app, key, variant, day), count)| {
-            vec![app.to_arg(), key.to_arg(), variant.to_arg(), day.to_arg(), count.to_arg()]
-        })
-        .collect();
-    tx.insert_all::<(String,)>(COUNT, COUNT_COLUMNS, &counts)?;
-    let uses: Vec<_> =
-        batch.uses.iter().map(|((app, key), at)| vec![app.to_arg(), key.to_arg(), at.to_arg()]).collect();
-    tx.insert_all::<(String,)>(USE, USE_COLUMNS, &uses)?;
+    let counts: Vec<_> = counts.map(|((app, key, variant, day), count)| (*app, key, *variant, *day, *count)).collect();
+    tx.insert_all(COUNT, ["app_id", "key", "variant_index", "day", "evaluations"], &counts)?;
+    let uses: Vec<_> = batch.uses.iter().map(|((app, key), at)| (*app, key, *at)).collect();
+    tx.insert_all(USE, ["app_id", "key", "last_evaluated_at"], &uses)?;
     let sites = batch.call_sites.iter();
-    let sites: Vec<_> = sites
-        .map(|((app, key, file, line), at)| vec![app.to_arg(), key.to_arg(), file.to_arg(), line.to_arg(), at.to_arg()])
-        .collect();
-    tx.insert_all::<(String,)>(SITE, SITE_COLUMNS, &sites)?;
+    let sites: Vec<_> = sites.map(|((app, key, file, line), at)| (*app, key, file, *line, *at)).collect();
+    tx.insert_all(SITE, ["app_id", "key", "file", "line", "seen_at"], &sites)?;
     let mut called: Vec<(&AppId, &String)> = batch.call_sites.keys().map(|(app, key, ..)| (app, key)).collect();
     called.sort_unstable();
     called.dedup();

@@ -10,7 +10,7 @@ use super::{
     file::Backup,
     tables::{self, Table, interned, quoted},
 };
-use crate::{Arg, Db, EngineName, Migration, Tx, migrations, tx::ColumnType};
+use crate::{Arg, ColumnType, Db, EngineName, Migration, Tx, migrations};
 
 /// Rows and bytes that go into one statement.
 const BATCH_ROWS: usize = 500;

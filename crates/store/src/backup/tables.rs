@@ -7,7 +7,7 @@ use std::{
 
 use kernel::{Error, Result};
 
-use crate::{EngineName, Row, Tx, tx::ColumnType};
+use crate::{ColumnType, EngineName, Row, Tx};
 
 pub(super) struct Table {
     pub(super) name: String,

@@ -11,10 +11,9 @@ use super::{
     values::{self, Bound},
 };
 use crate::{
-    Arg, Row, dialect,
+    Arg, ColumnType, Row, dialect,
     fault::{Fate, Fault},
     row::Source,
-    tx::ColumnType,
 };
 
 pub(crate) struct Connection {

@@ -10,7 +10,7 @@ use tokio_postgres::{
     types::{FromSql, IsNull, ToSql, Type},
 };
 
-use crate::{Arg, row::Value, tx::ColumnType};
+use crate::{Arg, ColumnType, row::Value};
 
 type AnyError = Box<dyn StdError + Sync + Send>;
 

@@ -10,10 +10,9 @@ use rusqlite::{
 };
 
 use crate::{
-    Arg, Row, dialect,
+    Arg, ColumnType, Row, dialect,
     fault::{Fault, StatementFailed, unavailable},
     row::Source,
-    tx::ColumnType,
 };
 
 pub(crate) struct Connection {

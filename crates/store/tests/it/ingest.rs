@@ -1,7 +1,7 @@
 //! The ingest path: many callers, few statements, each caller answered for its own row.
 
 use kernel::Result;
-use store::{Arg, ColumnType, Ingest, Tx, args, on_both_engines, testing::TestDb};
+use store::{Ingest, Tx, on_both_engines, testing::TestDb};
 
 use crate::schema::MIGRATIONS;
 
@@ -19,10 +19,10 @@ impl Ingest for Entries {
     type Answer = i64;
 
     fn store(tx: &mut Tx<'_>, rows: &[Entry]) -> Result<Vec<i64>> {
-        let values: Vec<Vec<Arg<'_>>> = rows.iter().map(|row| args![row.id, row.shard].to_vec()).collect();
-        let stored: Vec<(i64,)> = tx.insert_all(
+        let values: Vec<_> = rows.iter().map(|row| (row.id, row.shard)).collect();
+        let stored: Vec<(i64,)> = tx.insert_all_returning(
             "INSERT INTO entries (id, shard) SELECT id, shard FROM {rows} WHERE true RETURNING id",
-            &[("id", ColumnType::Int), ("shard", ColumnType::Int)],
+            ["id", "shard"],
             &values,
         )?;
         assert_eq!(stored.len(), rows.len());

@@ -3,6 +3,7 @@
 mod backup;
 mod child;
 mod closures;
+mod declared;
 mod ingest;
 mod limits;
 mod migrations;

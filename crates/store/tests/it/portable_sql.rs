@@ -318,19 +318,16 @@ async fn claimed_rows_are_this_transactions_own(test: TestDb) {
 }
 
 async fn many_rows_go_in_at_once(test: TestDb) {
-    use store::ColumnType::{Bool, Bytes, Int, Real, Text};
     let outcome = test.db.write(|tx| {
-        let rows: Vec<Vec<Arg<'_>>> = (0..1_000_i64)
-            .map(|n| {
-                let body = (n % 3 != 0).then(|| format!("body {n}"));
-                args![format!("{n:04}"), n, n as f64 / 4.0, n % 2 == 0, body, vec![n as u8]].to_vec()
-                    .into_iter().map(Arg::into_owned).collect()
-            })
-            .collect();
-        let fresh: Vec<(String,)> = tx.insert_all(
+        let row = |n: i64| {
+            let body = (n % 3 != 0).then(|| format!("body {n}"));
+            (format!("{n:04}"), n, n as f64 / 4.0, n % 2 == 0, body, vec![n as u8])
+        };
+        let rows: Vec<_> = (0..1_000).map(row).collect();
+        let fresh: Vec<(String,)> = tx.insert_all_returning(
             "INSERT INTO things (id, number, ratio, flag, body, data) \
              SELECT id, number, ratio, flag, body, data FROM {rows} WHERE true ON CONFLICT (id) DO NOTHING RETURNING id",
-            &[("id", Text), ("number", Int), ("ratio", Real), ("flag", Bool), ("body", Text), ("data", Bytes)],
+            ["id", "number", "ratio", "flag", "body", "data"],
             &rows,
         )?;
         let (stored, bodies): (i64, i64) = tx.one("SELECT count(*), count(body) FROM things", &[])?;

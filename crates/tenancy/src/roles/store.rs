@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ::store::{ColumnType, FromRow, Row, Tx, args};
+use ::store::{FromRow, Row, Tx, args};
 use kernel::{AppId, Result};
 
 use super::{PrivilegeId, PrivilegeRecord, Role, RoleId};
@@ -128,20 +128,13 @@ pub(super) fn replace_privileges(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Re
 }
 
 fn grant(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
-    const COLUMNS: &[(&str, ColumnType)] =
-        &[("role_id", ColumnType::Text), ("privilege_id", ColumnType::Text), ("app_id", ColumnType::Text)];
-    let row = |privilege: &PrivilegeRecord| {
-        let [role, privilege, app] = args![role.id, privilege.id, app];
-        vec![role.into_owned(), privilege.into_owned(), app.into_owned()]
-    };
-    let rows: Vec<_> = role.privileges.iter().map(row).collect();
-    tx.insert_all::<(String,)>(
+    let rows: Vec<_> = role.privileges.iter().map(|privilege| (role.id, privilege.id, app)).collect();
+    tx.insert_all(
         "INSERT INTO role_privileges (role_id, privilege_id, app_id) SELECT role_id, privilege_id, app_id FROM {rows} \
          WHERE true",
-        COLUMNS,
+        ["role_id", "privilege_id", "app_id"],
         &rows,
     )
-    .map(|_| ())
 }
 
 fn ungrant(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {

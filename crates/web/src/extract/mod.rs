@@ -16,5 +16,6 @@ mod survey;
 pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json};
 pub use form::Form;
 pub use header::{optional_header, required_header};
-pub use params::{Page, Params, form_fields};
+pub use kernel::Page;
+pub use params::{Params, form_fields};
 pub use path::Path;

@@ -2,9 +2,9 @@
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::{Code, Error, Problems, Result};
+use kernel::{Code, Error, Page, Problems, Result};
 use schemars::JsonSchema;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{Validate, reader};
@@ -82,40 +82,17 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// Which part of a list to answer. Without them a list is answered whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-pub struct Page {
-    /// At most so many entries.
-    #[schemars(range(min = 1, max = 1000))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u32>,
-    /// Leave out so many entries first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<u32>,
-}
-
-impl Page {
-    const MAX_LIMIT: u32 = 1_000;
-
-    /// For SQL: the limit, where a huge number means none.
-    pub fn limit_or_all(self) -> i64 {
-        self.limit.map_or(i64::MAX, i64::from)
-    }
-
-    pub fn offset(self) -> i64 {
-        self.offset.map_or(0, i64::from)
-    }
-}
-
 impl Validate for Page {
     fn validate(&self, problems: &mut Problems) {
-        let fits = self.limit.is_none_or(|limit| (1..=Self::MAX_LIMIT).contains(&limit));
+        let fits = self.limit.is_none_or(|limit| (1..=Page::MAX_LIMIT).contains(&limit));
         problems.check("limit", fits, "must be between 1 and 1000");
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
     use super::*;
 
     #[derive(Debug, PartialEq, Deserialize)]

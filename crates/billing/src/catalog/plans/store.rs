@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ::store::{Arg, ColumnType, FromRow, Row, Tx, args};
+use ::store::{FromRow, Row, Tx, args};
 use kernel::{AppId, Currency, Error, Money, Result};
 
 use super::{Interval, Plan, PlanId, Price, PriceId};
@@ -138,32 +138,19 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
 
 /// Those that are there already only take their new place in the list.
 fn insert_prices(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
-    const COLUMNS: &[(&str, ColumnType)] = &[
-        ("id", ColumnType::Text),
-        ("app_id", ColumnType::Text),
-        ("plan_id", ColumnType::Text),
-        ("position", ColumnType::Int),
-        ("amount_minor", ColumnType::Int),
-        ("currency", ColumnType::Text),
-        ("recurrence_interval", ColumnType::Text),
-        ("created_at", ColumnType::Int),
-    ];
     let now = tx.now();
     let row = |(position, price): (i64, &Price)| {
         let Price { id, amount: Money { minor, currency }, interval } = *price;
-        let (currency, interval) = (currency.code(), interval.as_str());
-        let row = args![id, app, plan.id, position, minor, currency, interval, now];
-        row.into_iter().map(Arg::into_owned).collect::<Vec<_>>()
+        (id, app, plan.id, position, minor, currency, interval.as_str(), now)
     };
     let rows: Vec<_> = (0..).zip(&plan.prices).map(row).collect();
-    tx.insert_all::<(String,)>(
+    tx.insert_all(
         "INSERT INTO prices (id, app_id, plan_id, position, amount_minor, currency, recurrence_interval, created_at) \
          SELECT id, app_id, plan_id, position, amount_minor, currency, recurrence_interval, created_at FROM {rows} \
          WHERE true ON CONFLICT (id) DO UPDATE SET position = excluded.position",
-        COLUMNS,
+        ["id", "app_id", "plan_id", "position", "amount_minor", "currency", "recurrence_interval", "created_at"],
         &rows,
     )
-    .map(|_| ())
 }
 
 /// Whether a workspace is on the plan.
