@@ -22,7 +22,7 @@ pub trait Cell: ToArg {
 /// One row for [`Tx::insert_all`](crate::Tx::insert_all): a tuple of cells.
 pub trait Tuple {
     /// The names of its columns.
-    type Names: AsRef<[&'static str]>;
+    type Names: AsRef<[&'static str]> + Copy;
     const TYPES: &'static [ColumnType];
 
     fn to_args(&self) -> Vec<Arg<'_>>;
