@@ -11,12 +11,14 @@ pub mod credentials;
 pub mod federation;
 pub mod keys;
 pub mod links;
+pub mod logins;
 pub mod mails;
 pub mod members;
 pub mod people;
 pub mod purge;
 pub mod roles;
 pub mod sealed;
+pub mod standing;
 pub mod workspaces;
 
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! People who sign in to the first app: made by its key, with a password that they chose through the mailed link.
 
-use identity::tokens::families;
 use kernel::{MemberId, TenantId, UserId};
 use serde_json::{Value, json};
 
@@ -80,7 +79,7 @@ impl TestApp {
         let service = self.service();
         let core = service.core();
         let app = core.tenancy.apps.get(self.app_id()).expect("the first app is known");
-        let started = core.db.write(move |tx| families::start(tx, &app, user, false, tx.now(), None));
+        let started = core.db.write(move |tx| tenancy::logins::start(tx, &app, user, false, tx.now(), None));
         let login = tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(started));
         login.expect("a login can be begun").id.to_string()
     }

@@ -7,16 +7,16 @@ use std::time::Duration;
 use kernel::{AppId, Result, Tick, Ticker};
 use sha2::{Digest as _, Sha256};
 use spine::Cached;
-use tenancy::{Tenancy, callers::AccessClaims};
+use tenancy::{
+    Tenancy,
+    callers::{ACCESS_TOKEN, AccessClaims, GRACE, check_issue},
+    standing,
+};
 use vault::Jwks;
 
 use super::live;
 use crate::rules::Live;
 
-/// The `typ` of access tokens (RFC 9068).
-const ACCESS_TOKEN: &str = "at+jwt";
-/// A page may go on with a token that expired this many seconds ago.
-const GRACE: i64 = 300;
 const REMEMBERED: Duration = Duration::from_secs(60);
 const CAPACITY: usize = 50_000;
 /// Longer ones are nobody's; digesting them would only cost.
@@ -44,12 +44,11 @@ impl Tokens {
     /// What is known about the token's user and workspace; `None` when the token is not valid here.
     pub(crate) async fn live(&self, app: AppId, token: &str) -> Result<Option<Live>> {
         let Some(claims) = self.claims(token) else { return Ok(None) };
-        let now = self.tenancy.db.clock().now();
-        let valid = claims.iss == *self.tenancy.issuer && claims.aid == app && claims.exp + GRACE >= now.as_seconds();
-        if !valid {
+        if claims.aid != app || check_issue(&self.tenancy, &claims, GRACE).is_err() {
             return Ok(None);
         }
-        live::read(&self.tenancy.db, &claims, now).await
+        let known = standing::signed_in_detailed(&self.tenancy.db, claims.signed_in_as()).await?;
+        Ok(known.map(live::attributes))
     }
 
     fn claims(&self, token: &str) -> Option<Arc<AccessClaims>> {

@@ -8,10 +8,14 @@ use std::time::Duration;
 
 use kernel::{AppId, Code, Error, MemberId, Result, UserId};
 use store::{FromRow, Row, Tx, args};
-use tenancy::callers::SignedIn;
+use tenancy::{
+    callers::SignedIn,
+    logins::{self, LoginId},
+    standing,
+};
 use vault::hash_token;
 
-use crate::tokens::{FamilyId, Granted, families, find_standing};
+use crate::tokens::Granted;
 
 const LIFETIME: Duration = Duration::from_secs(60);
 const LENGTH: usize = 43;
@@ -22,7 +26,7 @@ pub struct Handover {
     pub user: UserId,
     pub member: MemberId,
     /// The login that goes on in the portal: whatever ends it ends that too.
-    pub family: FamilyId,
+    pub family: LoginId,
     pub granted: Granted,
 }
 
@@ -49,7 +53,7 @@ pub fn issue(tx: &mut Tx<'_>, user: &SignedIn) -> Result<String> {
             hash_token(&code),
             user.app(),
             user.user(),
-            user.member,
+            user.member(),
             user.claims.sid,
             granted.oidc_text(),
             granted.privileges_text(),
@@ -69,10 +73,10 @@ pub fn redeem(tx: &mut Tx<'_>, app: AppId, code: &str) -> Result<Handover> {
         &args![app, hash_token(code), tx.now()],
     )?;
     let handover = handover.ok_or_else(refused)?;
-    let login = families::live(tx, app, handover.family)?;
-    let standing = find_standing(tx, app, handover.member)?;
+    let login = logins::live(tx, app, handover.family)?;
+    let standing = standing::find(tx, app, handover.member)?;
     if login.user != handover.user || standing.is_none_or(|standing| standing.user != handover.user) {
-        return Err(families::ended());
+        return Err(logins::ended());
     }
     Ok(handover)
 }

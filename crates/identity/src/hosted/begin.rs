@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kernel::{Code, MemberId, Result};
 use store::Tx;
-use tenancy::App;
+use tenancy::{App, standing};
 
 use super::{
     Reply, Visit, browser_sessions,
@@ -109,7 +109,7 @@ async fn signed_in(visit: &Visit, prompt: Prompt) -> Result<First> {
         if not_before.is_some_and(|not_before| session.authenticated_at <= not_before) {
             return Ok(None);
         }
-        let members: Vec<MemberId> = tokens::standings_of(tx, app, session.user)?.iter().map(|at| at.member).collect();
+        let members: Vec<MemberId> = standing::of_user(tx, app, session.user)?.iter().map(|at| at.member).collect();
         Ok(Some((session, members)))
     });
     let Some((session, members)) = found.await? else { return Ok(ask) };

@@ -3,17 +3,16 @@
 
 use std::time::Duration;
 
-use kernel::{AppId, MemberId, Result, Timestamp, UserId, id_kinds};
+use kernel::{AppId, MemberId, Result, Timestamp, UserId};
 use store::{FromRow, Row, Tx, args};
-use tenancy::App;
+use tenancy::{
+    App,
+    logins::{self, BrowserSessionId},
+    sessions_not_ended,
+};
 use vault::hash_token;
 
 use crate::sessions::Method;
-
-id_kinds! {
-    /// Somebody signed in in one browser.
-    BrowserSessionId(BrowserSession) = "browser";
-}
 
 const COOKIE_LENGTH: usize = 43;
 
@@ -47,11 +46,11 @@ impl FromRow for SignedIn {
 /// Whom a cookie stands for, unless that was ended, by itself or with all of the person's sessions.
 pub(crate) fn live(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<Option<SignedIn>> {
     tx.opt(
-        "SELECT browser_sessions.id, browser_sessions.user_id, browser_sessions.member_id, browser_sessions.mfa, \
-         browser_sessions.method, browser_sessions.authenticated_at FROM browser_sessions \
-         JOIN users ON users.id = browser_sessions.user_id WHERE browser_sessions.app_id = $1 \
-         AND browser_sessions.digest = $2 AND browser_sessions.ended_at IS NULL AND browser_sessions.expires_at > $3 \
-         AND (users.sessions_ended_at IS NULL OR browser_sessions.authenticated_at > users.sessions_ended_at)",
+        concat!(
+            "SELECT id, user_id, member_id, mfa, method, authenticated_at FROM browser_sessions ",
+            "WHERE app_id = $1 AND digest = $2 AND ended_at IS NULL AND expires_at > $3 AND ",
+            sessions_not_ended!("browser_sessions.user_id", "browser_sessions.authenticated_at")
+        ),
         &args![app, hash_token(cookie), tx.now()],
     )
 }
@@ -137,12 +136,10 @@ pub(crate) fn end(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<()> {
         &args![app, hash_token(cookie), tx.now()],
     )?;
     let Some((id,)) = ended else { return Ok(()) };
-    for statement in [
-        "UPDATE refresh_families SET revoked_at = $3 WHERE app_id = $1 AND browser_session_id = $2 \
-         AND revoked_at IS NULL",
+    logins::revoke_of_browser(tx, app, id)?;
+    tx.exec(
         "UPDATE authorization_codes SET used_at = $3 WHERE app_id = $1 AND browser_session_id = $2 AND used_at IS NULL",
-    ] {
-        tx.exec(statement, &args![app, id, tx.now()])?;
-    }
-    Ok(())
+        &args![app, id, tx.now()],
+    )
+    .map(|_| ())
 }

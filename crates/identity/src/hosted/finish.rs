@@ -2,11 +2,15 @@
 
 use kernel::{Code, Error, MemberId, Result};
 use store::Tx;
-use tenancy::App;
+use tenancy::{
+    App,
+    logins::BrowserSessionId,
+    standing::{self, Standing},
+};
 
 use super::{
     Reply, Visit,
-    browser_sessions::{self, BrowserSessionId, Shown, SignedIn},
+    browser_sessions::{self, Shown, SignedIn},
     cookies::Cookie,
     paths,
 };
@@ -14,7 +18,7 @@ use crate::{
     Identity,
     authorize::{LoginRequest, ResponseType, Wish},
     sessions::{self, Begun, Claims, MfaState, SessionAnswer},
-    tokens::{self, About, Granted, IdToken, Standing, codes},
+    tokens::{self, About, Granted, IdToken, codes},
 };
 
 /// What shows who somebody is.
@@ -43,7 +47,7 @@ pub(crate) async fn go_on(visit: &Visit, session: SessionAnswer) -> Result<Reply
 /// Leads on from a login that has shown all it has to and stands in the browser's cookie.
 pub(super) async fn resume(visit: &Visit, claims: Claims) -> Result<Reply> {
     let (app, user) = (visit.app.id, claims.sub);
-    let standings = visit.identity.tenancy.db.read(move |tx| tokens::standings_of(tx, app, user)).await?;
+    let standings = visit.identity.tenancy.db.read(move |tx| standing::of_user(tx, app, user)).await?;
     match standings.as_slice() {
         [only] => finish(visit, Proof::Login(claims), Some(only.member)).await,
         _ => Ok(Reply::see(visit.path(paths::WORKSPACE)?)),
@@ -143,7 +147,7 @@ pub(super) async fn try_finish(
         }
         Proof::Browser(cookie) => {
             let session = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(sessions::over)?;
-            let standing = sessions::choose(tokens::standings_of(tx, app.id, session.user)?, member)?;
+            let standing = sessions::choose(standing::of_user(tx, app.id, session.user)?, member)?;
             match tokens::check_factors(&app, &standing, session.mfa) {
                 Ok(()) => {}
                 Err(error) if error.code() == Code::MfaRequired => {
@@ -172,7 +176,7 @@ fn of_login(tx: &mut Tx<'_>, app: &App, session: &Claims, member: Option<MemberI
         return Err(Error::new(Code::MfaRequired, "Show the second factor first."));
     }
     let authenticated_at = sessions::use_up(tx, session)?;
-    let standing = sessions::choose(tokens::standings_of(tx, app.id, session.sub)?, member)?;
+    let standing = sessions::choose(standing::of_user(tx, app.id, session.sub)?, member)?;
     let mfa = session.has_two_factors();
     tokens::check_factors(app, &standing, mfa)?;
     let shown = Shown { user: session.sub, member: standing.member, mfa, method: session.method, authenticated_at };

@@ -3,6 +3,7 @@
 use kernel::{AppId, Code, MemberId, Problems, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tenancy::standing::{self, Standing};
 use web::{Form, Params, Routes, State, Validate};
 
 use super::{
@@ -15,7 +16,6 @@ use crate::{
     Identity,
     browser::Request,
     sessions::{self, MfaState},
-    tokens::{self, Standing},
 };
 
 pub(super) fn routes() -> Routes<Identity> {
@@ -40,13 +40,13 @@ async fn chooser(visit: &Visit) -> Result<Option<(Proof, Vec<Standing>)>> {
         if let Some(claims) = &login
             && sessions::check_live(tx, claims).is_ok_and(|at| not_before.is_none_or(|not_before| at >= not_before))
         {
-            return Ok(Some((Proof::Login(claims.clone()), tokens::standings_of(tx, app, claims.sub)?)));
+            return Ok(Some((Proof::Login(claims.clone()), standing::of_user(tx, app, claims.sub)?)));
         }
         let Some(cookie) = &cookie else { return Ok(None) };
         let session = browser_sessions::live(tx, app, cookie)?;
         let session = session.filter(|at| not_before.is_none_or(|not_before| at.authenticated_at > not_before));
         let Some(session) = session else { return Ok(None) };
-        Ok(Some((Proof::Browser(cookie.clone()), tokens::standings_of(tx, app, session.user)?)))
+        Ok(Some((Proof::Browser(cookie.clone()), standing::of_user(tx, app, session.user)?)))
     });
     Ok(found.await?.filter(|(_, standings)| !standings.is_empty()))
 }

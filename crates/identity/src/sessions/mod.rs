@@ -11,11 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spine::{NewFact, emit};
 use store::{FromRow, Row, Tx, args};
-use tenancy::{App, Tenancy};
+use tenancy::{
+    App, Tenancy, logins, sessions_not_ended,
+    standing::{self, Standing},
+};
 
 use crate::{
     Identity, mfa,
-    tokens::{self, Asked, Granted, Standing, TokenSetWithProfile, WorkspaceEntry, families},
+    tokens::{self, Asked, Granted, TokenSetWithProfile, WorkspaceEntry},
 };
 
 id_kinds! {
@@ -141,7 +144,7 @@ pub(crate) fn try_begin(
     method: Method,
     strong: bool,
 ) -> Result<Option<Begun>> {
-    let standings = tokens::standings_of(tx, app.id, user)?;
+    let standings = standing::of_user(tx, app.id, user)?;
     if standings.is_empty() {
         return Ok(None);
     }
@@ -171,7 +174,7 @@ pub(crate) fn step_up(
     authenticated_at: Timestamp,
 ) -> Result<Option<Begun>> {
     let Some(factor) = mfa::find_factor(tx, app.id, user)? else { return Ok(None) };
-    let standings = tokens::standings_of(tx, app.id, user)?;
+    let standings = standing::of_user(tx, app.id, user)?;
     let start = Start { app: app.id, user, mfa: MfaState::Required, method, strong: false, authenticated_at };
     let begun = insert(tx, &start, &standings)?;
     mfa::send_code(tx, identity, app, begun.claims.jti, &factor)?;
@@ -181,7 +184,7 @@ pub(crate) fn step_up(
 /// The same login one step further, under a new token; the old one is over.
 pub fn advance(tx: &mut Tx<'_>, session: &Claims, state: MfaState) -> Result<Begun> {
     let authenticated_at = use_up(tx, session)?;
-    let standings = tokens::standings_of(tx, session.aid, session.sub)?;
+    let standings = standing::of_user(tx, session.aid, session.sub)?;
     let Claims { aid: app, sub: user, method, strong, .. } = *session;
     insert(tx, &Start { app, user, mfa: state, method, strong, authenticated_at }, &standings)
 }
@@ -227,9 +230,9 @@ pub(crate) fn use_up(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
 /// Ends all of a person's logins that are under way or led to tokens: those too that began while this transaction
 /// waited for them, which a comparison of times would miss.
 pub(crate) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    logins::revoke_all(tx, app, user)?;
     for statement in [
         "UPDATE login_sessions SET ended_at = $3 WHERE app_id = $1 AND user_id = $2 AND ended_at IS NULL",
-        "UPDATE refresh_families SET revoked_at = $3 WHERE app_id = $1 AND user_id = $2 AND revoked_at IS NULL",
         "UPDATE browser_sessions SET ended_at = $3 WHERE app_id = $1 AND user_id = $2 AND ended_at IS NULL",
         "UPDATE authorization_codes SET used_at = $3 WHERE app_id = $1 AND user_id = $2 AND used_at IS NULL",
     ] {
@@ -255,10 +258,11 @@ impl FromRow for Begin {
 /// When the session began; 401 when it was ended, or all of the person's sessions were since.
 pub fn check_live(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
     let begin: Option<Begin> = tx.opt(
-        "SELECT login_sessions.created_at FROM login_sessions JOIN users ON users.id = login_sessions.user_id \
-         WHERE login_sessions.app_id = $1 AND login_sessions.id = $2 AND login_sessions.user_id = $3 \
-         AND login_sessions.ended_at IS NULL AND login_sessions.expires_at > $4 \
-         AND (users.sessions_ended_at IS NULL OR login_sessions.created_at > users.sessions_ended_at)",
+        concat!(
+            "SELECT created_at FROM login_sessions WHERE app_id = $1 AND id = $2 AND user_id = $3 ",
+            "AND ended_at IS NULL AND expires_at > $4 AND ",
+            sessions_not_ended!("login_sessions.user_id", "login_sessions.created_at")
+        ),
         &args![session.aid, session.jti, session.sub, tx.now()],
     )?;
     begin.map(|Begin(at)| at).ok_or_else(over)
@@ -268,10 +272,12 @@ pub fn check_live(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
 /// it began as well.
 fn hold_live(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
     let begin: Option<Begin> = tx.opt(
-        "UPDATE login_sessions SET wrong_codes = wrong_codes WHERE app_id = $1 AND id = $2 AND user_id = $3 \
-         AND ended_at IS NULL AND expires_at > $4 AND EXISTS (SELECT 1 FROM users \
-         WHERE users.id = login_sessions.user_id AND (users.sessions_ended_at IS NULL \
-         OR login_sessions.created_at > users.sessions_ended_at)) RETURNING created_at",
+        concat!(
+            "UPDATE login_sessions SET wrong_codes = wrong_codes WHERE app_id = $1 AND id = $2 AND user_id = $3 ",
+            "AND ended_at IS NULL AND expires_at > $4 AND ",
+            sessions_not_ended!("login_sessions.user_id", "login_sessions.created_at"),
+            " RETURNING created_at"
+        ),
         &args![session.aid, session.jti, session.sub, tx.now()],
     )?;
     begin.map(|Begin(at)| at).ok_or_else(over)
@@ -292,9 +298,9 @@ pub async fn exchange(
     let prepared = identity.tenancy.db.write(move |tx| {
         let authenticated_at = hold_live(tx, &session)?;
         tokens::check_scope(tx, &app, &asked)?;
-        let standing = choose(tokens::standings_of(tx, app.id, session.sub)?, member)?;
+        let standing = choose(standing::of_user(tx, app.id, session.sub)?, member)?;
         tokens::check_factors(&app, &standing, session.has_two_factors())?;
-        let login = families::start(tx, &app, session.sub, session.has_two_factors(), authenticated_at, None)?;
+        let login = logins::start(tx, &app, session.sub, session.has_two_factors(), authenticated_at, None)?;
         announce(tx, &app, &login.id.to_string(), &standing, session.method, login.mfa)?;
         tokens::prepare(tx, &app, login, standing, Granted::everything().narrowed(&asked), None)
     });

@@ -3,9 +3,9 @@
 use kernel::{AppId, MemberId, TenantId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tenancy::people::full_name;
+use tenancy::{logins::LoginId, people::full_name, standing::Standing};
 
-use super::{FamilyId, Granted, Standing};
+use super::Granted;
 
 /// Of an access token (RFC 9068).
 #[derive(Clone, Debug, Serialize)]
@@ -16,7 +16,7 @@ pub struct AccessToken<'a> {
     pub aid: AppId,
     pub tid: TenantId,
     pub jti: String,
-    pub sid: FamilyId,
+    pub sid: LoginId,
     pub iat: i64,
     pub exp: i64,
     pub auth_time: i64,
@@ -41,7 +41,7 @@ pub struct RefreshToken {
     pub aud: AppId,
     pub sub: UserId,
     pub jti: super::RefreshId,
-    pub sid: FamilyId,
+    pub sid: LoginId,
     pub iat: i64,
     pub exp: i64,
 }

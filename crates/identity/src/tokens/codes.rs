@@ -6,11 +6,15 @@ use std::time::Duration;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use kernel::{AppId, Code, Error, MemberId, Result, Timestamp, UserId};
 use store::{FromRow, Row, Tx, args};
-use tenancy::App;
+use tenancy::{
+    App,
+    logins::{self, BrowserSessionId, Login, LoginId},
+    sessions_not_ended,
+};
 use vault::{hash_token, same, sha256_bytes};
 
-use super::{FamilyId, Granted, Login, families};
-use crate::{hosted::browser_sessions::BrowserSessionId, sessions::Method};
+use super::Granted;
+use crate::sessions::Method;
 
 const LIFETIME: Duration = Duration::from_secs(60);
 const LENGTH: usize = 43;
@@ -76,8 +80,6 @@ pub struct Exchanged {
     pub granted: Granted,
     pub nonce: Option<String>,
     pub method: Method,
-    /// When the code was made.
-    pub issued_at: Timestamp,
 }
 
 struct CodeRow {
@@ -91,7 +93,6 @@ struct CodeRow {
     method: Method,
     authenticated_at: Timestamp,
     browser: Option<BrowserSessionId>,
-    created_at: Timestamp,
 }
 
 impl FromRow for CodeRow {
@@ -109,7 +110,6 @@ impl FromRow for CodeRow {
             method: Method::read(method.as_deref().unwrap_or("password"))?,
             authenticated_at: row.get("authenticated_at")?,
             browser: row.get("browser_session_id")?,
-            created_at: row.get("created_at")?,
         })
     }
 }
@@ -120,19 +120,24 @@ impl FromRow for CodeRow {
 pub fn exchange(tx: &mut Tx<'_>, app: &App, shown: &ShownCode) -> Result<Option<Exchanged>> {
     let (digest, now) = (hash_token(&shown.code), tx.now());
     let row: Option<CodeRow> = tx.opt(
-        "UPDATE authorization_codes SET used_at = $3 WHERE app_id = $1 AND digest = $2 AND used_at IS NULL \
-         AND expires_at > $3 RETURNING user_id, member_id, redirect_uri, oidc_scope, privileges, nonce, \
-         code_challenge, mfa, authenticated_at, method, browser_session_id, created_at",
+        concat!(
+            "UPDATE authorization_codes SET used_at = $3 WHERE app_id = $1 AND digest = $2 AND used_at IS NULL ",
+            "AND expires_at > $3 AND ",
+            // The code itself must not outlive the end of all sessions.
+            sessions_not_ended!("authorization_codes.user_id", "authorization_codes.created_at"),
+            " RETURNING user_id, member_id, redirect_uri, oidc_scope, privileges, nonce, code_challenge, mfa, ",
+            "authenticated_at, method, browser_session_id"
+        ),
         &args![app.id, digest, now],
     )?;
     let Some(row) = row else {
-        let used: Option<(Option<FamilyId>,)> = tx.opt(
+        let used: Option<(Option<LoginId>,)> = tx.opt(
             "SELECT family_id FROM authorization_codes WHERE app_id = $1 AND digest = $2 AND used_at IS NOT NULL",
             &args![app.id, digest],
         )?;
         let (family,) = used.ok_or_else(refused)?;
         if let Some(family) = family {
-            families::revoke(tx, app.id, family)?;
+            logins::revoke(tx, app.id, family)?;
         }
         return Ok(None);
     };
@@ -142,13 +147,13 @@ pub fn exchange(tx: &mut Tx<'_>, app: &App, shown: &ShownCode) -> Result<Option<
     if row.redirect_uri != shown.redirect_uri || unprotected || !fits {
         return Err(refused());
     }
-    let login = families::start(tx, app, row.user, row.mfa, row.authenticated_at, row.browser)?;
+    let login = logins::start(tx, app, row.user, row.mfa, row.authenticated_at, row.browser)?;
     tx.exec(
         "UPDATE authorization_codes SET family_id = $3 WHERE app_id = $1 AND digest = $2",
         &args![app.id, digest, login.id],
     )?;
-    let CodeRow { member, granted, nonce, method, created_at, .. } = row;
-    Ok(Some(Exchanged { login, member, granted, nonce, method, issued_at: created_at }))
+    let CodeRow { member, granted, nonce, method, .. } = row;
+    Ok(Some(Exchanged { login, member, granted, nonce, method }))
 }
 
 /// RFC 7636 §4.6. A verifier for a code without a challenge is refused too: somebody took the challenge away.

@@ -164,7 +164,7 @@ async fn workspace_switch(
 ) -> Result<WithHeaders<Json<TokenSet>>> {
     let user = authenticate_token(&identity.tenancy, &request.scope, &body.access_token, Duration::ZERO).await?;
     // What is no membership's id is nobody's membership.
-    let target: MemberId = body.target_tenant_user_id.parse().map_err(|_| super::families::ended())?;
+    let target: MemberId = body.target_tenant_user_id.parse().map_err(|_| tenancy::logins::ended())?;
     let asked = Asked::or_default(body.scope.as_deref());
     let granted = super::from_access_token(&identity.tenancy, user, Some(target), asked).await?;
     Ok(oauth::unstored(granted.tokens))
@@ -192,9 +192,6 @@ async fn revoke(State(identity): State<Identity>, Valid(body): Valid<Revoke>) ->
     Ok(Success)
 }
 
-async fn userinfo(
-    BearerCaller(user): BearerCaller,
-    State(identity): State<Identity>,
-) -> Result<WithHeaders<Json<About>>> {
-    Ok(oauth::unstored(super::about(&identity.tenancy, user).await?))
+async fn userinfo(BearerCaller(user): BearerCaller) -> Result<WithHeaders<Json<About>>> {
+    Ok(oauth::unstored(super::about(&user)))
 }

@@ -4,14 +4,13 @@
 mod claims;
 pub mod codes;
 pub mod discovery;
-pub mod families;
 pub mod http;
 mod oauth;
 #[cfg(test)]
 mod properties;
+pub mod refresh_tokens;
 mod scope;
 pub mod standard;
-mod standing;
 
 use std::time::Duration;
 
@@ -22,19 +21,20 @@ use store::{Tx, args};
 use tenancy::{
     App, Tenancy,
     callers::{ACCESS_TOKEN, SignedIn},
+    logins::{self, Login},
     roles,
+    standing::{self, Standing},
 };
 
 pub use claims::{About, IdToken, WorkspaceEntry, WorkspaceSummary};
-pub use families::{FamilyId, Login, RefreshId};
 pub use oauth::TokenRequest;
 pub(crate) use oauth::unstored;
+pub use refresh_tokens::RefreshId;
 pub use scope::{Asked, DEFAULT_SCOPE, Granted, OIDC_SCOPES};
-pub use standing::{Standing, find as find_standing, of_user as standings_of};
 
 use crate::sessions;
 use claims::{AccessToken, RefreshToken};
-use families::{Record, Shown};
+use refresh_tokens::{Record, Shown};
 
 /// The `typ` of refresh tokens.
 const REFRESH_TOKEN: &str = "refresh+jwt";
@@ -86,7 +86,7 @@ pub fn prepare(
     granted: Granted,
     nonce: Option<String>,
 ) -> Result<Prepared> {
-    let (refresh_id, refresh_expires_at) = families::add_token(tx, app, login.id, standing.member, &granted)?;
+    let (refresh_id, refresh_expires_at) = refresh_tokens::add(tx, app, login.id, standing.member, &granted)?;
     tx.exec(
         "UPDATE members SET last_seen_at = $3 WHERE app_id = $1 AND id = $2 \
          AND (last_seen_at IS NULL OR last_seen_at <= $4)",
@@ -156,7 +156,7 @@ pub(crate) fn sign_id_token(tenancy: &Tenancy, claims: &IdToken) -> Result<Strin
 /// The member as of now, if the login's person is still one.
 fn admitted(tx: &mut Tx<'_>, app: &App, login: &Login, member: MemberId) -> Result<Standing> {
     let standing = standing::find(tx, app.id, member)?.filter(|standing| standing.user == login.user);
-    standing.ok_or_else(families::ended)
+    standing.ok_or_else(logins::ended)
 }
 
 /// 400 unless every word is an OIDC name or a privilege of the app.
@@ -182,10 +182,6 @@ pub async fn from_code(tenancy: &Tenancy, app: &App, shown: codes::ShownCode) ->
     let exchanged = tenancy.db.write(move |tx| {
         let Some(exchanged) = codes::exchange(tx, &owned, &shown)? else { return Ok(None) };
         let standing = admitted(tx, &owned, &exchanged.login, exchanged.member)?;
-        // The code itself must not outlive the end of all sessions: the login that it begins is younger than that.
-        if standing.sessions_ended_at.is_some_and(|ended_at| ended_at >= exchanged.issued_at) {
-            return Err(codes::refused());
-        }
         let login = exchanged.login;
         check_factors(&owned, &standing, login.mfa)?;
         sessions::announce(tx, &owned, &login.id.to_string(), &standing, exchanged.method, login.mfa)?;
@@ -201,19 +197,19 @@ pub async fn from_refresh_token(
     token: &str,
     asked: Option<&str>,
 ) -> Result<TokenSetWithProfile> {
-    let shown = verify_refresh_token(tenancy, token).filter(|shown| shown.aud == app.id).ok_or_else(families::ended)?;
+    let shown = verify_refresh_token(tenancy, token).filter(|shown| shown.aud == app.id).ok_or_else(logins::ended)?;
     let (owned, asked) = (app.clone(), Asked::parse(asked.unwrap_or_default()));
     let refreshed = tenancy.db.write(move |tx| {
         check_scope(tx, &owned, &asked)?;
-        let Record { family, member, granted, .. } = match families::rotate(tx, owned.id, shown.jti)? {
+        let Record { login, member, granted, .. } = match refresh_tokens::rotate(tx, owned.id, shown.jti)? {
             Shown::Good(record) => record,
             Shown::Reused => return Ok(None),
         };
-        let login = families::live(tx, owned.id, family)?;
+        let login = logins::live(tx, owned.id, login)?;
         let standing = admitted(tx, &owned, &login, member)?;
         prepare(tx, &owned, login, standing, granted.narrowed(&asked), None).map(Some)
     });
-    refreshed.await?.ok_or_else(families::ended)?.sign(tenancy)
+    refreshed.await?.ok_or_else(logins::ended)?.sign(tenancy)
 }
 
 /// The claims of a refresh token of this service that has not expired.
@@ -231,15 +227,15 @@ pub async fn from_access_token(
     to: Option<MemberId>,
     asked: Asked,
 ) -> Result<TokenSetWithProfile> {
-    let app = tenancy.apps.find(user.app()).await?.ok_or_else(families::ended)?;
+    let app = tenancy.apps.find(user.app()).await?.ok_or_else(logins::ended)?;
     let prepared = tenancy.db.write(move |tx| {
         check_scope(tx, &app, &asked)?;
-        let login = families::live(tx, app.id, user.claims.sid.parse().map_err(|_| families::ended())?)?;
+        let login = logins::live(tx, app.id, user.claims.sid.parse().map_err(|_| logins::ended())?)?;
         let lifetime = Duration::from_secs(app.profile.refresh_token_ttl.into());
         if login.authenticated_at.plus(lifetime) <= tx.now() {
-            return Err(families::ended());
+            return Err(logins::ended());
         }
-        let standing = admitted(tx, &app, &login, to.unwrap_or(user.member))?;
+        let standing = admitted(tx, &app, &login, to.unwrap_or(user.member()))?;
         if to.is_some() {
             check_factors(&app, &standing, login.mfa)?;
         }
@@ -260,14 +256,14 @@ pub async fn revoke(tenancy: &Tenancy, token: &str, everywhere: bool) -> Result<
     let Some(shown) = verify_refresh_token(tenancy, token) else { return Ok(()) };
     let revoked = tenancy.db.write(move |tx| {
         // Whoever stole a token that is long over may not sign the person out everywhere.
-        let goes_on = match families::live(tx, shown.aud, shown.sid) {
+        let goes_on = match logins::live(tx, shown.aud, shown.sid) {
             Ok(_) => true,
             Err(error) if error.code() == Code::InvalidCredential => false,
             Err(error) => return Err(error),
         };
         // Nor may whoever has one that was used up long ago.
-        let goes_on = goes_on && (!everywhere || families::is_current(tx, shown.aud, shown.jti)?);
-        families::revoke(tx, shown.aud, shown.sid)?;
+        let goes_on = goes_on && (!everywhere || refresh_tokens::is_current(tx, shown.aud, shown.jti)?);
+        logins::revoke(tx, shown.aud, shown.sid)?;
         if everywhere && goes_on {
             tenancy::people::end_sessions(tx, shown.aud, shown.sub)?;
         }
@@ -277,9 +273,6 @@ pub async fn revoke(tenancy: &Tenancy, token: &str, everywhere: bool) -> Result<
 }
 
 /// What `userinfo` tells.
-pub async fn about(tenancy: &Tenancy, user: SignedIn) -> Result<About> {
-    let member = user.member;
-    let (app, granted) = (user.app(), Granted::read(&user.claims.oidc_scope, None));
-    let standing = tenancy.db.read(move |tx| standing::find(tx, app, member)).await?;
-    Ok(About::new(&standing.ok_or_else(families::ended)?, &granted))
+pub fn about(user: &SignedIn) -> About {
+    About::new(&user.standing, &Granted::read(&user.claims.oidc_scope, None))
 }

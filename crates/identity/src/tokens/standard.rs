@@ -10,14 +10,15 @@ use store::args;
 use tenancy::{
     Tenancy,
     callers::{ACCESS_TOKEN, AccessClaims, AnyKey, AppCaller, SignedIn, admit},
+    logins::{self, LoginId},
+    standing::{self, Standing},
 };
 use web::{Empty, Json, Routes, Scope, State, Validate};
 
 use super::{
-    FamilyId, Standing, families,
-    families::Record,
     oauth::{Answer, Asked, client},
-    standing, verify_refresh_token,
+    refresh_tokens::Record,
+    verify_refresh_token,
 };
 use crate::{Identity, browser::Request};
 
@@ -59,12 +60,12 @@ async fn end_login(tenancy: &Tenancy, scope: &Scope, asked: &Revocation) -> Resu
     if owner != app {
         return Err(Error::new(Code::InvalidCredential, "The token is another app's."));
     }
-    tenancy.db.write(move |tx| families::revoke(tx, app, login)).await?;
+    tenancy.db.write(move |tx| logins::revoke(tx, app, login)).await?;
     Ok(Empty)
 }
 
 /// The app and the login of a genuine token that has not expired.
-fn login_of(tenancy: &Tenancy, token: &str) -> Option<(AppId, FamilyId)> {
+fn login_of(tenancy: &Tenancy, token: &str) -> Option<(AppId, LoginId)> {
     if let Some(claims) = verify_refresh_token(tenancy, token) {
         return Some((claims.aud, claims.sid));
     }
@@ -146,37 +147,33 @@ async fn introspect(
 /// 401 for whatever is not worth anything to this app.
 async fn look_up(tenancy: &Tenancy, app: AppId, token: &str) -> Result<Active> {
     match tenancy.signing_keys.verify::<AccessClaims>(token, ACCESS_TOKEN) {
-        Ok(claims) if claims.aid == app => {
-            of_access_token(tenancy, admit(tenancy, claims, Duration::ZERO).await?).await
-        }
-        Ok(_) => Err(families::ended()),
+        Ok(claims) if claims.aid == app => Ok(of_access_token(admit(tenancy, claims, Duration::ZERO).await?)),
+        Ok(_) => Err(logins::ended()),
         Err(_) => of_refresh_token(tenancy, app, token).await,
     }
 }
 
-async fn of_access_token(tenancy: &Tenancy, user: SignedIn) -> Result<Active> {
-    let (app, member) = (user.app(), user.member);
-    let standing = tenancy.db.read(move |tx| standing::find(tx, app, member)).await?.ok_or_else(families::ended)?;
-    let SignedIn { claims, privileges, .. } = user;
-    let (scope, oidc_scope) = (privileges.join(" "), claims.oidc_scope);
-    Ok(Active::new(app, "Bearer", standing, claims.iss, claims.sid, (scope, oidc_scope), (claims.iat, claims.exp)))
+fn of_access_token(user: SignedIn) -> Active {
+    let SignedIn { claims, standing, privileges } = user;
+    let scopes = (privileges.join(" "), claims.oidc_scope);
+    Active::new(claims.aid, "Bearer", standing, claims.iss, claims.sid, scopes, (claims.iat, claims.exp))
 }
 
 /// One that was used is not told to be active, although it gets successors for a moment.
 async fn of_refresh_token(tenancy: &Tenancy, app: AppId, token: &str) -> Result<Active> {
-    let claims = verify_refresh_token(tenancy, token).filter(|claims| claims.aud == app).ok_or_else(families::ended)?;
+    let claims = verify_refresh_token(tenancy, token).filter(|claims| claims.aud == app).ok_or_else(logins::ended)?;
     let (id, login) = (claims.jti, claims.sid);
     let (record, standing) = tenancy
         .db
         .read(move |tx| {
-            families::live(tx, app, login)?;
+            logins::live(tx, app, login)?;
             let record: Option<Record> = tx.opt(
                 "SELECT family_id, member_id, oidc_scope, privileges, rotated_at FROM refresh_tokens \
                  WHERE app_id = $1 AND id = $2 AND rotated_at IS NULL",
                 &args![app, id],
             )?;
-            let record = record.ok_or_else(families::ended)?;
-            let standing = standing::find(tx, app, record.member)?.ok_or_else(families::ended)?;
+            let record = record.ok_or_else(logins::ended)?;
+            let standing = standing::find(tx, app, record.member)?.ok_or_else(logins::ended)?;
             Ok((record, standing))
         })
         .await?;

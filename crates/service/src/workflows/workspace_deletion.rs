@@ -94,7 +94,7 @@ fn may_delete(caller: &KeyOrUser<TenantDelete>, id: TenantId) -> Result<AppId> {
 }
 
 fn owns(user: &SignedIn, id: TenantId) -> Result<()> {
-    if user.tenant() == id && user.role == OWNER {
+    if user.tenant() == id && user.standing.role == OWNER {
         return Ok(());
     }
     Err(Error::new(Code::Forbidden, "Only an OWNER of the workspace, signed in to it, may do this."))

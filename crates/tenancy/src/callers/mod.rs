@@ -28,5 +28,6 @@ pub use privileges::{
 };
 pub use tenant::TenantCaller;
 pub use user::{
-    ACCESS_TOKEN, AccessClaims, BearerCaller, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token,
+    ACCESS_TOKEN, AccessClaims, BearerCaller, GRACE, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token,
+    check_issue,
 };

@@ -7,11 +7,13 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use kernel::{AppId, Code, Error, MemberId, Result, TenantId, Timestamp, UserId};
 use serde::Deserialize;
-use store::{FromRow, Row, args};
 use web::{Access, Describe, Failure, Operation, Scope, required_header};
 
 use super::operator::bearer;
-use crate::Tenancy;
+use crate::{
+    Tenancy, logins,
+    standing::{self, SignedInAs, Standing},
+};
 
 /// The `typ` of access tokens (RFC 9068).
 pub const ACCESS_TOKEN: &str = "at+jwt";
@@ -38,12 +40,18 @@ pub struct AccessClaims {
     pub sid: String,
 }
 
+impl AccessClaims {
+    /// Whom the token speaks of.
+    pub fn signed_in_as(&self) -> SignedInAs<'_> {
+        SignedInAs { app: self.aid, tenant: self.tid, user: self.sub, login: &self.sid }
+    }
+}
+
 /// A signed-in user as of now.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
     pub claims: AccessClaims,
-    pub member: MemberId,
-    pub role: String,
+    pub standing: Standing,
     /// The token's privileges, cut by what the role grants now.
     pub privileges: Vec<String>,
 }
@@ -61,6 +69,10 @@ impl SignedIn {
         self.claims.sub
     }
 
+    pub fn member(&self) -> MemberId {
+        self.standing.member
+    }
+
     pub fn holds(&self, privilege: &str) -> bool {
         self.privileges.iter().any(|held| held == privilege)
     }
@@ -75,44 +87,12 @@ impl SignedIn {
 
     /// 403 unless the member is OWNER or ADMIN.
     pub fn require_owner_or_admin(&self) -> Result<()> {
-        match self.role.as_str() {
+        match self.standing.role.as_str() {
             "OWNER" | "ADMIN" => Ok(()),
             _ => Err(Error::new(Code::Forbidden, "Only an OWNER or ADMIN of the workspace may do this.")),
         }
     }
 }
-
-struct Membership {
-    member: MemberId,
-    enabled: bool,
-    role: String,
-    privileges: Option<String>,
-    session_goes_on: bool,
-}
-
-impl FromRow for Membership {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            member: row.get("id")?,
-            enabled: row.get("enabled")?,
-            role: row.get("role_key")?,
-            privileges: row.get("privileges")?,
-            session_goes_on: row.get("session_goes_on")?,
-        })
-    }
-}
-
-/// A login that began before the person's sessions were ended is over, whenever its tokens were issued.
-const MEMBERSHIP: &str = "SELECT members.id, members.enabled, roles.key AS role_key, \
-                          (refresh_families.revoked_at IS NULL AND (users.sessions_ended_at IS NULL \
-                          OR refresh_families.authenticated_at > users.sessions_ended_at)) AS session_goes_on, \
-                          (SELECT string_agg(privileges.key, ' ') FROM role_privileges \
-                          JOIN privileges ON privileges.id = role_privileges.privilege_id \
-                          WHERE role_privileges.role_id = members.role_id) AS privileges \
-                          FROM members JOIN users ON users.id = members.user_id JOIN roles ON roles.id = members.role_id \
-                          JOIN refresh_families ON refresh_families.id = $4 \
-                          AND refresh_families.app_id = members.app_id AND refresh_families.user_id = members.user_id \
-                          WHERE members.app_id = $1 AND members.tenant_id = $2 AND members.user_id = $3";
 
 async fn authenticate_bearer(parts: &Parts, tenancy: &Tenancy, grace: Duration) -> Result<SignedIn> {
     let Some(token) = bearer(parts) else {
@@ -142,23 +122,27 @@ pub async fn authenticate_token(tenancy: &Tenancy, scope: &Scope, token: &str, g
 
 /// Whether the claims of a genuine access token still count, as [`authenticate_token`] has it.
 pub async fn admit(tenancy: &Tenancy, claims: AccessClaims, grace: Duration) -> Result<SignedIn> {
+    check_issue(tenancy, &claims, grace)?;
+    let Some(standing) = standing::signed_in(&tenancy.db, claims.signed_in_as()).await? else {
+        return Err(logins::ended());
+    };
+    if tenancy.apps.find(claims.aid).await?.is_none() {
+        return Err(refused("The access token's app no longer exists."));
+    }
+    let granted = |key: &&str| standing.privileges.iter().any(|held| held == key);
+    let privileges = claims.scope.split(' ').filter(granted).map(str::to_owned).collect();
+    Ok(SignedIn { claims, standing, privileges })
+}
+
+/// 401 for claims of another service, and for those that expired `grace` ago or longer.
+pub fn check_issue(tenancy: &Tenancy, claims: &AccessClaims, grace: Duration) -> Result<()> {
     if claims.iss != *tenancy.issuer {
         return Err(refused("The access token was issued by another service."));
     }
     if Timestamp::from_seconds(claims.exp).plus(grace) <= tenancy.db.clock().now() {
         return Err(refused("The access token has expired."));
     }
-    let args = args![claims.aid, claims.tid, claims.sub, claims.sid];
-    let known: Option<Membership> = tenancy.db.get_one(MEMBERSHIP, &args).await?;
-    let member = known.filter(|member| member.enabled && member.session_goes_on);
-    let Some(member) = member else { return Err(refused("This session has ended. Sign in again.")) };
-    if tenancy.apps.find(claims.aid).await?.is_none() {
-        return Err(refused("The access token's app no longer exists."));
-    }
-    let granted = member.privileges.unwrap_or_default();
-    let privileges = claims.scope.split(' ').filter(|key| granted.split(' ').any(|held| held == *key));
-    let privileges = privileges.map(str::to_owned).collect();
-    Ok(SignedIn { claims, member: member.member, role: member.role, privileges })
+    Ok(())
 }
 
 fn refused(message: &'static str) -> Error {
@@ -176,8 +160,9 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for BearerCaller {
     }
 }
 
-/// How long after its expiry an access token can still be refreshed.
-const REFRESH_GRACE: Duration = Duration::from_secs(5 * 60);
+/// How long after its expiry an access token can still be refreshed, and decides flags: a page that just woke up must not
+/// change its face.
+pub const GRACE: Duration = Duration::from_secs(5 * 60);
 
 /// A signed-in user whose access token may have expired a moment ago: for refreshing with it.
 pub struct RefreshingCaller(pub SignedIn);
@@ -186,7 +171,7 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for RefreshingCaller {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        Ok(Self(authenticate_bearer(parts, state.as_ref(), REFRESH_GRACE).await?))
+        Ok(Self(authenticate_bearer(parts, state.as_ref(), GRACE).await?))
     }
 }
 

@@ -5,6 +5,20 @@ use kernel::{AppId, Result, UserId};
 
 use super::User;
 
+/// The condition under which what a person (the column `$user`) began at `$at` has not ended with all of their sessions.
+#[macro_export]
+macro_rules! sessions_not_ended {
+    ($user:literal, $at:literal) => {
+        concat!(
+            "EXISTS (SELECT 1 FROM users WHERE users.id = ",
+            $user,
+            " AND (users.sessions_ended_at IS NULL OR ",
+            $at,
+            " > users.sessions_ended_at))"
+        )
+    };
+}
+
 impl FromRow for User {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         Ok(Self {

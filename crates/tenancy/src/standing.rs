@@ -1,7 +1,10 @@
-//! Who a member is at this moment: everything that goes into tokens, read in one statement.
+//! Who a member is at this moment, with the person, the role and the workspace: read in one statement by whoever wants to
+//! know who is calling, what goes into tokens, or what a flag depends on.
 
 use kernel::{AppId, MemberId, Result, TenantId, Timestamp, UserId};
-use store::{FromRow, Row, Tx, args};
+use store::{Db, FromRow, Row, Tx, args};
+
+use crate::logins::login_counts;
 
 /// A member with the person, the role and the workspace.
 #[derive(Clone, Debug)]
@@ -13,7 +16,6 @@ pub struct Standing {
     pub last_name: String,
     pub phone_number: Option<String>,
     pub member: MemberId,
-    pub enabled: bool,
     pub onboarded: bool,
     pub role: String,
     pub privileges: Vec<String>,
@@ -29,7 +31,6 @@ pub struct Standing {
     pub should_setup_payments: bool,
     /// Whether the person can choose between workspaces.
     pub multi_tenant: bool,
-    pub sessions_ended_at: Option<Timestamp>,
 }
 
 impl FromRow for Standing {
@@ -46,7 +47,6 @@ impl FromRow for Standing {
             last_name: row.get("last_name")?,
             phone_number: row.get("phone_number")?,
             member: row.get("member_id")?,
-            enabled: row.get("enabled")?,
             onboarded: row.get("onboarded")?,
             role: row.get("role_key")?,
             privileges,
@@ -61,18 +61,44 @@ impl FromRow for Standing {
             should_select_plan: row.get("should_select_plan")?,
             should_setup_payments: row.get("should_setup_payments")?,
             multi_tenant: workspaces > 1,
-            sessions_ended_at: row.get("sessions_ended_at")?,
+        })
+    }
+}
+
+/// What only flags depend on, beside the standing.
+#[derive(Clone, Debug)]
+pub struct DetailedStanding {
+    pub standing: Standing,
+    /// JSON, as it is stored.
+    pub teams: String,
+    pub user_created_at: Timestamp,
+    /// JSON, as it is stored.
+    pub tenant_metadata: String,
+    pub tenant_created_at: Timestamp,
+}
+
+impl FromRow for DetailedStanding {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            standing: Standing::from_row(row)?,
+            teams: row.get("teams")?,
+            user_created_at: row.get("user_created_at")?,
+            tenant_metadata: row.get("tenant_metadata")?,
+            tenant_created_at: row.get("tenant_created_at")?,
         })
     }
 }
 
 /// `$1` is the present time, which decides whether a trial is running; `$2` the app.
 macro_rules! select {
-    ($condition:literal) => {
+    ($condition:expr) => {
+        select!("", "", $condition)
+    };
+    ($columns:literal, $joins:literal, $condition:expr) => {
         concat!(
             "SELECT users.id AS user_id, users.email, users.first_name, users.last_name, users.phone_number, ",
-            "(users.email_verified_at IS NOT NULL) AS email_verified, users.sessions_ended_at, ",
-            "members.id AS member_id, members.enabled, members.onboarded, roles.key AS role_key, ",
+            "(users.email_verified_at IS NOT NULL) AS email_verified, ",
+            "members.id AS member_id, members.onboarded, roles.key AS role_key, ",
             "(SELECT string_agg(privileges.key, ' ') FROM role_privileges ",
             "JOIN privileges ON privileges.id = role_privileges.privilege_id ",
             "WHERE role_privileges.role_id = members.role_id) AS privileges, ",
@@ -80,8 +106,11 @@ macro_rules! select {
             "AS workspaces, tenants.id AS tenant_id, tenants.name AS tenant_name, tenants.locale AS tenant_locale, ",
             "tenants.logo AS tenant_logo, tenants.onboarded AS tenant_onboarded, tenants.mfa AS tenant_mfa, ",
             "tenants.plan_key, COALESCE(tenants.trial_ends_at > $1, FALSE) AS trial, tenants.should_select_plan, ",
-            "tenants.should_setup_payments FROM members JOIN users ON users.id = members.user_id ",
+            "tenants.should_setup_payments",
+            $columns,
+            " FROM members JOIN users ON users.id = members.user_id ",
             "JOIN roles ON roles.id = members.role_id JOIN tenants ON tenants.id = members.tenant_id ",
+            $joins,
             "WHERE members.app_id = $2 AND members.enabled AND ",
             $condition
         )
@@ -96,4 +125,43 @@ pub fn find(tx: &mut Tx<'_>, app: AppId, member: MemberId) -> Result<Option<Stan
 /// Every workspace that the person may sign in to, newest first.
 pub fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Standing>> {
     tx.all(select!("members.user_id = $3 ORDER BY members.id DESC LIMIT 1000"), &args![tx.now(), app, user])
+}
+
+/// `$3` is the workspace, `$4` the person, `$5` the login.
+macro_rules! select_signed_in {
+    ($columns:literal) => {
+        select!(
+            $columns,
+            "JOIN refresh_families ON refresh_families.app_id = members.app_id \
+             AND refresh_families.user_id = members.user_id ",
+            concat!(
+                "members.tenant_id = $3 AND members.user_id = $4 AND refresh_families.id = $5 AND ",
+                login_counts!()
+            )
+        )
+    };
+}
+
+/// Whom an access token speaks of. `login` is its `sid`.
+#[derive(Clone, Copy, Debug)]
+pub struct SignedInAs<'a> {
+    pub app: AppId,
+    pub tenant: TenantId,
+    pub user: UserId,
+    pub login: &'a str,
+}
+
+/// The member's standing; `None` when it is gone or disabled, or the login no longer counts.
+pub async fn signed_in(db: &Db, who: SignedInAs<'_>) -> Result<Option<Standing>> {
+    const STANDING: &str = select_signed_in!("");
+    db.get_one(STANDING, &args![db.clock().now(), who.app, who.tenant, who.user, who.login]).await
+}
+
+/// The same with what flags depend on.
+pub async fn signed_in_detailed(db: &Db, who: SignedInAs<'_>) -> Result<Option<DetailedStanding>> {
+    const DETAILED: &str = select_signed_in!(
+        ", members.teams, users.created_at AS user_created_at, tenants.metadata AS tenant_metadata, \
+         tenants.created_at AS tenant_created_at"
+    );
+    db.get_one(DETAILED, &args![db.clock().now(), who.app, who.tenant, who.user, who.login]).await
 }

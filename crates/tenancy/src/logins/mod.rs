@@ -1,0 +1,75 @@
+//! Logins: somebody proved who they are, and tokens descend from it. A login counts until it is revoked or all of the
+//! person's sessions are ended; whether it does is decided by `login_counts!` and nowhere else.
+
+mod store;
+
+use std::time::Duration;
+
+use ::store::Tx;
+use kernel::{AppId, Code, Error, Result, Timestamp, UserId, id_kinds};
+
+pub(crate) use store::login_counts;
+
+use crate::App;
+
+id_kinds! {
+    /// A login; `sid` in tokens.
+    LoginId(LoginKind) = "sid";
+    /// Somebody signed in in one browser, from which logins may begin.
+    BrowserSessionId(BrowserSession) = "browser";
+}
+
+/// A login that counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Login {
+    pub id: LoginId,
+    pub user: UserId,
+    /// Whether more than one factor was shown.
+    pub mfa: bool,
+    pub authenticated_at: Timestamp,
+}
+
+/// Begins a login. One that began in a browser ends with the sign-in there.
+pub fn start(
+    tx: &mut Tx<'_>,
+    app: &App,
+    user: UserId,
+    mfa: bool,
+    authenticated_at: Timestamp,
+    browser: Option<BrowserSessionId>,
+) -> Result<Login> {
+    let login = Login { id: tx.new_id(), user, mfa, authenticated_at };
+    store::insert(tx, app.id, &login, expiry(tx.now(), app), browser)?;
+    Ok(login)
+}
+
+/// When a refresh token that is made now expires.
+pub fn expiry(now: Timestamp, app: &App) -> Timestamp {
+    now.plus(Duration::from_secs(app.profile.refresh_token_ttl.into()))
+}
+
+/// The login, unless it was revoked or all of the person's sessions were ended since it began.
+pub fn live(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<Login> {
+    store::live(tx, app, id)?.ok_or_else(ended)
+}
+
+/// Ends a login; false when it had ended before.
+pub fn revoke(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<bool> {
+    store::revoke(tx, app, id)
+}
+
+/// Ends all of a person's logins: those too that began while this transaction waited for them, which a comparison of
+/// times would miss.
+pub fn revoke_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    store::revoke_all(tx, app, user)
+}
+
+/// Ends every login that began in a browser.
+pub fn revoke_of_browser(tx: &mut Tx<'_>, app: AppId, browser: BrowserSessionId) -> Result<()> {
+    store::revoke_of_browser(tx, app, browser)
+}
+
+/// The one answer to whatever is wrong with a login, so that nobody learns from it.
+pub fn ended() -> Error {
+    Error::new(Code::InvalidCredential, "This session has ended. Sign in again.")
+}
