@@ -15,6 +15,7 @@ on_both_engines!(
     a_token_that_is_not_valid_is_ignored_and_said_so,
     a_token_may_be_a_little_old,
     a_login_that_was_ended_is_nobody,
+    what_was_proven_before_all_sessions_ended_counts_nowhere,
     every_way_of_asking_takes_a_token,
 );
 
@@ -60,11 +61,15 @@ impl Member {
     }
 
     fn token(&self, app: &TestApp, lasts: i64) -> String {
+        self.token_of_login(app, lasts, &app.begin_login(self.user))
+    }
+
+    fn token_of_login(&self, app: &TestApp, lasts: i64, login: &str) -> String {
         let service = app.service();
         let now = service.core().db.clock().now().as_seconds();
         let claims = json!({ "iss": &*service.core().tenancy.issuer, "sub": self.user, "aid": app.app_id(),
                              "tid": self.tenant, "scope": "", "iat": now, "exp": now + lasts,
-                             "sid": app.begin_login(self.user) });
+                             "sid": login });
         service.core().signing_keys.sign("at+jwt", &claims).expect("a key signs")
     }
 }
@@ -188,6 +193,30 @@ async fn a_login_that_was_ended_is_nobody(app: TestApp) {
     assert_eq!((with(&phone.refresh).await, with(&phone.id).await), (ignored.clone(), ignored.clone()));
     app.anon().post("/auth/auth/revoke", json!({ "refreshToken": phone.refresh })).await.expect(200);
     assert_eq!((with(&phone.access).await, with(&laptop.access).await), (ignored, known));
+    app.drain().await;
+}
+
+/// The login's row is younger than the end of all sessions, but not what the person proved.
+async fn what_was_proven_before_all_sessions_ended_counts_nowhere(app: TestApp) {
+    let member = Member::of(&app).await;
+    flag_when(&app, "k", "user.email", "eq", json!(["ada@example.com"])).await;
+    let (service, user) = (app.service(), member.user);
+    let proven_at = service.core().db.clock().now();
+    app.advance(Duration::from_secs(60)).await;
+    let owner = service.core().tenancy.apps.get(app.app_id()).expect("the first app");
+    let login = service.core().db.write(move |tx| {
+        tenancy::people::end_sessions(tx, owner.id, user)?;
+        tenancy::logins::start(tx, &owner, user, false, proven_at, None)
+    });
+    app.advance(Duration::from_secs(60)).await;
+    let token = member.token_of_login(&app, 3600, &login.await.expect("a login").id.to_string());
+    let answer = app.anon().post(&evaluate(&app, "k"), json!({ "accessToken": token })).await.expect(200);
+    assert_eq!((answer.at("/value"), answer.at("/errorCode")), (json!(false), json!("INVALID_TOKEN")));
+    app.anon()
+        .header("authorization", &format!("Bearer {token}"))
+        .get("/auth/userinfo")
+        .await
+        .error(401, "INVALID_CREDENTIAL");
     app.drain().await;
 }
 
