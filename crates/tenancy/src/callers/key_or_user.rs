@@ -11,7 +11,7 @@ use crate::Tenancy;
 /// handler asks ([`SignedIn::require`]).
 pub enum KeyOrUser<P> {
     Key(KeyCredential, std::marker::PhantomData<fn() -> P>),
-    User(SignedIn),
+    User(Box<SignedIn>),
 }
 
 impl<S: AsRef<Tenancy> + Send + Sync, P: Privilege> FromRequestParts<S> for KeyOrUser<P> {
@@ -20,7 +20,7 @@ impl<S: AsRef<Tenancy> + Send + Sync, P: Privilege> FromRequestParts<S> for KeyO
     /// A key counts when both are sent.
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         if !parts.headers.contains_key("x-api-key") && parts.headers.contains_key(http::header::AUTHORIZATION) {
-            return Ok(Self::User(user::authenticate(parts, state.as_ref()).await?));
+            return Ok(Self::User(Box::new(user::authenticate(parts, state.as_ref()).await?)));
         }
         let credential = credential::authenticate::<P>(parts, state.as_ref()).await?;
         Ok(Self::Key(credential, std::marker::PhantomData))
