@@ -5,13 +5,14 @@
 
 pub mod catalog;
 pub mod payment_details;
+mod tables;
 
-use spine::Outbox;
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
 pub use catalog::seed_first_plans;
 pub use payment_details::{view_for_new_workspace, view_for_plan};
+pub use tables::TABLES;
 
 /// What the routes of this room work with. Cheap to clone.
 #[derive(Clone)]
@@ -22,11 +23,6 @@ pub struct Billing {
 impl Billing {
     pub fn new(tenancy: Tenancy) -> Self {
         Self { tenancy }
-    }
-
-    /// Registers the purge of what apps leave behind.
-    pub fn register(&self, outbox: &mut Outbox) {
-        catalog::PURGE.register(outbox);
     }
 }
 

@@ -8,8 +8,8 @@ mod evaluation;
 pub mod memory;
 pub mod model;
 mod ofrep;
-mod purge;
 pub mod rules;
+mod tables;
 mod usage;
 
 use std::{ops::Deref, sync::Arc};
@@ -22,7 +22,7 @@ use web::Routes;
 use definitions::Changes;
 use evaluation::Tokens;
 use memory::Memory;
-use purge::Purger;
+pub use tables::TABLES;
 use usage::Usage;
 
 /// What the routes of this room work with. One counter to clone, since every evaluation does.
@@ -51,16 +51,12 @@ impl Flags {
         }))
     }
 
-    /// Registers what keeps this node's memory true, what writes down what was gathered, and what cleans up after
-    /// deleted apps. Call it before [`Flags::load`].
+    /// Registers what keeps this node's memory true, and what writes down what was gathered. Call it before [`Flags::load`].
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let memory = self.memory.clone();
         outbox.follow("flags", move |news| memory.hear(news));
-        let purger = Purger::new(self.tenancy.db.clone());
-        outbox.follow("flags-purge", purger.ears());
         runner.add(Refresher(self.memory.clone()));
         runner.add(self.usage.writer());
-        runner.add(purger);
     }
 
     /// Reads all flags.

@@ -13,19 +13,19 @@ pub mod login;
 pub mod mfa;
 pub mod passkeys;
 pub mod sessions;
+mod tables;
 pub mod tokens;
-mod upkeep;
 
 use std::sync::Arc;
 
 use kernel::{AppId, Error, Result};
-use spine::{Outbox, Runner};
-use tenancy::{App, Tenancy, sealed::SealedColumn, sealed_column};
+use tenancy::{App, Tenancy};
 use vault::passwords::Passwords;
 use web::Routes;
 
 use abuse::Addresses;
 use browser::Request;
+pub use tables::TABLES;
 
 /// What the routes of this room work with. Cheap to clone.
 #[derive(Clone)]
@@ -43,11 +43,6 @@ impl Identity {
         Ok(Self { tenancy, passwords, addresses })
     }
 
-    /// Registers what cleans up behind deletions and expiries.
-    pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
-        upkeep::register(self, outbox, runner);
-    }
-
     /// The app that a request names; 404 when there is none.
     pub(crate) fn app(&self, request: &Request, id: AppId) -> Result<Arc<App>> {
         // From memory only: anybody may ask, and must not cost a query each time.
@@ -56,12 +51,6 @@ impl Identity {
         Ok(app)
     }
 }
-
-/// What this room keeps sealed, for sealing it anew. A login under way is over before anybody could.
-pub const SEALED_COLUMNS: &[SealedColumn] = &[
-    sealed_column!("user_credentials", "user_id", "sealed_import"),
-    sealed_column!("mfa_factors", "user_id", "sealed_secret"),
-];
 
 impl AsRef<Tenancy> for Identity {
     fn as_ref(&self) -> &Tenancy {

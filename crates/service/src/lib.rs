@@ -4,6 +4,7 @@ pub mod installation;
 mod migrations;
 mod operations;
 mod routes;
+mod tables;
 pub mod workflows;
 
 use std::{
@@ -19,12 +20,17 @@ use installation::{FirstRun, GivenKeys, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
 pub use routes::{Documents, documents, route_table};
-use spine::{Mailer, Outbox, Runner, TestClock, Texter, mail::MailTransport, sms::SmsTransport};
+use spine::{Mailer, Outbox, Purger, Runner, Sweeper, TestClock, Texter, mail::MailTransport, sms::SmsTransport};
 use store::{DatabaseUrl, Db};
+pub use tables::TABLES;
 use tenancy::{OperatorKey, Tenancy};
 use vault::{Keyring, SigningKeys};
 use web::{App, Conventions, RateLimits};
 use workflows::{Departure, NoSubscriptions};
+
+/// After these facts there is something to purge.
+const DELETIONS: &[&str] =
+    &[tenancy::apps::DELETED, tenancy::workspaces::DELETED, tenancy::members::DELETED, tenancy::api_tokens::RETIRED];
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -156,8 +162,10 @@ impl Service {
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
         core.flags.register(&mut outbox, &runner);
-        core.billing.register(&mut outbox);
-        core.identity.register(&mut outbox, &runner);
+        let purger = Purger::new(db.clone(), tables::all().collect());
+        outbox.follow("purge", purger.ears(DELETIONS));
+        runner.add(purger);
+        runner.add(Sweeper { db: db.clone(), tables: tables::all().collect() });
         operations::signing_keys::register(&core, &mut outbox, &runner);
         Mailer::new(db.clone(), keys.keyring.clone(), mail, &options.mail_from)?.add_to(&runner);
         Texter::new(db.clone(), keys.keyring.clone(), sms).add_to(&runner);

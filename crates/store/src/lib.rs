@@ -23,6 +23,7 @@ mod postgres;
 mod record;
 mod row;
 mod sqlite;
+mod table;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod text_enum;
@@ -44,5 +45,6 @@ pub use json::Json;
 pub use migrations::{Migration, MigrationReport, MigrationSql};
 pub use row::{Column, FromRow, Row, Value, WrongType, parsed};
 pub use sqlite::folder_lock::{FolderLock, FolderLocked};
+pub use table::{Expiry, Owned, Owner, SealedColumn, Table};
 pub use tx::Tx;
 pub use url::DatabaseUrl;

@@ -4,6 +4,7 @@
 //! nothing is ever skipped.
 
 mod own_postgres;
+mod schema;
 mod templates;
 
 use std::{future::Future, pin::Pin};
@@ -11,7 +12,10 @@ use std::{future::Future, pin::Pin};
 use kernel::{Clock, Entropy, Secret};
 use tempfile::TempDir;
 
-pub use self::own_postgres::OwnPostgres;
+pub use self::{
+    own_postgres::OwnPostgres,
+    schema::{SchemaTable, schema, statement},
+};
 use crate::{DatabaseUrl, Db, EngineName, Limits, Migration, Options};
 
 /// What a fresh test database holds. Made once per machine and then copied.

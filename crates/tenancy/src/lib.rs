@@ -15,10 +15,9 @@ pub mod logins;
 pub mod mails;
 pub mod members;
 pub mod people;
-pub mod purge;
 pub mod roles;
-pub mod sealed;
 pub mod standing;
+mod tables;
 pub mod workspaces;
 
 use std::sync::Arc;
@@ -31,7 +30,7 @@ use vault::{Keyring, SigningKeys, hash_token, same};
 pub use api_tokens::ApiTokens;
 pub use apps::{App, AppDirectory};
 pub use keys::Keys;
-use purge::Purge;
+pub use tables::TABLES;
 
 /// What the routes and extractors of this room work with. Cheap to clone.
 #[derive(Clone)]
@@ -69,9 +68,7 @@ impl Tenancy {
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let (apps, keys, api_tokens) = (self.apps.clone(), self.keys.clone(), self.api_tokens.clone());
         runner.add(Refresher(self.apps.clone()));
-        runner.add(links::Sweeper(self.db.clone()));
         self.api_tokens.register(runner);
-        PURGES.iter().for_each(|purge| purge.register(outbox));
         outbox.follow("tenancy", move |news| {
             apps.hear(news);
             keys.hear(news);
@@ -84,51 +81,6 @@ impl Tenancy {
         self.apps.reload().await
     }
 }
-
-/// Keys are deleted together with their app, which they refer to.
-const PURGES: &[Purge] = &[
-    Purge {
-        name: "purge-app-access",
-        after: &[apps::DELETED, purge::CONTINUED],
-        statements: &[
-            "DELETE FROM api_tokens WHERE id IN (SELECT id FROM api_tokens WHERE app_id = $1 LIMIT 500)",
-            "DELETE FROM app_secrets WHERE id IN (SELECT id FROM app_secrets WHERE app_id = $1 LIMIT 500)",
-            "DELETE FROM one_time_links WHERE id IN (SELECT id FROM one_time_links WHERE app_id = $1 LIMIT 500)",
-        ],
-    },
-    Purge {
-        name: "purge-app-people",
-        after: &[apps::DELETED, purge::CONTINUED],
-        statements: &[
-            "DELETE FROM members WHERE id IN (SELECT id FROM members WHERE app_id = $1 LIMIT 500)",
-            "DELETE FROM tenants WHERE id IN (SELECT id FROM tenants WHERE app_id = $1 LIMIT 500)",
-            "DELETE FROM users WHERE id IN (SELECT id FROM users WHERE app_id = $1 LIMIT 500)",
-        ],
-    },
-    Purge {
-        name: "purge-app-roles",
-        after: &[apps::DELETED, purge::CONTINUED],
-        statements: &[
-            "DELETE FROM role_privileges WHERE (role_id, privilege_id) IN \
-             (SELECT role_id, privilege_id FROM role_privileges WHERE app_id = $1 LIMIT 500)",
-            "DELETE FROM roles WHERE id IN (SELECT id FROM roles WHERE app_id = $1 LIMIT 500)",
-            "DELETE FROM privileges WHERE id IN (SELECT id FROM privileges WHERE app_id = $1 LIMIT 500)",
-        ],
-    },
-    Purge {
-        name: "purge-app-federation",
-        after: &[apps::DELETED, purge::CONTINUED],
-        statements: &["DELETE FROM federation_connections WHERE id IN \
-                       (SELECT id FROM federation_connections WHERE app_id = $1 LIMIT 500)"],
-    },
-    Purge {
-        name: "purge-tokens-of-retired-secrets",
-        after: &[api_tokens::RETIRED, purge::CONTINUED],
-        statements: &["DELETE FROM api_tokens WHERE id IN (SELECT api_tokens.id FROM api_tokens \
-                       JOIN app_secrets ON app_secrets.id = api_tokens.secret_id \
-                       WHERE api_tokens.app_id = $1 AND app_secrets.retired_at IS NOT NULL LIMIT 500)"],
-    },
-];
 
 /// Callers are known by this part of a room's state: a room above implements it to ask for them too.
 impl AsRef<Tenancy> for Tenancy {

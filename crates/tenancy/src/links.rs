@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use kernel::{AppId, Code, Error, Result, TenantId, Timestamp, UserId, id_kinds};
 use serde_json::Value;
-use spine::{Job, Worked};
-use store::{Db, FromRow, Row, Tx, args};
+use store::{FromRow, Row, Tx, args};
 use vault::hash_token;
 
 id_kinds! {
@@ -138,36 +137,6 @@ pub fn revoke_invitations(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Resu
         &args![app, tenant, Purpose::Invitation.name(), format!("%\"{tenant}\"%"), tx.now()],
     )
     .map(|_| ())
-}
-
-/// How long a link is kept after it expired.
-const KEPT: Duration = Duration::from_secs(24 * 3600);
-const SWEPT: u64 = 500;
-
-/// Deletes links that expired.
-pub(crate) struct Sweeper(pub(crate) Db);
-
-impl Job for Sweeper {
-    fn name(&self) -> &'static str {
-        "one-time-links"
-    }
-
-    fn every(&self) -> Duration {
-        Duration::from_secs(3600)
-    }
-
-    async fn run(&self) -> Result<Worked> {
-        let expired_before = self.0.clock().now().minus(KEPT);
-        let deleted = self
-            .0
-            .exec_one(
-                "DELETE FROM one_time_links \
-                 WHERE id IN (SELECT id FROM one_time_links WHERE expires_at < $1 LIMIT 500)",
-                &args![expired_before],
-            )
-            .await?;
-        Ok(Worked::some_if(deleted >= SWEPT))
-    }
 }
 
 fn invalid() -> Error {

@@ -9,9 +9,11 @@ pub mod jwt;
 mod master_key;
 pub mod passwords;
 mod pem;
+mod reseal;
 mod rsa;
 mod seal;
 mod signing_keys;
+mod tables;
 
 #[cfg(test)]
 mod properties;
@@ -21,8 +23,10 @@ pub use jwks::{Jwk, JwkSet, Jwks};
 pub use jwt::InvalidToken;
 pub use master_key::{InvalidMasterKey, MasterKey};
 pub use pem::{is_certificate, is_signing_key};
+pub use reseal::reseal;
 pub use rsa::{PrivateKey, PublicKey};
 pub use seal::{Keyring, Place};
 pub use signing_keys::{
     JWKS_MAX_AGE, NewKey, PUBLICATION_DELAY, Revocation, Rotation, SigningKey, SigningKeyId, SigningKeys,
 };
+pub use tables::TABLES;

@@ -20,10 +20,6 @@ const DISCOVER: &str = "INSERT INTO flag_discoveries (app_id, key, value_type, f
      THEN excluded.last_seen_at ELSE flag_discoveries.last_seen_at END, \
      sightings = flag_discoveries.sightings + excluded.sightings";
 
-/// So that what is discovered is found when the app is gone.
-const REGISTER: &str = "INSERT INTO flag_revisions (app_id, revision) SELECT id, 0 FROM apps WHERE id = $1 \
-                        ON CONFLICT (app_id) DO NOTHING";
-
 const TRIM: &str = "DELETE FROM flag_discoveries WHERE app_id = $1 AND key IN (SELECT key FROM flag_discoveries \
                     WHERE app_id = $1 ORDER BY last_seen_at DESC, key LIMIT $2 OFFSET $3)";
 
@@ -72,7 +68,6 @@ pub(super) fn write(tx: &mut Tx<'_>, batch: &Gathered) -> Result<()> {
     let names = ["app_id", "key", "value_type", "first_seen_at", "last_seen_at", "sightings"];
     tx.insert_all(DISCOVER, names, &discovered)?;
     for app in batch.discoveries.keys() {
-        tx.exec(REGISTER, &args![*app])?;
         tx.exec(TRIM, &args![*app, i64::MAX, MAX_DISCOVERIES as i64])?;
     }
     let counts = batch.evaluations.iter();

@@ -27,14 +27,10 @@ impl Job for Resealer {
 
     async fn run(&self) -> Result<Worked> {
         let keys = self.signing_keys.reseal(&self.db).await?;
-        let messages = spine::reseal_messages(&self.db, &self.keyring).await?;
-        let mut secrets = 0;
-        for columns in [tenancy::sealed::COLUMNS, identity::SEALED_COLUMNS] {
-            secrets += tenancy::sealed::reseal(&self.db, &self.keyring, columns).await?;
-        }
+        let secrets = vault::reseal(&self.db, &self.keyring, crate::tables::all()).await?;
         adopt_master_key(&self.db, &self.keyring).await?;
-        if keys + messages + secrets > 0 {
-            tracing::info!(keys, messages, secrets, "sealed anew under the present master key");
+        if keys + secrets > 0 {
+            tracing::info!(keys, secrets, "sealed anew under the present master key");
         }
         Ok(Worked::Nothing)
     }

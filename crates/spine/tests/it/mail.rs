@@ -238,8 +238,8 @@ async fn waiting_mail_survives_a_change_of_the_master_key(test: TestDb) {
     let old = MasterKey::generate(&Entropy::seeded_for_tests(1));
     let new = MasterKey::generate(&Entropy::seeded_for_tests(2));
     let changing = Keyring::new(&new, Some(&old), Entropy::os());
-    assert_eq!(spine::reseal_messages(&test.db, &changing).await.unwrap(), 1);
-    assert_eq!(spine::reseal_messages(&test.db, &changing).await.unwrap(), 0);
+    assert_eq!(vault::reseal(&test.db, &changing, spine::TABLES).await.unwrap(), 1);
+    assert_eq!(vault::reseal(&test.db, &changing, spine::TABLES).await.unwrap(), 0);
     let folder = tempfile::tempdir().unwrap();
     let url = Secret::new(format!("file:{}", folder.path().display()));
     let (runner, keyring) = (Runner::new(), Keyring::new(&new, None, Entropy::os()));

@@ -8,7 +8,7 @@ mod checksum;
 mod dump;
 mod file;
 mod load;
-mod tables;
+pub(crate) mod tables;
 
 use std::{
     collections::BTreeMap,

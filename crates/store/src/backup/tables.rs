@@ -9,14 +9,14 @@ use kernel::{Error, Result};
 
 use crate::{ColumnType, EngineName, Row, Tx};
 
-pub(super) struct Table {
-    pub(super) name: String,
-    pub(super) columns: Vec<Column>,
+pub(crate) struct Table {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<Column>,
 }
 
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) kind: ColumnType,
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) kind: ColumnType,
     /// PostgreSQL draws its values from a sequence.
     pub(super) numbered: bool,
 }
@@ -36,7 +36,7 @@ const POSTGRES_REFERENCES: &str = "SELECT CAST(child.relname AS TEXT), CAST(pare
     WHERE contype = 'f' AND child.relnamespace = CAST(current_schema() AS regnamespace)";
 
 /// All tables, those that are referred to before those that refer to them.
-pub(super) fn of(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<Table>> {
+pub(crate) fn of(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<Table>> {
     let mut tables: Vec<Table> = Vec::new();
     let sql = match engine {
         EngineName::Sqlite => SQLITE_COLUMNS,
@@ -111,7 +111,7 @@ pub(super) fn quoted(name: &str) -> String {
 
 /// Statements are cached by their text's address, so texts must live on. There are a few per table, whatever the number
 /// of backups: each is kept once.
-pub(super) fn interned(text: String) -> &'static str {
+pub(crate) fn interned(text: String) -> &'static str {
     static TEXTS: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     let texts = texts.get_or_insert_default();

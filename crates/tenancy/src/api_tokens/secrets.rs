@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use ::store::{Db, FromRow, Row, Tx, args};
+use ::store::{Db, FromRow, Owner, Row, Tx, args};
 use kernel::{AppId, Code, Error, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::Serialize;
-use spine::{Cached, NewFact, emit};
+use spine::{Cached, NewFact, emit, purge};
 use vault::{Keyring, Place, jwt::HmacKey};
 
 use super::ApiTokens;
@@ -126,6 +126,7 @@ pub fn retire(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, id: SecretId) -> 
         return Err(Error::new(Code::SecretStillSigns, message));
     }
     tx.exec(RETIRE, &args![app, id, tx.now()])?;
+    purge::remember(tx, app, Owner::Secret, &[id])?;
     emit(tx, &NewFact::new(RETIRED, serde_json::json!({ "secretId": id })).app(app))?;
     let tokens = tokens.clone();
     tx.on_commit(move || tokens.forget_all());

@@ -12,9 +12,9 @@ mod sender_page;
 mod store;
 pub mod webhook;
 
-use ::store::Tx;
+use ::store::{Owner, Tx};
 use kernel::{AppId, Code, Error, Result};
-use spine::{NewFact, emit};
+use spine::{NewFact, emit, purge};
 
 pub use change::ProfileChange;
 pub use directory::AppDirectory;
@@ -107,6 +107,7 @@ pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId) -> Result<()> {
     branding::purge(tx, id)?;
     credentials::purge(tx, id)?;
     store::delete(tx, id)?;
+    purge::remember(tx, id, Owner::App, &[id])?;
     let data = serde_json::json!({ "name": app.profile.name, "domain": app.profile.domain });
     emit(tx, &NewFact::new(DELETED, data).app(id))?;
     emit(tx, &NewFact::new(CHANGED, serde_json::json!({})).app(id))?;

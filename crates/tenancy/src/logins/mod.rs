@@ -19,6 +19,9 @@ id_kinds! {
     BrowserSessionId(BrowserSession) = "browser";
 }
 
+/// An access token may outlive the refresh token beside it, and needs its login as long.
+pub const LONGEST_ACCESS: Duration = Duration::from_secs(31 * 24 * 3600);
+
 /// A login that counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Login {

@@ -2,9 +2,9 @@
 
 mod store;
 
-use ::store::Tx;
+use ::store::{Owner, Tx};
 use kernel::{AppId, Error, Result, UserId, email_key};
-use spine::{NewFact, emit};
+use spine::{NewFact, emit, purge};
 
 /// Emitted when all of a person's sessions were ended.
 pub const SESSIONS_ENDED: &str = "user.sessions_ended";
@@ -63,5 +63,8 @@ pub(crate) fn delete_if_nowhere(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Resu
     // it has committed.
     store::hold_by_id(tx, app, id)?;
     store::delete_links_if_nowhere(tx, app, id)?;
-    store::delete_if_nowhere(tx, app, id)
+    if store::delete_if_nowhere(tx, app, id)? {
+        purge::remember(tx, app, Owner::Person, &[id])?;
+    }
+    Ok(())
 }

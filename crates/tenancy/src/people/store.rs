@@ -92,11 +92,11 @@ pub(super) fn delete_links_if_nowhere(tx: &mut Tx<'_>, app: AppId, id: UserId) -
     .map(|_| ())
 }
 
-pub(super) fn delete_if_nowhere(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
-    tx.exec(
+/// Whether they were deleted.
+pub(super) fn delete_if_nowhere(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<bool> {
+    tx.changes_one(
         "DELETE FROM users WHERE app_id = $1 AND id = $2 \
          AND NOT EXISTS (SELECT 1 FROM members WHERE members.user_id = $2)",
         &args![app, id],
     )
-    .map(|_| ())
 }

@@ -5,12 +5,12 @@ pub mod http;
 mod rules;
 mod store;
 
-use ::store::{Db, Tx, args};
+use ::store::{Db, Owner, Tx, args};
 use kernel::{AppId, Currency, Error, Locale, Result, TenantId, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use spine::{NewFact, emit};
+use spine::{NewFact, emit, purge};
 
 pub use rules::{TenantChanges, check_logo, check_metadata};
 
@@ -168,13 +168,15 @@ pub fn holdings(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Holdings> {
 }
 
 /// Ends all access at once: the workspace, its memberships and tokens are gone, invitations to it are void, and so are
-/// people who belonged nowhere else. What other rooms keep about it is purged by them in the background.
+/// people who belonged nowhere else. What is left of them is purged in the background.
 pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, id: TenantId) -> Result<()> {
     lock(tx, id)?;
     let tenant = get(tx, app, id)?;
     links::revoke_invitations(tx, app, id)?;
     api_tokens::revoke_of_workspace(tx, &tenancy.api_tokens, app, id)?;
-    store::delete(tx, app, id)?;
+    let gone = store::delete(tx, app, id)?;
+    purge::remember(tx, app, Owner::Workspace, &[id])?;
+    purge::remember(tx, app, Owner::Person, &gone)?;
     emit(tx, &fact(DELETED, app, &tenant))?;
     Ok(())
 }

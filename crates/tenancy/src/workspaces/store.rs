@@ -180,19 +180,24 @@ pub(super) fn holdings(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Hold
 }
 
 /// In this order: people are held before it is seen who belongs nowhere else, and memberships tell who they are.
-const DELETION: [&str; 5] = [
-    "UPDATE users SET email_key = email_key WHERE app_id = $1 AND id IN \
-     (SELECT user_id FROM members WHERE tenant_id = $2)",
-    "DELETE FROM one_time_links WHERE app_id = $1 AND user_id IN \
+const HOLD_PEOPLE: &str = "UPDATE users SET email_key = email_key WHERE app_id = $1 AND id IN \
+     (SELECT user_id FROM members WHERE tenant_id = $2)";
+const DELETE_LINKS: &str = "DELETE FROM one_time_links WHERE app_id = $1 AND user_id IN \
      (SELECT user_id FROM members WHERE tenant_id = $2 AND NOT EXISTS \
-     (SELECT 1 FROM members AS others WHERE others.user_id = members.user_id AND others.tenant_id <> $2))",
-    "DELETE FROM users WHERE app_id = $1 AND id IN \
+     (SELECT 1 FROM members AS others WHERE others.user_id = members.user_id AND others.tenant_id <> $2))";
+const DELETE_PEOPLE: &str = "DELETE FROM users WHERE app_id = $1 AND id IN \
      (SELECT user_id FROM members WHERE tenant_id = $2 AND NOT EXISTS \
-     (SELECT 1 FROM members AS others WHERE others.user_id = members.user_id AND others.tenant_id <> $2))",
-    "DELETE FROM members WHERE app_id = $1 AND tenant_id = $2",
-    "DELETE FROM tenants WHERE app_id = $1 AND id = $2",
-];
+     (SELECT 1 FROM members AS others WHERE others.user_id = members.user_id AND others.tenant_id <> $2)) RETURNING id";
+const DELETE_MEMBERS: &str = "DELETE FROM members WHERE app_id = $1 AND tenant_id = $2";
+const DELETE: &str = "DELETE FROM tenants WHERE app_id = $1 AND id = $2";
 
-pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<()> {
-    DELETION.iter().try_for_each(|statement| tx.exec(statement, &args![app, id]).map(|_| ()))
+/// The people who belonged nowhere else and are gone too.
+pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Vec<UserId>> {
+    let of_both = &args![app, id];
+    tx.run(HOLD_PEOPLE, of_both)?;
+    tx.run(DELETE_LINKS, of_both)?;
+    let gone: Vec<(UserId,)> = tx.all(DELETE_PEOPLE, of_both)?;
+    tx.run(DELETE_MEMBERS, of_both)?;
+    tx.run(DELETE, of_both)?;
+    Ok(gone.into_iter().map(|(user,)| user).collect())
 }

@@ -14,4 +14,5 @@ mod nodes;
 mod owners;
 mod races;
 mod roles;
+mod tables;
 mod takeover;

@@ -1,0 +1,230 @@
+//! What follows a deletion. Deleting ends all access in one small step and leaves a row in `purges`; this job deletes
+//! what the rooms' registers say belonged to it, a few rows at a time, and forgets the deletion when nothing is left.
+//!
+//! It looks for what is left instead of keeping count, so it can be killed anywhere and started again.
+
+use std::{
+    sync::atomic::{AtomicI64, Ordering},
+    time::Duration,
+};
+
+use kernel::{AppId, Result, Ticker, Timestamp};
+use store::{Db, Owner, Table, Tx, args, row, sql};
+use tokio::sync::watch;
+
+use crate::{Job, News, Signal, Worked, lease};
+
+/// Rows that one statement deletes at most.
+const MOST_ROWS: i64 = 500;
+const FEWEST_ROWS: i64 = 20;
+/// SQLite has one writer. A step that took longer takes fewer rows next time.
+const LONGEST_STEP: Duration = Duration::from_millis(4);
+/// After this time others of this node's jobs and the next deletion have their turn.
+const LONGEST_RUN: Duration = Duration::from_millis(250);
+/// Whoever was at work during the deletion may still add a row, so it is looked at once more after this time.
+const SETTLED_AFTER: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_secs(15);
+const LEASE_NAME: &str = "purge";
+
+/// A deletion whose remains are not known to be gone.
+#[derive(Clone, Debug)]
+struct Purge {
+    app: AppId,
+    by: Owner,
+    owner: String,
+    created_at: Timestamp,
+}
+
+row! { Purge = "purges" { app: "app_id", by: "belongs_by", owner: "owner_id", created_at } }
+
+const REMEMBER: &str = "INSERT INTO purges (app_id, belongs_by, owner_id, created_at, due_at) \
+     SELECT app_id, belongs_by, owner_id, created_at, created_at FROM {rows} WHERE true \
+     ON CONFLICT (app_id, belongs_by, owner_id) DO UPDATE SET created_at = excluded.created_at, due_at = excluded.due_at";
+const NEXT: &str = sql!("SELECT ", Purge::COLUMNS, " FROM purges WHERE due_at <= $1 ORDER BY due_at LIMIT 1");
+const LOOK_AGAIN: &str = "UPDATE purges SET due_at = $4 WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3";
+const FORGET: &str = "DELETE FROM purges WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3";
+
+/// Has everything deleted that belongs to these owners. Call it in the transaction that deletes them.
+pub fn remember<Id: ToString>(tx: &mut Tx<'_>, app: AppId, by: Owner, owners: &[Id]) -> Result<()> {
+    let now = tx.now();
+    let rows: Vec<_> = owners.iter().map(|owner| (app, by, owner.to_string(), now)).collect();
+    tx.insert_all(REMEMBER, ["app_id", "belongs_by", "owner_id", "created_at"], &rows)
+}
+
+/// Deletes what deleted apps, workspaces and people left behind. One node at a time does it.
+pub struct Purger {
+    db: Db,
+    tables: Vec<&'static Table>,
+    node: String,
+    news: Signal,
+    /// How many rows a statement may delete, by what the last ones cost.
+    rows: AtomicI64,
+}
+
+impl Purger {
+    pub fn new(db: Db, tables: Vec<&'static Table>) -> Self {
+        let node = lease::new_owner(db.entropy());
+        Self { db, tables, node, news: Signal::new(), rows: AtomicI64::new(100) }
+    }
+
+    /// Wakes the job after facts of these kinds. For [`Outbox::follow`](crate::Outbox::follow).
+    pub fn ears(&self, kinds: &'static [&'static str]) -> impl Fn(News<'_>) + Send + Sync + use<> {
+        let news = self.news.clone();
+        move |heard| match heard {
+            News::Fact(fact) if !kinds.contains(&fact.kind.as_str()) => {}
+            News::Fact(_) | News::Gap => news.wake(),
+        }
+    }
+
+    async fn has_the_lease(&self) -> Result<bool> {
+        let node = self.node.clone();
+        self.db.write(move |tx| lease::take(tx, LEASE_NAME, &node, LEASE)).await
+    }
+
+    /// Goes through all tables once, or as far as the time allows; whether nothing was found in any.
+    async fn pass(&self, purge: &Purge) -> Result<bool> {
+        let started = Ticker.now();
+        let statements: Vec<&'static str> = self.tables.iter().filter_map(|table| table.purge_of(purge.by)).collect();
+        let (mut position, mut found) = (0, false);
+        while position < statements.len() {
+            let (left, purge, rows) =
+                (statements[position..].to_vec(), purge.clone(), self.rows.load(Ordering::Relaxed));
+            let step = self.db.write(move |tx| delete_some(tx, &left, &purge, rows)).await?;
+            position += step.emptied;
+            found |= step.deleted > 0;
+            self.rows.store(rows_after(rows, step.took), Ordering::Relaxed);
+            if Ticker.since(started) > LONGEST_RUN {
+                return Ok(false);
+            }
+            // Half of the writer's time is left to others, however long a deletion takes.
+            tokio::time::sleep(step.took).await;
+        }
+        Ok(!found)
+    }
+
+    /// When to look at it again; never when nothing is left that could still be added to.
+    fn again_at(&self, purge: &Purge, clean: &Result<bool>) -> Option<Timestamp> {
+        let now = self.db.clock().now();
+        let settled_at = purge.created_at.plus(SETTLED_AFTER);
+        match clean {
+            Ok(true) if now >= settled_at => None,
+            Ok(true) => Some(settled_at),
+            // Behind the others that wait, so that a large deletion does not hold up small ones.
+            Ok(false) => Some(now),
+            Err(_) => Some(now.plus(SETTLED_AFTER)),
+        }
+    }
+}
+
+impl Job for Purger {
+    fn name(&self) -> &'static str {
+        "purge"
+    }
+
+    fn every(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+
+    fn signals(&self) -> Vec<watch::Receiver<u64>> {
+        vec![self.news.listen()]
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        let now = self.db.clock().now();
+        let Some(purge) = self.db.get_one::<Purge>(NEXT, &args![now]).await? else { return Ok(Worked::Nothing) };
+        if !self.has_the_lease().await? {
+            return Ok(Worked::Nothing);
+        }
+        let clean = self.pass(&purge).await;
+        let again_at = self.again_at(&purge, &clean);
+        let Purge { app, by, owner, .. } = purge;
+        match again_at {
+            Some(at) => self.db.exec_one(LOOK_AGAIN, &args![app, by, owner, at]).await?,
+            None => self.db.exec_one(FORGET, &args![app, by, owner]).await?,
+        };
+        clean.map(|_| Worked::Something)
+    }
+
+    async fn stopped(&self) {
+        let node = self.node.clone();
+        if let Err(error) = self.db.write(move |tx| lease::release(tx, LEASE_NAME, &node)).await {
+            tracing::debug!(?error, "lease not given back; it will expire");
+        }
+    }
+}
+
+struct Step {
+    /// How many of the statements have nothing left to delete.
+    emptied: usize,
+    deleted: u64,
+    took: Duration,
+}
+
+/// One short transaction: statements in order until one has deleted as much as it may, or the time is over.
+fn delete_some(tx: &mut Tx<'_>, statements: &[&'static str], purge: &Purge, rows: i64) -> Result<Step> {
+    let started = Ticker.now();
+    let mut step = Step { emptied: 0, deleted: 0, took: Duration::ZERO };
+    for &statement in statements {
+        let deleted = match purge.by {
+            Owner::App => tx.exec(statement, &args![purge.app, rows])?,
+            _ => tx.exec(statement, &args![purge.app, rows, purge.owner])?,
+        };
+        step.deleted += deleted;
+        step.took = Ticker.since(started);
+        let full = i64::try_from(deleted).unwrap_or(i64::MAX) >= rows;
+        step.emptied += usize::from(!full);
+        if full || step.took > LONGEST_STEP / 2 {
+            break;
+        }
+    }
+    Ok(step)
+}
+
+fn rows_after(rows: i64, took: Duration) -> i64 {
+    let next = match took {
+        took if took > LONGEST_STEP => rows / 2,
+        took if took < LONGEST_STEP / 2 => rows * 2,
+        _ => rows,
+    };
+    next.clamp(FEWEST_ROWS, MOST_ROWS)
+}
+
+/// Deletes what has expired, by the registers. Late is harmless: every use looks at the time itself.
+pub struct Sweeper {
+    pub db: Db,
+    pub tables: Vec<&'static Table>,
+}
+
+impl Job for Sweeper {
+    fn name(&self) -> &'static str {
+        "sweep"
+    }
+
+    fn every(&self) -> Duration {
+        Duration::from_secs(3600)
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        let mut more = false;
+        for expiry in self.tables.iter().filter_map(|table| table.expiry.as_ref()) {
+            let before = self.db.clock().now().minus(expiry.kept_for);
+            let deleted = self.db.exec_one(expiry.sweep, &args![before, MOST_ROWS]).await?;
+            more |= i64::try_from(deleted).unwrap_or(i64::MAX) >= MOST_ROWS;
+        }
+        Ok(Worked::some_if(more))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_steps_shrink_and_quick_ones_grow_within_bounds() {
+        let ms = Duration::from_millis;
+        assert_eq!(rows_after(400, ms(9)), 200);
+        assert_eq!(rows_after(400, ms(3)), 400);
+        assert_eq!(rows_after(400, ms(1)), MOST_ROWS);
+        assert_eq!(rows_after(FEWEST_ROWS, ms(90)), FEWEST_ROWS);
+    }
+}
