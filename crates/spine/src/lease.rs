@@ -20,12 +20,12 @@ const RELEASE: &str = "DELETE FROM leases WHERE name = $1 AND owner = $2";
 
 /// Takes or renews the lease; `false` when somebody else holds it.
 pub fn take(tx: &mut Tx<'_>, name: &str, owner: &str, length: Duration) -> Result<bool> {
-    Ok(tx.exec(TAKE, &args![name, owner, micros(length)])? == 1)
+    tx.changes_one(TAKE, &args![name, owner, micros(length)])
 }
 
 /// Gives the lease back; one that was lost meanwhile stays with its new holder.
 pub fn release(tx: &mut Tx<'_>, name: &str, owner: &str) -> Result<()> {
-    tx.exec(RELEASE, &args![name, owner]).map(|_| ())
+    tx.run(RELEASE, &args![name, owner])
 }
 
 const FREE: [&str; 4] = [
@@ -37,7 +37,7 @@ const FREE: [&str; 4] = [
 
 /// Ends all leases. Safe only where no other process can hold one.
 pub fn free_all(tx: &mut Tx<'_>) -> Result<()> {
-    FREE.iter().try_for_each(|sql| tx.exec(sql, &[]).map(|_| ()))
+    FREE.iter().try_for_each(|sql| tx.run(sql, &[]))
 }
 
 /// To be called at start. A process on SQLite is alone (it holds the data folder), so any lease is of a process that died.

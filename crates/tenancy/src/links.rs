@@ -122,21 +122,19 @@ pub fn consume(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedL
 
 /// Ends every unused link of this purpose that was made for the person.
 pub fn revoke(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: UserId) -> Result<()> {
-    tx.exec(
+    tx.run(
         "UPDATE one_time_links SET used_at = $4 WHERE app_id = $1 AND purpose = $2 AND user_id = $3 AND used_at IS NULL",
         &args![app, purpose.name(), user, tx.now()],
     )
-    .map(|_| ())
 }
 
 /// Ends every unused invitation to a workspace; call it while its memberships still exist.
 pub fn revoke_invitations(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<()> {
-    tx.exec(
+    tx.run(
         "UPDATE one_time_links SET used_at = $5 WHERE app_id = $1 AND purpose = $3 AND payload LIKE $4 \
          AND used_at IS NULL AND user_id IN (SELECT user_id FROM members WHERE tenant_id = $2)",
         &args![app, tenant, Purpose::Invitation.name(), format!("%\"{tenant}\"%"), tx.now()],
     )
-    .map(|_| ())
 }
 
 fn invalid() -> Error {

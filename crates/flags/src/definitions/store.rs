@@ -96,11 +96,11 @@ const ADVANCE: &str = "INSERT INTO flag_revisions (app_id, revision) VALUES ($1,
 
 /// Moves the app's revision on from `seen`; false when somebody else has.
 pub(super) fn advance(tx: &mut Tx<'_>, app: AppId, seen: i64) -> Result<bool> {
-    Ok(tx.exec(ADVANCE, &args![app, seen])? == 1)
+    tx.changes_one(ADVANCE, &args![app, seen])
 }
 
 pub(super) fn app_exists(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
-    Ok(tx.opt::<(String,)>("SELECT id FROM apps WHERE id = $1", &args![app])?.is_some())
+    tx.exists("SELECT id FROM apps WHERE id = $1", &args![app])
 }
 
 const PUT_FLAG: &str = "INSERT INTO flags (id, app_id, key, definition, version, created_at, updated_at) \
@@ -113,7 +113,7 @@ const PUT_GROUP: &str = "INSERT INTO flag_groups (id, app_id, key, definition, v
 fn put<D: Versioned>(tx: &mut Tx<'_>, sql: &'static str, app: AppId, record: &Record<D>) -> Result<()> {
     let Record { id, definition, version, created_at, updated_at } = record;
     let (key, text) = (definition.key(), json(definition)?);
-    tx.exec(sql, &args![*id, app, key, text, *version, *created_at, *updated_at]).map(|_| ())
+    tx.run(sql, &args![*id, app, key, text, *version, *created_at, *updated_at])
 }
 
 impl Versioned for Definition {
@@ -144,7 +144,7 @@ impl Versioned for Definition {
     fn put(tx: &mut Tx<'_>, app: AppId, flag: &FlagRecord) -> Result<()> {
         put(tx, PUT_FLAG, app, flag)?;
         let key = &flag.definition.key;
-        tx.exec("DELETE FROM flag_discoveries WHERE app_id = $1 AND key = $2", &args![app, key]).map(|_| ())
+        tx.run("DELETE FROM flag_discoveries WHERE app_id = $1 AND key = $2", &args![app, key])
     }
 
     /// With what is known of its use.
@@ -153,7 +153,7 @@ impl Versioned for Definition {
         tx.exec("DELETE FROM flags WHERE app_id = $1 AND id = $2", &args![app, flag.id])?;
         tx.exec("DELETE FROM flag_evaluations WHERE app_id = $1 AND key = $2", &args![app, key])?;
         tx.exec("DELETE FROM flag_last_uses WHERE app_id = $1 AND key = $2", &args![app, key])?;
-        tx.exec("DELETE FROM flag_call_sites WHERE app_id = $1 AND key = $2", &args![app, key]).map(|_| ())
+        tx.run("DELETE FROM flag_call_sites WHERE app_id = $1 AND key = $2", &args![app, key])
     }
 }
 
@@ -186,7 +186,7 @@ impl Versioned for GroupDefinition {
     }
 
     fn delete(tx: &mut Tx<'_>, app: AppId, group: &GroupRecord) -> Result<()> {
-        tx.exec("DELETE FROM flag_groups WHERE app_id = $1 AND id = $2", &args![app, group.id]).map(|_| ())
+        tx.run("DELETE FROM flag_groups WHERE app_id = $1 AND id = $2", &args![app, group.id])
     }
 }
 
@@ -223,12 +223,11 @@ const INSERT_VERSION: &str = "INSERT INTO flag_versions \
 pub(super) fn insert_version(tx: &mut Tx<'_>, app: AppId, row: &VersionRow) -> Result<()> {
     let VersionRow { subject, version, action, changed_by, changed_at, definition, diff } = row;
     let (definition, diff) = (definition.to_string(), json(diff)?);
-    tx.exec(INSERT_VERSION, &args![subject, *version, app, action, changed_by, *changed_at, definition, diff])?;
-    Ok(())
+    tx.run(INSERT_VERSION, &args![subject, *version, app, action, changed_by, *changed_at, definition, diff])
 }
 
 pub(super) fn delete_versions(tx: &mut Tx<'_>, app: AppId, subject: &str) -> Result<()> {
-    tx.exec("DELETE FROM flag_versions WHERE app_id = $1 AND subject_id = $2", &args![app, subject]).map(|_| ())
+    tx.run("DELETE FROM flag_versions WHERE app_id = $1 AND subject_id = $2", &args![app, subject])
 }
 
 const VERSIONS: &str = "SELECT subject_id, version, action, changed_by, changed_at, definition, diff FROM flag_versions \

@@ -84,7 +84,7 @@ pub(super) fn write(tx: &mut Tx<'_>, batch: &Gathered) -> Result<()> {
     for (app, key) in called {
         tx.exec(TRIM_SITES, &args![*app, key, MAX_CALL_SITES])?;
     }
-    tx.exec(FORGET, &args![tx.now().as_seconds().div_euclid(86_400) - DAYS]).map(|_| ())
+    tx.run(FORGET, &args![tx.now().as_seconds().div_euclid(86_400) - DAYS])
 }
 
 const fn written(value_type: ValueType) -> &'static str {

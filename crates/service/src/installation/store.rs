@@ -10,13 +10,12 @@ pub(super) fn find(tx: &mut Tx<'_>, name: &str) -> Result<Option<String>> {
 
 /// False when the value exists already; it is left as it is.
 pub(super) fn insert(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<bool> {
-    let inserted = tx.exec(
+    tx.changes_one(
         "INSERT INTO installation (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
         &args![name, value, tx.now()],
-    )?;
-    Ok(inserted == 1)
+    )
 }
 
 pub(super) fn replace(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<()> {
-    tx.exec("UPDATE installation SET value = $2 WHERE name = $1", &args![name, value]).map(|_| ())
+    tx.run("UPDATE installation SET value = $2 WHERE name = $1", &args![name, value])
 }

@@ -118,7 +118,7 @@ pub(super) fn insert(
     recipient: &str,
     sealed: &str,
 ) -> Result<()> {
-    tx.exec(sql.insert, &args![id, app, recipient, sealed, tx.now()]).map(|_| ())
+    tx.run(sql.insert, &args![id, app, recipient, sealed, tx.now()])
 }
 
 pub(super) async fn next_due(db: &Db, sql: &Sql) -> Result<Option<Timestamp>> {

@@ -227,8 +227,7 @@ fn pause_after(attempts: i64) -> Duration {
 fn park(tx: &mut Tx<'_>, name: &str, fact: &Fact, attempts: i64, error: &Error) -> Result<()> {
     let (payload, error) = (fact.data.to_string(), describe(error));
     let Fact { id, position, kind, app, tenant, at, .. } = fact;
-    tx.exec(PARK, &args![name, *position, *id, kind, app, tenant, payload, *at, attempts, error, tx.now()])?;
-    Ok(())
+    tx.run(PARK, &args![name, *position, *id, kind, app, tenant, payload, *at, attempts, error, tx.now()])
 }
 
 fn describe(error: &Error) -> String {

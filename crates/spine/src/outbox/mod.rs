@@ -87,7 +87,7 @@ impl Outbox {
     pub async fn open(self, runner: &Runner) -> Result<()> {
         let Self { db, consumers, mut followers } = self;
         let names: Vec<&'static str> = consumers.iter().map(|registered| registered.name).collect();
-        db.write(move |tx| names.iter().try_for_each(|name| tx.exec(REGISTER, &args![*name]).map(|_| ()))).await?;
+        db.write(move |tx| names.iter().try_for_each(|name| tx.run(REGISTER, &args![*name]))).await?;
         let head = Signal::new();
         let start = sequencer::head(&db).await?;
         let owner = lease::new_owner(db.entropy());

@@ -70,7 +70,7 @@ impl FromRow for LiveToken {
 pub(super) fn insert(tx: &mut Tx<'_>, record: &ApiTokenRecord, secret: SecretId) -> Result<()> {
     let privileges = serde_json::to_string(&record.privileges).map_err(Error::internal)?;
     let ApiTokenRecord { id, app, tenant_id, name, expire_at, created_at, .. } = record;
-    tx.exec(INSERT, &args![*id, *app, *tenant_id, secret, name, privileges, *expire_at, *created_at]).map(|_| ())
+    tx.run(INSERT, &args![*id, *app, *tenant_id, secret, name, privileges, *expire_at, *created_at])
 }
 
 pub(super) fn list(tx: &mut Tx<'_>, app: AppId, tenant: Option<TenantId>, page: Page) -> Result<Vec<ApiTokenRecord>> {
@@ -99,7 +99,7 @@ pub(super) fn delete_of_workspace(tx: &mut Tx<'_>, app: AppId, tenant: TenantId)
 
 /// `unless_since`: a use that was written after this instant stands.
 pub(super) fn used(tx: &mut Tx<'_>, id: ApiTokenId, at: Timestamp, unless_since: Timestamp) -> Result<()> {
-    tx.exec(USED, &args![id, at, unless_since]).map(|_| ())
+    tx.run(USED, &args![id, at, unless_since])
 }
 
 /// The role of an enabled member of the workspace, by the member's or the person's id.
@@ -109,5 +109,5 @@ pub(super) fn role_of(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, member: &st
 }
 
 pub(super) fn has_workspace(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<bool> {
-    Ok(tx.opt::<(String,)>(WORKSPACE, &args![app, tenant])?.is_some())
+    tx.exists(WORKSPACE, &args![app, tenant])
 }

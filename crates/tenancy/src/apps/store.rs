@@ -22,18 +22,16 @@ pub(super) const VERSION: &str = "SELECT version FROM apps WHERE id = $1";
 /// False when the domain is taken.
 pub(super) fn insert(tx: &mut Tx<'_>, app: &App) -> Result<bool> {
     let profile = serde_json::to_string(&app.profile).map_err(Error::internal)?;
-    let inserted = tx.exec(
+    tx.changes_one(
         "INSERT INTO apps (id, domain, profile, version, created_at) VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT (domain) DO NOTHING",
         &args![app.id, app.profile.domain, profile, app.version, app.created_at],
-    )?;
-    Ok(inserted == 1)
+    )
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: &App) -> Result<()> {
     let profile = serde_json::to_string(&app.profile).map_err(Error::internal)?;
-    tx.exec("UPDATE apps SET profile = $2, version = $3 WHERE id = $1", &args![app.id, profile, app.version])
-        .map(|_| ())
+    tx.run("UPDATE apps SET profile = $2, version = $3 WHERE id = $1", &args![app.id, profile, app.version])
 }
 
 pub(super) fn find(tx: &mut Tx<'_>, id: AppId) -> Result<Option<App>> {
@@ -48,11 +46,9 @@ pub(super) fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>>
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, id: AppId) -> Result<()> {
-    tx.exec("DELETE FROM apps WHERE id = $1", &args![id]).map(|_| ())
+    tx.run("DELETE FROM apps WHERE id = $1", &args![id])
 }
 
 pub(super) fn has_workspace(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<bool> {
-    let found: Option<(TenantId,)> =
-        tx.opt("SELECT id FROM tenants WHERE app_id = $1 AND id = $2", &args![app, tenant])?;
-    Ok(found.is_some())
+    tx.exists("SELECT id FROM tenants WHERE app_id = $1 AND id = $2", &args![app, tenant])
 }

@@ -12,16 +12,15 @@ pub(super) fn template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Resul
 }
 
 pub(super) fn put_template(tx: &mut Tx<'_>, app: AppId, name: TemplateName, content: &str) -> Result<()> {
-    tx.exec(
+    tx.run(
         "INSERT INTO mail_templates (app_id, name, content, updated_at) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (app_id, name) DO UPDATE SET content = excluded.content, updated_at = excluded.updated_at",
         &args![app, name.as_str(), content, tx.now()],
     )
-    .map(|_| ())
 }
 
 pub(super) fn delete_template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<()> {
-    tx.exec("DELETE FROM mail_templates WHERE app_id = $1 AND name = $2", &args![app, name.as_str()]).map(|_| ())
+    tx.run("DELETE FROM mail_templates WHERE app_id = $1 AND name = $2", &args![app, name.as_str()])
 }
 
 pub(super) fn style(tx: &mut Tx<'_>, app: AppId) -> Result<Option<String>> {
@@ -36,16 +35,15 @@ pub(super) fn style_changed_at(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Tim
 }
 
 pub(super) fn put_style(tx: &mut Tx<'_>, app: AppId, content: &str) -> Result<()> {
-    tx.exec(
+    tx.run(
         "INSERT INTO brand_styles (app_id, content, updated_at) VALUES ($1, $2, $3) \
          ON CONFLICT (app_id) DO UPDATE SET content = excluded.content, updated_at = excluded.updated_at",
         &args![app, content, tx.now()],
     )
-    .map(|_| ())
 }
 
 pub(super) fn delete_style(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    tx.exec("DELETE FROM brand_styles WHERE app_id = $1", &args![app]).map(|_| ())
+    tx.run("DELETE FROM brand_styles WHERE app_id = $1", &args![app])
 }
 
 pub(super) fn translations(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Translations>> {
@@ -55,17 +53,16 @@ pub(super) fn translations(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Transla
 
 pub(super) fn put_translations(tx: &mut Tx<'_>, app: AppId, translations: &Translations) -> Result<()> {
     let content = serde_json::to_string(translations).map_err(Error::internal)?;
-    tx.exec(
+    tx.run(
         "INSERT INTO brand_translations (app_id, content, updated_at) VALUES ($1, $2, $3) \
          ON CONFLICT (app_id) DO UPDATE SET content = excluded.content, updated_at = excluded.updated_at",
         &args![app, content, tx.now()],
     )
-    .map(|_| ())
 }
 
 /// At most a handful of rows.
 pub(super) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
     tx.exec("DELETE FROM mail_templates WHERE app_id = $1", &args![app])?;
     tx.exec("DELETE FROM brand_styles WHERE app_id = $1", &args![app])?;
-    tx.exec("DELETE FROM brand_translations WHERE app_id = $1", &args![app]).map(|_| ())
+    tx.run("DELETE FROM brand_translations WHERE app_id = $1", &args![app])
 }

@@ -17,19 +17,18 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, name: Credential) -> Result<Opti
 }
 
 pub(super) fn put(tx: &mut Tx<'_>, app: AppId, name: Credential, sealed: &str) -> Result<()> {
-    tx.exec(
+    tx.run(
         "INSERT INTO app_credentials (app_id, name, sealed, updated_at) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (app_id, name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
         &args![app, name.as_str(), sealed, tx.now()],
     )
-    .map(|_| ())
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, name: Credential) -> Result<()> {
-    tx.exec("DELETE FROM app_credentials WHERE app_id = $1 AND name = $2", &args![app, name.as_str()]).map(|_| ())
+    tx.run("DELETE FROM app_credentials WHERE app_id = $1 AND name = $2", &args![app, name.as_str()])
 }
 
 /// At most a handful of rows.
 pub(super) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    tx.exec("DELETE FROM app_credentials WHERE app_id = $1", &args![app]).map(|_| ())
+    tx.run("DELETE FROM app_credentials WHERE app_id = $1", &args![app])
 }

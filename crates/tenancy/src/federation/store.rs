@@ -57,7 +57,7 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Opti
 }
 
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Result<()> {
-    tx.exec(
+    tx.run(
         "INSERT INTO federation_connections (id, app_id, type, name, client_id, login_url, certificate, \
          request_method, signed_request, signed_request_algorithm, sealed_private_key, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
@@ -76,11 +76,10 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Re
             connection.created_at
         ],
     )
-    .map(|_| ())
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Result<()> {
-    tx.exec(
+    tx.run(
         "UPDATE federation_connections SET type = $3, name = $4, client_id = $5, login_url = $6, certificate = $7, \
          request_method = $8, signed_request = $9, signed_request_algorithm = $10, sealed_private_key = $11 \
          WHERE app_id = $1 AND id = $2",
@@ -98,16 +97,13 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Re
             connection.sealed_private_key
         ],
     )
-    .map(|_| ())
 }
 
 /// Whether a workspace signs in through it.
 pub(super) fn is_used(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<bool> {
-    let used: Option<(String,)> =
-        tx.opt("SELECT id FROM tenants WHERE app_id = $1 AND federation_connection_id = $2 LIMIT 1", &args![app, id])?;
-    Ok(used.is_some())
+    tx.exists("SELECT id FROM tenants WHERE app_id = $1 AND federation_connection_id = $2 LIMIT 1", &args![app, id])
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
-    tx.exec("DELETE FROM federation_connections WHERE app_id = $1 AND id = $2", &args![app, id]).map(|_| ())
+    tx.run("DELETE FROM federation_connections WHERE app_id = $1 AND id = $2", &args![app, id])
 }

@@ -22,11 +22,10 @@ impl FromRow for KeyRecord {
 
 pub(super) fn insert(tx: &mut Tx<'_>, record: &KeyRecord, digest: &str) -> Result<()> {
     let privileges = serde_json::to_string(&record.privileges).map_err(Error::internal)?;
-    tx.exec(
+    tx.run(
         "INSERT INTO app_keys (id, app_id, name, digest, privileges, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
         &args![record.id, record.app, record.name, digest, privileges, record.created_at],
-    )?;
-    Ok(())
+    )
 }
 
 pub(super) fn list(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<KeyRecord>> {
@@ -37,9 +36,9 @@ pub(super) fn list(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<KeyRecord>> {
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: KeyId) -> Result<bool> {
-    Ok(tx.exec("DELETE FROM app_keys WHERE app_id = $1 AND id = $2", &args![app, id])? == 1)
+    tx.changes_one("DELETE FROM app_keys WHERE app_id = $1 AND id = $2", &args![app, id])
 }
 
 pub(super) fn delete_all(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    tx.exec("DELETE FROM app_keys WHERE app_id = $1", &args![app]).map(|_| ())
+    tx.run("DELETE FROM app_keys WHERE app_id = $1", &args![app])
 }

@@ -63,13 +63,12 @@ pub(super) fn insert(
     user: UserId,
     role: RoleId,
 ) -> Result<bool> {
-    let inserted = tx.exec(
+    tx.changes_one(
         "INSERT INTO members (id, app_id, tenant_id, user_id, role_id, enabled, onboarded, \
          consents_to_privacy_policy, teams, created_at) VALUES ($1, $2, $3, $4, $5, TRUE, FALSE, FALSE, '[]', $6) \
          ON CONFLICT (tenant_id, user_id) DO NOTHING",
         &args![id, app, tenant, user, role, tx.now()],
-    )?;
-    Ok(inserted == 1)
+    )
 }
 
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Option<Member>> {
@@ -94,7 +93,7 @@ pub(super) fn associations(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()> {
     let teams = serde_json::to_string(&member.teams).map_err(Error::internal)?;
-    tx.exec(
+    tx.run(
         "UPDATE members SET role_id = $3, enabled = $4, teams = $5, onboarded = $6, consents_to_privacy_policy = $7 \
          WHERE app_id = $1 AND id = $2",
         &args![
@@ -107,11 +106,10 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()>
             member.consents_to_privacy_policy
         ],
     )
-    .map(|_| ())
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()> {
-    tx.exec("DELETE FROM members WHERE app_id = $1 AND id = $2", &args![app, member.id]).map(|_| ())
+    tx.run("DELETE FROM members WHERE app_id = $1 AND id = $2", &args![app, member.id])
 }
 
 pub(super) fn other_active_owners(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<i64> {

@@ -42,7 +42,7 @@ pub(super) fn hold(tx: &mut Tx<'_>, app: AppId, key: &str, first: &str, last: &s
 }
 
 pub(super) fn hold_by_id(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
-    tx.exec("UPDATE users SET email_key = email_key WHERE app_id = $1 AND id = $2", &args![app, id]).map(|_| ())
+    tx.run("UPDATE users SET email_key = email_key WHERE app_id = $1 AND id = $2", &args![app, id])
 }
 
 /// `None` when somebody else was quicker.
@@ -71,25 +71,23 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<Use
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {
-    tx.exec(
+    tx.run(
         "UPDATE users SET first_name = $3, last_name = $4, phone_number = $5 WHERE app_id = $1 AND id = $2",
         &args![app, user.id, user.first_name, user.last_name, user.phone_number],
     )
-    .map(|_| ())
 }
 
 pub(super) fn end_sessions(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
     let now = tx.now();
-    tx.exec("UPDATE users SET sessions_ended_at = $3 WHERE app_id = $1 AND id = $2", &args![app, id, now]).map(|_| ())
+    tx.run("UPDATE users SET sessions_ended_at = $3 WHERE app_id = $1 AND id = $2", &args![app, id, now])
 }
 
 pub(super) fn delete_links_if_nowhere(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
-    tx.exec(
+    tx.run(
         "DELETE FROM one_time_links WHERE app_id = $1 AND user_id = $2 \
          AND NOT EXISTS (SELECT 1 FROM members WHERE members.user_id = $2)",
         &args![app, id],
     )
-    .map(|_| ())
 }
 
 /// Whether they were deleted.

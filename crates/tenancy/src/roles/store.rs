@@ -110,16 +110,15 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<bool> {
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
-    tx.exec(
+    tx.run(
         "UPDATE roles SET key = $3, name = $4, description = $5, is_default = $6 WHERE app_id = $1 AND id = $2",
         &args![app, role.id, role.key, role.name, role.description, role.is_default],
     )
-    .map(|_| ())
 }
 
 /// Before another role becomes the default one.
 pub(super) fn clear_default(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    tx.exec("UPDATE roles SET is_default = FALSE WHERE app_id = $1 AND is_default = TRUE", &args![app]).map(|_| ())
+    tx.run("UPDATE roles SET is_default = FALSE WHERE app_id = $1 AND is_default = TRUE", &args![app])
 }
 
 pub(super) fn replace_privileges(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
@@ -138,19 +137,17 @@ fn grant(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
 }
 
 fn ungrant(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {
-    tx.exec("DELETE FROM role_privileges WHERE app_id = $1 AND role_id = $2", &args![app, role]).map(|_| ())
+    tx.run("DELETE FROM role_privileges WHERE app_id = $1 AND role_id = $2", &args![app, role])
 }
 
 /// Whether a member has the role.
 pub(super) fn is_held(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<bool> {
-    let held: Option<(String,)> =
-        tx.opt("SELECT id FROM members WHERE app_id = $1 AND role_id = $2 LIMIT 1", &args![app, role])?;
-    Ok(held.is_some())
+    tx.exists("SELECT id FROM members WHERE app_id = $1 AND role_id = $2 LIMIT 1", &args![app, role])
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {
     ungrant(tx, app, role)?;
-    tx.exec("DELETE FROM roles WHERE app_id = $1 AND id = $2", &args![app, role]).map(|_| ())
+    tx.run("DELETE FROM roles WHERE app_id = $1 AND id = $2", &args![app, role])
 }
 
 pub(super) fn list_privileges(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<PrivilegeRecord>> {
@@ -172,27 +169,23 @@ pub(super) fn find_privilege(tx: &mut Tx<'_>, app: AppId, id: PrivilegeId) -> Re
 }
 
 pub(super) fn privilege_key_exists(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<bool> {
-    let found: Option<(String,)> =
-        tx.opt("SELECT id FROM privileges WHERE app_id = $1 AND key = $2", &args![app, key])?;
-    Ok(found.is_some())
+    tx.exists("SELECT id FROM privileges WHERE app_id = $1 AND key = $2", &args![app, key])
 }
 
 /// False when the key is taken.
 pub(super) fn insert_privilege(tx: &mut Tx<'_>, app: AppId, record: &PrivilegeRecord) -> Result<bool> {
-    let inserted = tx.exec(
+    tx.changes_one(
         "INSERT INTO privileges (id, app_id, key, description, created_at) VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT (app_id, key) DO NOTHING",
         &args![record.id, app, record.key, record.description, tx.now()],
-    )?;
-    Ok(inserted == 1)
+    )
 }
 
 pub(super) fn update_privilege(tx: &mut Tx<'_>, app: AppId, record: &PrivilegeRecord) -> Result<()> {
-    tx.exec(
+    tx.run(
         "UPDATE privileges SET key = $3, description = $4 WHERE app_id = $1 AND id = $2",
         &args![app, record.id, record.key, record.description],
     )
-    .map(|_| ())
 }
 
 /// The keys of the roles that have this privilege and no other.
@@ -208,5 +201,5 @@ pub(super) fn roles_with_only(tx: &mut Tx<'_>, app: AppId, privilege: PrivilegeI
 
 pub(super) fn delete_privilege(tx: &mut Tx<'_>, app: AppId, privilege: PrivilegeId) -> Result<()> {
     tx.exec("DELETE FROM role_privileges WHERE app_id = $1 AND privilege_id = $2", &args![app, privilege])?;
-    tx.exec("DELETE FROM privileges WHERE app_id = $1 AND id = $2", &args![app, privilege]).map(|_| ())
+    tx.run("DELETE FROM privileges WHERE app_id = $1 AND id = $2", &args![app, privilege])
 }

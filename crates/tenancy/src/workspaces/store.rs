@@ -98,7 +98,7 @@ pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, limit: i64, off
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tenant: &Tenant) -> Result<()> {
-    tx.exec(
+    tx.run(
         "UPDATE tenants SET name = $3, locale = $4, logo = $5, mfa = $6, onboarded = $7, metadata = $8, \
          federation_connection_id = $9, jit_provisioning = $10 WHERE app_id = $1 AND id = $2",
         &args![
@@ -114,13 +114,12 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tenant: &Tenant) -> Result<()>
             tenant.jit_provisioning
         ],
     )
-    .map(|_| ())
 }
 
 /// False when there is no such workspace.
 pub(super) fn set_billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId, view: &BillingView) -> Result<bool> {
     let price = view.price.as_ref();
-    let changed = tx.exec(
+    tx.changes_one(
         "UPDATE tenants SET plan_key = $3, price_currency = $4, price_interval = $5, trial_ends_at = $6, \
          should_select_plan = $7, should_setup_payments = $8, payments_enabled = $9, payment_provider = $10 \
          WHERE app_id = $1 AND id = $2",
@@ -136,8 +135,7 @@ pub(super) fn set_billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId, view: 
             view.payments_enabled,
             view.provider
         ],
-    )?;
-    Ok(changed == 1)
+    )
 }
 
 impl FromRow for BillingView {

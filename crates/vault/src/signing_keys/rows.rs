@@ -56,7 +56,7 @@ pub(super) fn list(tx: &mut Tx<'_>) -> Result<Vec<SigningKey>> {
 }
 
 pub(super) fn any(tx: &mut Tx<'_>) -> Result<bool> {
-    Ok(tx.opt::<(SigningKeyId,)>("SELECT kid FROM signing_keys LIMIT 1", &[])?.is_some())
+    tx.exists("SELECT kid FROM signing_keys LIMIT 1", &[])
 }
 
 /// The key that is published and not yet active.
@@ -70,29 +70,25 @@ pub(super) fn pending(tx: &mut Tx<'_>) -> Result<Option<SigningKey>> {
 }
 
 pub(super) fn insert(tx: &mut Tx<'_>, key: &SigningKey, sealed: &str) -> Result<()> {
-    tx.exec(
+    tx.run(
         "INSERT INTO signing_keys (kid, sealed_key, created_at, active_from, retires_at) VALUES ($1, $2, $3, $4, $5)",
         &args![key.kid, sealed, key.created_at, key.active_from, key.retires_at],
-    )?;
-    Ok(())
+    )
 }
 
 /// Gives every key that has no end yet this one.
 pub(super) fn retire_all(tx: &mut Tx<'_>, at: Timestamp) -> Result<()> {
-    tx.exec("UPDATE signing_keys SET retires_at = $1 WHERE retires_at IS NULL", &args![at])?;
-    Ok(())
+    tx.run("UPDATE signing_keys SET retires_at = $1 WHERE retires_at IS NULL", &args![at])
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, kid: SigningKeyId) -> Result<()> {
-    tx.exec("DELETE FROM signing_keys WHERE kid = $1", &args![kid])?;
-    Ok(())
+    tx.run("DELETE FROM signing_keys WHERE kid = $1", &args![kid])
 }
 
 /// Lets the key that waits for its time sign now.
 pub(super) fn activate_newest(tx: &mut Tx<'_>) -> Result<()> {
     let now = tx.now();
-    tx.exec("UPDATE signing_keys SET active_from = $1 WHERE retires_at IS NULL AND active_from > $1", &args![now])?;
-    Ok(())
+    tx.run("UPDATE signing_keys SET active_from = $1 WHERE retires_at IS NULL AND active_from > $1", &args![now])
 }
 
 pub(super) fn delete_retired(tx: &mut Tx<'_>) -> Result<u64> {

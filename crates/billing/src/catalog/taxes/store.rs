@@ -33,22 +33,20 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<Option<Tax>
 }
 
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, tax: &Tax) -> Result<()> {
-    tx.exec(
+    tx.run(
         "INSERT INTO taxes (id, app_id, country_code, name, percentage, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
         &args![tax.id, app, tax.country_code.code(), tax.name, tax.percentage, tax.created_at],
     )
-    .map(|_| ())
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tax: &Tax) -> Result<()> {
-    tx.exec(
+    tx.run(
         "UPDATE taxes SET country_code = $3, name = $4, percentage = $5 WHERE app_id = $1 AND id = $2",
         &args![app, tax.id, tax.country_code.code(), tax.name, tax.percentage],
     )
-    .map(|_| ())
 }
 
 /// False when there is none.
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<bool> {
-    Ok(tx.exec("DELETE FROM taxes WHERE app_id = $1 AND id = $2", &args![app, id])? == 1)
+    tx.changes_one("DELETE FROM taxes WHERE app_id = $1 AND id = $2", &args![app, id])
 }
