@@ -42,10 +42,8 @@ async fn list(
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<GroupView>>> {
     let seen = flags.changes.look(app).await?;
-    let skipped = usize::try_from(page.offset()).unwrap_or(usize::MAX);
-    let taken = usize::try_from(page.limit_or_all()).unwrap_or(usize::MAX);
     let view = |group: &GroupRecord| GroupView::new(group.clone(), &seen);
-    Ok(Json(seen.groups.iter().skip(skipped).take(taken).map(view).collect()))
+    Ok(Json(page.of(seen.groups.iter().map(view))))
 }
 
 async fn create(

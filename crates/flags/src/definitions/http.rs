@@ -55,9 +55,7 @@ async fn list(
     let unknown = discovered.into_iter().filter(|discovery| !known.contains(&discovery.key));
     entries.extend(unknown.map(|discovery| (discovery.first_seen_at, FlagListEntry::Discovered(discovery))));
     entries.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-    let skipped = usize::try_from(page.offset()).unwrap_or(usize::MAX);
-    let taken = usize::try_from(page.limit_or_all()).unwrap_or(usize::MAX);
-    Ok(Json(entries.into_iter().map(|(_, entry)| entry).skip(skipped).take(taken).collect()))
+    Ok(Json(page.of(entries.into_iter().map(|(_, entry)| entry))))
 }
 
 async fn create(

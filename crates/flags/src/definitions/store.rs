@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use kernel::{AppId, Error, Result, Timestamp};
+use kernel::{AppId, Error, Page, Result, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use store::{FromRow, Row, Tx, args};
@@ -234,8 +234,8 @@ const VERSIONS: &str = "SELECT subject_id, version, action, changed_by, changed_
                         WHERE app_id = $1 AND subject_id = $2 ORDER BY version DESC LIMIT $3 OFFSET $4";
 
 /// Newest first.
-pub(super) fn versions(tx: &mut Tx<'_>, app: AppId, subject: &str, limit: i64, offset: i64) -> Result<Vec<VersionRow>> {
-    tx.all(VERSIONS, &args![app, subject, limit, offset])
+pub(super) fn versions(tx: &mut Tx<'_>, app: AppId, subject: &str, page: Page) -> Result<Vec<VersionRow>> {
+    tx.all(VERSIONS, &args![app, subject, page.limit_or_all(), page.offset()])
 }
 
 const VERSION: &str = "SELECT subject_id, version, action, changed_by, changed_at, definition, diff FROM flag_versions \

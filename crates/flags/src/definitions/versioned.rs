@@ -1,10 +1,9 @@
 //! What flags and groups have in common: found by id, created under a key of their own, changed from a version that the
 //! caller has seen, deleted, and brought back to an earlier version.
 
-use kernel::{AppId, Code, Error, Id, IdKind, Result, Timestamp};
+use kernel::{AppId, Code, Error, Id, IdKind, Page, Result, Timestamp};
 use serde::{Serialize, de::DeserializeOwned};
 use store::Tx;
-use web::Page;
 
 use super::{
     Action, AppDefinitions,
@@ -101,7 +100,7 @@ impl Changes {
     ) -> Result<Vec<VersionView>> {
         find::<D>(&self.look(app).await?, id)?;
         let subject = id.to_string();
-        let rows = self.db.read(move |tx| versions(tx, app, &subject, page.limit_or_all(), page.offset())).await?;
+        let rows = self.db.read(move |tx| versions(tx, app, &subject, page)).await?;
         Ok(rows.into_iter().map(VersionView::from).collect())
     }
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Result, TenantId, Timestamp};
-use web::Page;
+use kernel::{AppId, Error, Page, Result, TenantId, Timestamp};
 
 use super::{ApiTokenId, ApiTokenRecord, LiveToken, SecretId};
 

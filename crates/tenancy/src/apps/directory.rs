@@ -10,7 +10,7 @@ use std::{
 
 use ::store::{Db, args};
 use arc_swap::ArcSwap;
-use kernel::{AppId, Error, Result};
+use kernel::{AppId, Error, Page, Result};
 use spine::{Mirror, News, Stale};
 
 use super::{App, CHANGED, store};
@@ -144,7 +144,7 @@ impl Mirror for AppDirectory {
     async fn reload(&self) -> Result<()> {
         loop {
             let seen = self.changes();
-            let apps = self.0.db.scan(|tx| store::list(tx, i64::MAX, 0)).await?;
+            let apps = self.0.db.scan(|tx| store::list(tx, Page::ALL)).await?;
             let put_in = self.change_if_unchanged(seen, |snapshot| {
                 *snapshot = Snapshot::default();
                 apps.into_iter().for_each(|app| snapshot.put(app));

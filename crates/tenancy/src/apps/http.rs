@@ -45,7 +45,7 @@ pub struct CreatedApp {
 }
 
 async fn list(_: Operator, State(tenancy): State<Tenancy>, Params(page): Params<Page>) -> Result<Json<Vec<App>>> {
-    let apps = tenancy.db.read(move |tx| super::list(tx, page.limit_or_all(), page.offset())).await?;
+    let apps = tenancy.db.read(move |tx| super::list(tx, page)).await?;
     Ok(Json(apps))
 }
 

@@ -13,7 +13,7 @@ mod store;
 pub mod webhook;
 
 use ::store::{Owner, Tx};
-use kernel::{AppId, Code, Error, Result};
+use kernel::{AppId, Code, Error, Page, Result};
 use spine::{NewFact, emit, purge};
 
 pub use change::ProfileChange;
@@ -95,8 +95,8 @@ fn save(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &mut App) -> Result<()> {
 }
 
 /// Newest first.
-pub fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>> {
-    store::list(tx, limit, offset)
+pub fn list(tx: &mut Tx<'_>, page: Page) -> Result<Vec<App>> {
+    store::list(tx, page)
 }
 
 /// Ends all access at once; what belonged to the app is purged in the background by whoever owns it.

@@ -1,7 +1,7 @@
 //! The SQL of apps.
 
 use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Result, TenantId};
+use kernel::{AppId, Error, Page, Result, TenantId};
 
 use super::App;
 
@@ -38,10 +38,10 @@ pub(super) fn find(tx: &mut Tx<'_>, id: AppId) -> Result<Option<App>> {
     tx.opt("SELECT id, profile, version, created_at FROM apps WHERE id = $1", &args![id])
 }
 
-pub(super) fn list(tx: &mut Tx<'_>, limit: i64, offset: i64) -> Result<Vec<App>> {
+pub(super) fn list(tx: &mut Tx<'_>, page: Page) -> Result<Vec<App>> {
     tx.all(
         "SELECT id, profile, version, created_at FROM apps ORDER BY id DESC LIMIT $1 OFFSET $2",
-        &args![limit, offset],
+        &args![page.limit_or_all(), page.offset()],
     )
 }
 

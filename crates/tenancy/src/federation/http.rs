@@ -25,7 +25,7 @@ async fn list(
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<Connection>>> {
     let app = caller.app_id();
-    Ok(Json(tenancy.db.read(move |tx| super::list(tx, app, page.limit_or_all(), page.offset())).await?))
+    Ok(Json(tenancy.db.read(move |tx| super::list(tx, app, page)).await?))
 }
 
 async fn create(

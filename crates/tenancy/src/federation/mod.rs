@@ -8,7 +8,7 @@ mod rules;
 mod store;
 
 use ::store::Tx;
-use kernel::{AppId, Code, Error, Result, Secret, Timestamp, id_kinds};
+use kernel::{AppId, Code, Error, Page, Result, Secret, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -81,8 +81,8 @@ impl Connection {
 }
 
 /// Newest first.
-pub fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Connection>> {
-    store::list(tx, app, limit, offset)
+pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Connection>> {
+    store::list(tx, app, page)
 }
 
 pub fn find(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Option<Connection>> {

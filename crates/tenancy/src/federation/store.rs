@@ -1,7 +1,7 @@
 //! The SQL of federation connections.
 
 use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Result};
+use kernel::{AppId, Error, Page, Result};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -38,12 +38,12 @@ fn name(choice: &impl Serialize) -> Result<String> {
     }
 }
 
-pub(super) fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Connection>> {
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Connection>> {
     tx.all(
         "SELECT id, type, name, client_id, login_url, certificate, request_method, signed_request, \
          signed_request_algorithm, sealed_private_key, created_at FROM federation_connections \
          WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
-        &args![app, limit, offset],
+        &args![app, page.limit_or_all(), page.offset()],
     )
 }
 

@@ -38,7 +38,7 @@ async fn list(
         .db
         .scan(move |tx| {
             let shown = Arc::new(workspaces::get(tx, app, tenant)?);
-            let members = super::list(tx, app, tenant, page.limit_or_all(), page.offset())?;
+            let members = super::list(tx, app, tenant, page)?;
             Ok(members.into_iter().map(|member| TenantUser { member, tenant: shown.clone() }).collect())
         })
         .await?;

@@ -10,7 +10,7 @@ mod store;
 use std::sync::Arc;
 
 use ::store::Tx;
-use kernel::{AppId, Code, Error, MemberId, Result, TenantId, Timestamp, UserId};
+use kernel::{AppId, Code, Error, MemberId, Page, Result, TenantId, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -147,8 +147,8 @@ pub fn get(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Res
 }
 
 /// Newest first.
-pub fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, limit: i64, offset: i64) -> Result<Vec<Member>> {
-    store::list(tx, app, tenant, limit, offset)
+pub fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, page: Page) -> Result<Vec<Member>> {
+    store::list(tx, app, tenant, page)
 }
 
 /// The workspaces of this app that a person belongs to, newest first.

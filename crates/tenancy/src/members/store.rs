@@ -1,7 +1,7 @@
 //! The SQL of members.
 
 use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, MemberId, Result, TenantId, UserId};
+use kernel::{AppId, Error, MemberId, Page, Result, TenantId, UserId};
 
 use super::{Association, Member, MemberRef};
 use crate::{
@@ -78,8 +78,11 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef
     }
 }
 
-pub(super) fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, limit: i64, offset: i64) -> Result<Vec<Member>> {
-    tx.all(select!("ORDER BY members.id DESC LIMIT $3 OFFSET $4"), &args![app, tenant, limit, offset])
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, page: Page) -> Result<Vec<Member>> {
+    tx.all(
+        select!("ORDER BY members.id DESC LIMIT $3 OFFSET $4"),
+        &args![app, tenant, page.limit_or_all(), page.offset()],
+    )
 }
 
 pub(super) fn associations(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Association>> {

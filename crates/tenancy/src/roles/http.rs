@@ -41,7 +41,7 @@ async fn list(
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<Role>>> {
     let app = caller.app_id();
-    let roles = tenancy.db.snapshot(move |tx| super::list(tx, app, page.limit_or_all(), page.offset())).await?;
+    let roles = tenancy.db.snapshot(move |tx| super::list(tx, app, page)).await?;
     Ok(Json(roles))
 }
 
@@ -85,7 +85,7 @@ async fn list_privileges(
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<PrivilegeRecord>>> {
     let app = caller.app_id();
-    let read = move |tx: &mut store::Tx<'_>| super::list_privileges(tx, app, page.limit_or_all(), page.offset());
+    let read = move |tx: &mut store::Tx<'_>| super::list_privileges(tx, app, page);
     Ok(Json(tenancy.db.read(read).await?))
 }
 

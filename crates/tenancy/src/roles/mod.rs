@@ -8,7 +8,7 @@ mod rules;
 mod store;
 
 use ::store::Tx;
-use kernel::{AppId, Code, Error, Problems, Result, id_kinds};
+use kernel::{AppId, Code, Error, Page, Problems, Result, id_kinds};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -115,8 +115,8 @@ const FIRST_ROLES: [FirstRole; 3] = [
 ];
 
 /// Newest first.
-pub fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Role>> {
-    store::list(tx, app, limit, offset)
+pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Role>> {
+    store::list(tx, app, page)
 }
 
 pub fn find(tx: &mut Tx<'_>, app: AppId, id: RoleId) -> Result<Option<Role>> {
@@ -209,11 +209,11 @@ pub fn delete(tx: &mut Tx<'_>, app: AppId, id: RoleId) -> Result<()> {
 
 /// Every privilege that the app defines, newest first.
 pub fn defined_privileges(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<PrivilegeRecord>> {
-    list_privileges(tx, app, i64::MAX, 0)
+    list_privileges(tx, app, Page::ALL)
 }
 
-pub fn list_privileges(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<PrivilegeRecord>> {
-    store::list_privileges(tx, app, limit, offset)
+pub fn list_privileges(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<PrivilegeRecord>> {
+    store::list_privileges(tx, app, page)
 }
 
 pub fn get_privilege(tx: &mut Tx<'_>, app: AppId, id: PrivilegeId) -> Result<PrivilegeRecord> {

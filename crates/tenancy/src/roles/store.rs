@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Result};
+use kernel::{AppId, Page, Result};
 
 use super::{PrivilegeId, PrivilegeRecord, Role, RoleId};
 
@@ -27,10 +27,10 @@ impl FromRow for PrivilegeRecord {
     }
 }
 
-pub(super) fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Role>> {
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Role>> {
     let roles = tx.all(
         "SELECT id, name, key, description, is_default FROM roles WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
-        &args![app, limit, offset],
+        &args![app, page.limit_or_all(), page.offset()],
     )?;
     with_privileges(tx, app, roles)
 }
@@ -150,10 +150,10 @@ pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {
     tx.run("DELETE FROM roles WHERE app_id = $1 AND id = $2", &args![app, role])
 }
 
-pub(super) fn list_privileges(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<PrivilegeRecord>> {
+pub(super) fn list_privileges(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<PrivilegeRecord>> {
     tx.all(
         "SELECT id, key, description FROM privileges WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
-        &args![app, limit, offset],
+        &args![app, page.limit_or_all(), page.offset()],
     )
 }
 

@@ -26,21 +26,20 @@ async fn list(
     State(tenancy): State<Tenancy>,
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<Tenant>>> {
-    let (limit, offset) = (page.limit_or_all(), page.offset());
     let tenants = match caller {
         KeyOrUser::Key(key, _) => {
             let (app, own) = (key.app_id(), key.tenant);
             let read = move |tx: &mut store::Tx<'_>| match own {
-                Some(own) if offset == 0 => super::get(tx, app, own).map(|tenant| vec![tenant]),
+                Some(own) if page.offset() == 0 => super::get(tx, app, own).map(|tenant| vec![tenant]),
                 Some(_) => Ok(Vec::new()),
-                None => super::list(tx, app, limit, offset),
+                None => super::list(tx, app, page),
             };
             tenancy.db.scan(read).await?
         }
         KeyOrUser::User(user) => {
             user.require("TENANT_READ")?;
             let (app, user) = (user.app(), user.user());
-            tenancy.db.read(move |tx| super::list_of(tx, app, user, limit, offset)).await?
+            tenancy.db.read(move |tx| super::list_of(tx, app, user, page)).await?
         }
     };
     Ok(Json(tenants))

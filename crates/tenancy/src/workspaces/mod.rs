@@ -6,7 +6,7 @@ mod rules;
 mod store;
 
 use ::store::{Db, Owner, Tx, args};
-use kernel::{AppId, Currency, Error, Locale, Result, TenantId, Timestamp, UserId};
+use kernel::{AppId, Currency, Error, Locale, Page, Result, TenantId, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -130,13 +130,13 @@ pub fn get(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Tenant> {
 }
 
 /// Newest first.
-pub fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Tenant>> {
-    store::list(tx, app, limit, offset)
+pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tenant>> {
+    store::list(tx, app, page)
 }
 
 /// The workspaces that a person belongs to and may sign in to, newest first.
-pub fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, limit: i64, offset: i64) -> Result<Vec<Tenant>> {
-    store::list_of(tx, app, user, limit, offset)
+pub fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, page: Page) -> Result<Vec<Tenant>> {
+    store::list_of(tx, app, user, page)
 }
 
 pub fn update(tx: &mut Tx<'_>, app: AppId, id: TenantId, changes: &TenantChanges) -> Result<Tenant> {

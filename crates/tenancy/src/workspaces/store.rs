@@ -1,7 +1,7 @@
 //! The SQL of workspaces.
 
 use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Result, TenantId, UserId};
+use kernel::{AppId, Error, Page, Result, TenantId, UserId};
 
 use super::{BillingView, Holdings, Metadata, NewWorkspace, PaymentStatus, SignupBy, Tenant};
 
@@ -83,17 +83,20 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Option<T
     tx.opt(select!("WHERE app_id = $2 AND id = $3"), &args![tx.now(), app, id])
 }
 
-pub(super) fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Tenant>> {
-    tx.all(select!("WHERE app_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4"), &args![tx.now(), app, limit, offset])
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tenant>> {
+    tx.all(
+        select!("WHERE app_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4"),
+        &args![tx.now(), app, page.limit_or_all(), page.offset()],
+    )
 }
 
-pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, limit: i64, offset: i64) -> Result<Vec<Tenant>> {
+pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, page: Page) -> Result<Vec<Tenant>> {
     tx.all(
         select!(
             "JOIN members ON members.tenant_id = tenants.id WHERE tenants.app_id = $2 AND members.user_id = $3 \
              AND members.enabled ORDER BY tenants.id DESC LIMIT $4 OFFSET $5"
         ),
-        &args![tx.now(), app, user, limit, offset],
+        &args![tx.now(), app, user, page.limit_or_all(), page.offset()],
     )
 }
 

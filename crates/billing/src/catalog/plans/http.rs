@@ -30,7 +30,7 @@ async fn list(
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<Plan>>> {
     let app = caller.app_id();
-    let read = move |tx: &mut Tx<'_>| super::list(tx, app, page.limit_or_all(), page.offset());
+    let read = move |tx: &mut Tx<'_>| super::list(tx, app, page);
     Ok(Json(billing.tenancy.db.snapshot(read).await?))
 }
 
@@ -104,7 +104,7 @@ async fn list_offered(
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<OfferedPlan>>> {
     let app = user.app();
-    let read = move |tx: &mut Tx<'_>| super::list(tx, app, page.limit_or_all(), page.offset());
+    let read = move |tx: &mut Tx<'_>| super::list(tx, app, page);
     let plans = billing.tenancy.db.snapshot(read).await?;
     Ok(Json(plans.into_iter().map(OfferedPlan::from).collect()))
 }

@@ -8,7 +8,7 @@ mod store;
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use ::store::Tx;
-use kernel::{AppId, Code, Error, Money, Result, Timestamp, id_kinds};
+use kernel::{AppId, Code, Error, Money, Page, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
 use tenancy::apps;
@@ -142,8 +142,8 @@ pub enum QuotaPolicy {
 }
 
 /// Newest first.
-pub fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Plan>> {
-    store::list(tx, app, limit, offset)
+pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Plan>> {
+    store::list(tx, app, page)
 }
 
 pub fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Plan>> {

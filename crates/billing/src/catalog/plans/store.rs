@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Currency, Error, Money, Result};
+use kernel::{AppId, Currency, Error, Money, Page, Result};
 
 use super::{Interval, Plan, PlanId, Price, PriceId};
 
@@ -41,11 +41,11 @@ impl FromRow for Offered {
     }
 }
 
-pub(super) fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Plan>> {
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Plan>> {
     let plans = tx.all(
         "SELECT id, key, name, description, trial, trial_days, entitlements, quotas, created_at FROM plans \
          WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
-        &args![app, limit, offset],
+        &args![app, page.limit_or_all(), page.offset()],
     )?;
     with_prices(tx, app, plans)
 }

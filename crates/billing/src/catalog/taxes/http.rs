@@ -23,7 +23,7 @@ async fn list(
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<Tax>>> {
     let app = caller.app_id();
-    let read = move |tx: &mut Tx<'_>| super::list(tx, app, page.limit_or_all(), page.offset());
+    let read = move |tx: &mut Tx<'_>| super::list(tx, app, page);
     Ok(Json(billing.tenancy.db.read(read).await?))
 }
 

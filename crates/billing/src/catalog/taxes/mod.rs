@@ -5,7 +5,7 @@ mod rules;
 mod store;
 
 use ::store::Tx;
-use kernel::{AppId, Country, Error, Result, Timestamp, id_kinds};
+use kernel::{AppId, Country, Error, Page, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use tenancy::apps;
@@ -39,8 +39,8 @@ fn as_written<S: Serializer>(percentage: &f64, serializer: S) -> Result<S::Ok, S
 }
 
 /// Newest first.
-pub fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Tax>> {
-    store::list(tx, app, limit, offset)
+pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tax>> {
+    store::list(tx, app, page)
 }
 
 pub fn get(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<Tax> {

@@ -1,7 +1,7 @@
 //! The SQL of taxes.
 
 use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Result};
+use kernel::{AppId, Error, Page, Result};
 
 use super::{Tax, TaxId};
 
@@ -17,11 +17,11 @@ impl FromRow for Tax {
     }
 }
 
-pub(super) fn list(tx: &mut Tx<'_>, app: AppId, limit: i64, offset: i64) -> Result<Vec<Tax>> {
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tax>> {
     tx.all(
         "SELECT id, country_code, name, percentage, created_at FROM taxes WHERE app_id = $1 \
          ORDER BY id DESC LIMIT $2 OFFSET $3",
-        &args![app, limit, offset],
+        &args![app, page.limit_or_all(), page.offset()],
     )
 }
 

@@ -184,7 +184,8 @@ async fn the_key_is_sealed_at_rest_and_gone_with_the_app(app: TestApp) {
     let sealed = stored().await.and_then(|(sealed,)| sealed).expect("a key is stored");
     assert!(sealed.starts_with("s1.") && !sealed.contains("PRIVATE"), "{sealed}");
     let id = other.app_id();
-    let connections = core.db.read(move |tx| tenancy::federation::list(tx, id, 1, 0)).await.expect("can be read");
+    let connections =
+        core.db.read(move |tx| tenancy::federation::list(tx, id, kernel::Page::ALL)).await.expect("can be read");
     let opened = connections[0].private_key(&core.keyring, id).expect("can be opened").expect("there is one");
     assert_eq!(opened.expose(), KEY.trim().as_bytes());
     app.operator().delete(&format!("/admin/apps/{id}")).await.expect(200);
