@@ -1,6 +1,6 @@
 //! Choices that are stored by name, and that have the same names on the wire.
 
-/// Declares an enum whose variants have a text each: `as_str`, `FromStr`, and columns of that type. With `wire` before
+/// Declares an enum whose variants have a text each: `ALL`, `as_str`, `FromStr`, and columns of that type. With `wire` before
 /// the visibility the same texts are its JSON and its schema.
 ///
 /// ```ignore
@@ -18,8 +18,8 @@ macro_rules! text_enum {
         $(#[$attribute:meta])*
         wire $visibility:vis enum $name:ident { $($(#[$about:meta])* $variant:ident = $text:literal),+ $(,)? }
     ) => {
-        $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
+        $(#[$attribute])*
         $visibility enum $name { $($(#[$about])* #[serde(rename = $text)] $variant),+ }
         $crate::__text_enum! { $name { $($variant = $text),+ } }
     };
@@ -27,8 +27,8 @@ macro_rules! text_enum {
         $(#[$attribute:meta])*
         $visibility:vis enum $name:ident { $($(#[$about:meta])* $variant:ident = $text:literal),+ $(,)? }
     ) => {
-        $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $(#[$attribute])*
         $visibility enum $name { $($(#[$about])* $variant),+ }
         $crate::__text_enum! { $name { $($variant = $text),+ } }
     };
@@ -39,6 +39,8 @@ macro_rules! text_enum {
 macro_rules! __text_enum {
     ($name:ident { $($variant:ident = $text:literal),+ }) => {
         impl $name {
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
+
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
@@ -48,10 +50,10 @@ macro_rules! __text_enum {
             type Err = $crate::WrongType;
 
             fn from_str(text: &str) -> Result<Self, $crate::WrongType> {
-                match text {
-                    $($text => Ok(Self::$variant),)+
-                    other => Err($crate::WrongType(format!("{other:?} is none of {}", [$($text),+].join(", ")))),
-                }
+                Self::ALL
+                    .into_iter()
+                    .find(|known| known.as_str() == text)
+                    .ok_or_else(|| $crate::WrongType(format!("must be one of {}", [$($text),+].join(", "))))
             }
         }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kernel::{AppId, Code, Error, Result, TenantId, Timestamp, UserId, id_kinds};
 use serde_json::Value;
-use store::{FromRow, Row, Tx, args};
+use store::{Json, Tx, args, row, sql, text_enum};
 use vault::hash_token;
 
 id_kinds! {
@@ -12,29 +12,20 @@ id_kinds! {
     LinkId(Link) = "link";
 }
 
-/// What a link is for. A link of one purpose is nothing to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Purpose {
-    Invitation,
-    SignUp,
-    PasswordReset,
-    PasskeySetup,
-    MagicLink,
-    SenderVerification,
+text_enum! {
+    /// What a link is for. A link of one purpose is nothing to another.
+    #[derive(Hash)]
+    pub enum Purpose {
+        Invitation = "invitation",
+        SignUp = "sign_up",
+        PasswordReset = "password_reset",
+        PasskeySetup = "passkey_setup",
+        MagicLink = "magic_link",
+        SenderVerification = "sender_verification",
+    }
 }
 
 impl Purpose {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Invitation => "invitation",
-            Self::SignUp => "sign_up",
-            Self::PasswordReset => "password_reset",
-            Self::PasskeySetup => "passkey_setup",
-            Self::MagicLink => "magic_link",
-            Self::SenderVerification => "sender_verification",
-        }
-    }
-
     pub const fn lifetime(self) -> Duration {
         const HOUR: u64 = 3600;
         match self {
@@ -55,17 +46,7 @@ pub struct MailedLink {
     pub expires_at: Timestamp,
 }
 
-impl FromRow for MailedLink {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        let payload: String = row.get("payload")?;
-        Ok(Self {
-            app: row.get("app_id")?,
-            user: row.get("user_id")?,
-            payload: serde_json::from_str(&payload).map_err(Error::internal)?,
-            expires_at: row.get("expires_at")?,
-        })
-    }
-}
+row! { MailedLink = "one_time_links" { app: "app_id", user: "user_id", payload as Json, expires_at } }
 
 /// 43 characters of base62 hold 256 bits.
 const TOKEN_LENGTH: usize = 43;
@@ -77,16 +58,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: Option<UserId
     tx.exec(
         "INSERT INTO one_time_links (id, app_id, purpose, digest, user_id, payload, expires_at, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-        &args![
-            id,
-            app,
-            purpose.name(),
-            hash_token(&token),
-            user,
-            payload.to_string(),
-            tx.now().plus(purpose.lifetime()),
-            tx.now()
-        ],
+        &args![id, app, purpose, hash_token(&token), user, Json(payload), tx.now().plus(purpose.lifetime()), tx.now()],
     )?;
     Ok(token)
 }
@@ -94,9 +66,12 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: Option<UserId
 /// Looks without using it up: for the page that a GET of the link shows.
 pub fn peek(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedLink> {
     tx.opt(
-        "SELECT app_id, user_id, payload, expires_at FROM one_time_links \
-         WHERE digest = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3",
-        &args![hash_token(token), purpose.name(), tx.now()],
+        sql!(
+            "SELECT ",
+            MailedLink::COLUMNS,
+            " FROM one_time_links WHERE digest = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3"
+        ),
+        &args![hash_token(token), purpose, tx.now()],
     )?
     .ok_or_else(invalid)
 }
@@ -104,18 +79,20 @@ pub fn peek(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedLink
 /// A link as it was made, whether it is still valid or not: for the page that says that it no longer works.
 pub fn trace(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<Option<MailedLink>> {
     tx.opt(
-        "SELECT app_id, user_id, payload, expires_at FROM one_time_links WHERE digest = $1 AND purpose = $2",
-        &args![hash_token(token), purpose.name()],
+        sql!("SELECT ", MailedLink::COLUMNS, " FROM one_time_links WHERE digest = $1 AND purpose = $2"),
+        &args![hash_token(token), purpose],
     )
 }
 
 /// Uses the link up; of several callers at once exactly one succeeds.
 pub fn consume(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedLink> {
     tx.opt(
-        "UPDATE one_time_links SET used_at = $3 \
-         WHERE digest = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 \
-         RETURNING app_id, user_id, payload, expires_at",
-        &args![hash_token(token), purpose.name(), tx.now()],
+        sql!(
+            "UPDATE one_time_links SET used_at = $3 \
+             WHERE digest = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 RETURNING ",
+            MailedLink::COLUMNS
+        ),
+        &args![hash_token(token), purpose, tx.now()],
     )?
     .ok_or_else(invalid)
 }
@@ -124,7 +101,7 @@ pub fn consume(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedL
 pub fn revoke(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: UserId) -> Result<()> {
     tx.run(
         "UPDATE one_time_links SET used_at = $4 WHERE app_id = $1 AND purpose = $2 AND user_id = $3 AND used_at IS NULL",
-        &args![app, purpose.name(), user, tx.now()],
+        &args![app, purpose, user, tx.now()],
     )
 }
 
@@ -133,7 +110,7 @@ pub fn revoke_invitations(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Resu
     tx.run(
         "UPDATE one_time_links SET used_at = $5 WHERE app_id = $1 AND purpose = $3 AND payload LIKE $4 \
          AND used_at IS NULL AND user_id IN (SELECT user_id FROM members WHERE tenant_id = $2)",
-        &args![app, tenant, Purpose::Invitation.name(), format!("%\"{tenant}\"%"), tx.now()],
+        &args![app, tenant, Purpose::Invitation, format!("%\"{tenant}\"%"), tx.now()],
     )
 }
 

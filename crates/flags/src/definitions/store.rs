@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use kernel::{AppId, Error, Page, Result, Timestamp};
-use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use store::{FromRow, Row, Tx, args};
+use store::{FromRow, Json, Row, Tx, args, row, sql};
 
 use super::{
     AppDefinitions, CompiledApp, Compiler, FlagRecord, GroupRecord, Record, Versioned,
@@ -14,20 +13,11 @@ use super::{
 };
 use crate::model::{Definition, FlagId, FlagKind, GroupDefinition, GroupKind};
 
-fn parse<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<T> {
-    let text: String = row.get(column)?;
-    serde_json::from_str(&text).map_err(Error::internal)
-}
-
-fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(Error::internal)
-}
-
 impl<D: Versioned> FromRow for Record<D> {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         Ok(Self {
             id: row.get("id")?,
-            definition: parse(row, "definition")?,
+            definition: row.get::<Json<_>>("definition")?.0,
             version: row.get("version")?,
             created_at: row.get("created_at")?,
             updated_at: row.get("updated_at")?,
@@ -112,8 +102,7 @@ const PUT_GROUP: &str = "INSERT INTO flag_groups (id, app_id, key, definition, v
 
 fn put<D: Versioned>(tx: &mut Tx<'_>, sql: &'static str, app: AppId, record: &Record<D>) -> Result<()> {
     let Record { id, definition, version, created_at, updated_at } = record;
-    let (key, text) = (definition.key(), json(definition)?);
-    tx.run(sql, &args![*id, app, key, text, *version, *created_at, *updated_at])
+    tx.run(sql, &args![*id, app, definition.key(), Json(definition), *version, *created_at, *updated_at])
 }
 
 impl Versioned for Definition {
@@ -150,9 +139,9 @@ impl Versioned for Definition {
     /// With what is known of its use.
     fn delete(tx: &mut Tx<'_>, app: AppId, flag: &FlagRecord) -> Result<()> {
         let key = &flag.definition.key;
-        tx.exec("DELETE FROM flags WHERE app_id = $1 AND id = $2", &args![app, flag.id])?;
-        tx.exec("DELETE FROM flag_evaluations WHERE app_id = $1 AND key = $2", &args![app, key])?;
-        tx.exec("DELETE FROM flag_last_uses WHERE app_id = $1 AND key = $2", &args![app, key])?;
+        tx.run("DELETE FROM flags WHERE app_id = $1 AND id = $2", &args![app, flag.id])?;
+        tx.run("DELETE FROM flag_evaluations WHERE app_id = $1 AND key = $2", &args![app, key])?;
+        tx.run("DELETE FROM flag_last_uses WHERE app_id = $1 AND key = $2", &args![app, key])?;
         tx.run("DELETE FROM flag_call_sites WHERE app_id = $1 AND key = $2", &args![app, key])
     }
 }
@@ -202,17 +191,15 @@ pub(super) struct VersionRow {
     pub(super) diff: Vec<Difference>,
 }
 
-impl FromRow for VersionRow {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            subject: row.get("subject_id")?,
-            version: row.get("version")?,
-            action: row.get("action")?,
-            changed_by: row.get("changed_by")?,
-            changed_at: row.get("changed_at")?,
-            definition: parse(row, "definition")?,
-            diff: parse(row, "diff")?,
-        })
+row! {
+    VersionRow = "flag_versions" {
+        subject: "subject_id",
+        version,
+        action,
+        changed_by,
+        changed_at,
+        definition as Json,
+        diff as Json,
     }
 }
 
@@ -222,24 +209,29 @@ const INSERT_VERSION: &str = "INSERT INTO flag_versions \
 
 pub(super) fn insert_version(tx: &mut Tx<'_>, app: AppId, row: &VersionRow) -> Result<()> {
     let VersionRow { subject, version, action, changed_by, changed_at, definition, diff } = row;
-    let (definition, diff) = (definition.to_string(), json(diff)?);
-    tx.run(INSERT_VERSION, &args![subject, *version, app, action, changed_by, *changed_at, definition, diff])
+    tx.run(
+        INSERT_VERSION,
+        &args![subject, *version, app, action, changed_by, *changed_at, Json(definition), Json(diff)],
+    )
 }
 
 pub(super) fn delete_versions(tx: &mut Tx<'_>, app: AppId, subject: &str) -> Result<()> {
     tx.run("DELETE FROM flag_versions WHERE app_id = $1 AND subject_id = $2", &args![app, subject])
 }
 
-const VERSIONS: &str = "SELECT subject_id, version, action, changed_by, changed_at, definition, diff FROM flag_versions \
-                        WHERE app_id = $1 AND subject_id = $2 ORDER BY version DESC LIMIT $3 OFFSET $4";
+const VERSIONS: &str = sql!(
+    "SELECT ",
+    VersionRow::COLUMNS,
+    " FROM flag_versions WHERE app_id = $1 AND subject_id = $2 ORDER BY version DESC LIMIT $3 OFFSET $4"
+);
 
 /// Newest first.
 pub(super) fn versions(tx: &mut Tx<'_>, app: AppId, subject: &str, page: Page) -> Result<Vec<VersionRow>> {
     tx.all(VERSIONS, &args![app, subject, page.limit_or_all(), page.offset()])
 }
 
-const VERSION: &str = "SELECT subject_id, version, action, changed_by, changed_at, definition, diff FROM flag_versions \
-                       WHERE app_id = $1 AND subject_id = $2 AND version = $3";
+const VERSION: &str =
+    sql!("SELECT ", VersionRow::COLUMNS, " FROM flag_versions WHERE app_id = $1 AND subject_id = $2 AND version = $3");
 
 pub(super) fn version(tx: &mut Tx<'_>, app: AppId, subject: &str, version: i64) -> Result<Option<VersionRow>> {
     tx.opt(VERSION, &args![app, subject, version])

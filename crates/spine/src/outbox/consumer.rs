@@ -7,7 +7,7 @@ use std::{
 };
 
 use kernel::{Error, Result, Ticker, Timestamp};
-use store::{Db, FromRow, Row, Tx, args};
+use store::{Db, Tx, args, row, sql};
 use tokio::sync::watch;
 
 use super::{
@@ -49,8 +49,8 @@ const NEXT_DUE_OF: &str = "SELECT outbox.created_at, outbox_cursors.next_attempt
                            AND outbox.kind = ANY($2) ORDER BY outbox.position LIMIT 1";
 const PARK: &str = "INSERT INTO outbox_parked (consumer, position, fact_id, kind, app_id, tenant_id, payload, \
                     created_at, attempts, error, parked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-const PARKED: &str = "SELECT consumer, position, fact_id, kind, attempts, error, parked_at FROM outbox_parked \
-                      ORDER BY parked_at DESC, consumer, position DESC LIMIT $1";
+const PARKED: &str =
+    sql!("SELECT ", Parked::COLUMNS, " FROM outbox_parked ORDER BY parked_at DESC, consumer, position DESC LIMIT $1");
 
 /// A consumer as it was registered.
 #[derive(Clone)]
@@ -246,19 +246,7 @@ pub struct Parked {
     pub parked_at: Timestamp,
 }
 
-impl FromRow for Parked {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            consumer: row.get("consumer")?,
-            position: row.get("position")?,
-            fact: row.get("fact_id")?,
-            kind: row.get("kind")?,
-            attempts: row.get("attempts")?,
-            error: row.get("error")?,
-            parked_at: row.get("parked_at")?,
-        })
-    }
-}
+row! { Parked = "outbox_parked" { consumer, position, fact: "fact_id", kind, attempts, error, parked_at } }
 
 /// The facts that were parked last, for diagnostics.
 pub fn parked(tx: &mut Tx<'_>, limit: i64) -> Result<Vec<Parked>> {

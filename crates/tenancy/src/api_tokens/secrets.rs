@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ::store::{Db, FromRow, Owner, Row, Tx, args};
+use ::store::{Db, Owner, Tx, args, row, sql};
 use kernel::{AppId, Code, Error, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,16 +48,14 @@ pub struct SecretRecord {
     pub retired_at: Option<Timestamp>,
 }
 
-impl FromRow for SecretRecord {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            id: row.get("id")?,
-            signs: false,
-            tokens: row.get("tokens")?,
-            created_at: row.get("created_at")?,
-            retired_at: row.get("retired_at")?,
-        })
+row! {
+    SecretRecord = "app_secrets" {
+        id,
+        tokens = "(SELECT count(*) FROM api_tokens WHERE api_tokens.app_id = $1 AND api_tokens.secret_id = app_secrets.id)",
+        created_at,
+        retired_at,
     }
+    signs: false,
 }
 
 struct Sealed {
@@ -66,19 +64,16 @@ struct Sealed {
     sealed: String,
 }
 
-impl FromRow for Sealed {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self { id: row.get("id")?, app: row.get("app_id")?, sealed: row.get("sealed")? })
-    }
-}
+row! { Sealed = "app_secrets" { id, app: "app_id", sealed } }
 
-const FIND: &str = "SELECT id, app_id, sealed FROM app_secrets WHERE id = $1 AND retired_at IS NULL";
-const NEWEST: &str =
-    "SELECT id, app_id, sealed FROM app_secrets WHERE app_id = $1 AND retired_at IS NULL ORDER BY id DESC LIMIT 1";
+const FIND: &str = sql!("SELECT ", Sealed::COLUMNS, " FROM app_secrets WHERE id = $1 AND retired_at IS NULL");
+const NEWEST: &str = sql!(
+    "SELECT ",
+    Sealed::COLUMNS,
+    " FROM app_secrets WHERE app_id = $1 AND retired_at IS NULL ORDER BY id DESC LIMIT 1"
+);
 const INSERT: &str = "INSERT INTO app_secrets (id, app_id, sealed, created_at) VALUES ($1, $2, $3, $4)";
-const LIST: &str = "SELECT app_secrets.id, app_secrets.created_at, app_secrets.retired_at, \
-     (SELECT count(*) FROM api_tokens WHERE api_tokens.app_id = $1 AND api_tokens.secret_id = app_secrets.id) AS tokens \
-     FROM app_secrets WHERE app_secrets.app_id = $1 ORDER BY app_secrets.id DESC";
+const LIST: &str = sql!("SELECT ", SecretRecord::COLUMNS, " FROM app_secrets WHERE app_id = $1 ORDER BY id DESC");
 /// What the secret was is of no use to anybody any more.
 const RETIRE: &str =
     "UPDATE app_secrets SET retired_at = $3, sealed = '' WHERE app_id = $1 AND id = $2 AND retired_at IS NULL";

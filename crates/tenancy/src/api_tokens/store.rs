@@ -2,31 +2,48 @@
 
 use std::sync::Arc;
 
-use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Page, Result, TenantId, Timestamp};
+use ::store::{FromRow, Json, Row, Tx, args, row, sql};
+use kernel::{AppId, Page, Result, TenantId, Timestamp};
 
 use super::{ApiTokenId, ApiTokenRecord, LiveToken, SecretId};
 
+row! {
+    ApiTokenRecord = "api_tokens" {
+        id,
+        app: "app_id",
+        name,
+        privileges as Json,
+        tenant_id,
+        expire_at,
+        last_used_at,
+        created_at,
+    }
+}
+
 /// All that decides whether a token counts, in one statement: its record, its secret, its app, and which privileges
 /// the app still defines.
-pub(super) const FIND_LIVE: &str = "SELECT api_tokens.id, api_tokens.app_id, api_tokens.tenant_id, api_tokens.name, api_tokens.privileges, \
-     api_tokens.expire_at, api_tokens.last_used_at, api_tokens.created_at, \
-     (SELECT string_agg(privileges.key, ' ') FROM privileges WHERE privileges.app_id = api_tokens.app_id) AS defined \
+pub(super) const FIND_LIVE: &str = sql!(
+    "SELECT ",
+    ApiTokenRecord::COLUMNS,
+    ", (SELECT string_agg(privileges.key, ' ') FROM privileges WHERE privileges.app_id = api_tokens.app_id) AS defined \
      FROM api_tokens JOIN app_secrets ON app_secrets.id = api_tokens.secret_id JOIN apps ON apps.id = api_tokens.app_id \
      WHERE api_tokens.id = $1 AND api_tokens.app_id = $2 AND app_secrets.id = $3 AND app_secrets.app_id = $2 \
      AND app_secrets.retired_at IS NULL AND (api_tokens.tenant_id IS NULL \
-     OR EXISTS (SELECT 1 FROM tenants WHERE tenants.id = api_tokens.tenant_id))";
+     OR EXISTS (SELECT 1 FROM tenants WHERE tenants.id = api_tokens.tenant_id))"
+);
 
-const LIST: &str = "SELECT id, app_id, tenant_id, name, privileges, expire_at, last_used_at, created_at \
-                    FROM api_tokens WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3";
-const LIST_OF_WORKSPACE: &str = "SELECT id, app_id, tenant_id, name, privileges, expire_at, last_used_at, created_at \
-     FROM api_tokens WHERE app_id = $1 AND tenant_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4";
+const LIST: &str =
+    sql!("SELECT ", ApiTokenRecord::COLUMNS, " FROM api_tokens WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3");
+const LIST_OF_WORKSPACE: &str = sql!(
+    "SELECT ",
+    ApiTokenRecord::COLUMNS,
+    " FROM api_tokens WHERE app_id = $1 AND tenant_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4"
+);
 const INSERT: &str = "INSERT INTO api_tokens (id, app_id, tenant_id, secret_id, name, privileges, expire_at, created_at) \
                       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-const DELETE: &str = "DELETE FROM api_tokens WHERE app_id = $1 AND id = $2 \
-     RETURNING id, app_id, tenant_id, name, privileges, expire_at, last_used_at, created_at";
-const DELETE_IN_WORKSPACE: &str = "DELETE FROM api_tokens WHERE app_id = $1 AND tenant_id = $2 AND id = $3 \
-     RETURNING id, app_id, tenant_id, name, privileges, expire_at, last_used_at, created_at";
+const DELETE: &str = sql!("DELETE FROM api_tokens WHERE app_id = $1 AND id = $2 RETURNING ", ApiTokenRecord::COLUMNS);
+const DELETE_IN_WORKSPACE: &str =
+    sql!("DELETE FROM api_tokens WHERE app_id = $1 AND tenant_id = $2 AND id = $3 RETURNING ", ApiTokenRecord::COLUMNS);
 const DELETE_OF_WORKSPACE: &str = "DELETE FROM api_tokens WHERE app_id = $1 AND tenant_id = $2";
 /// Not when a node has written a use within the last minute; nothing when the token was revoked meanwhile.
 const USED: &str =
@@ -36,25 +53,6 @@ const ROLE: &str = "SELECT roles.key FROM members JOIN roles ON roles.id = membe
                     WHERE members.app_id = $1 AND members.tenant_id = $2 AND (members.id = $3 OR members.user_id = $3) \
                     AND members.enabled";
 const WORKSPACE: &str = "SELECT id FROM tenants WHERE app_id = $1 AND id = $2";
-
-fn listed(row: &Row<'_>) -> Result<Vec<String>> {
-    serde_json::from_str(&row.get::<String>("privileges")?).map_err(Error::internal)
-}
-
-impl FromRow for ApiTokenRecord {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            id: row.get("id")?,
-            app: row.get("app_id")?,
-            name: row.get("name")?,
-            privileges: listed(row)?.into(),
-            tenant_id: row.get("tenant_id")?,
-            expire_at: row.get("expire_at")?,
-            last_used_at: row.get("last_used_at")?,
-            created_at: row.get("created_at")?,
-        })
-    }
-}
 
 impl FromRow for LiveToken {
     fn from_row(row: &Row<'_>) -> Result<Self> {
@@ -67,9 +65,8 @@ impl FromRow for LiveToken {
 }
 
 pub(super) fn insert(tx: &mut Tx<'_>, record: &ApiTokenRecord, secret: SecretId) -> Result<()> {
-    let privileges = serde_json::to_string(&record.privileges).map_err(Error::internal)?;
-    let ApiTokenRecord { id, app, tenant_id, name, expire_at, created_at, .. } = record;
-    tx.run(INSERT, &args![*id, *app, *tenant_id, secret, name, privileges, *expire_at, *created_at])
+    let ApiTokenRecord { id, app, tenant_id, name, privileges, expire_at, created_at, .. } = record;
+    tx.run(INSERT, &args![*id, *app, *tenant_id, secret, name, Json(privileges), *expire_at, *created_at])
 }
 
 pub(super) fn list(tx: &mut Tx<'_>, app: AppId, tenant: Option<TenantId>, page: Page) -> Result<Vec<ApiTokenRecord>> {

@@ -1,13 +1,13 @@
 //! The SQL of branding.
 
-use ::store::{Tx, args};
-use kernel::{AppId, Error, Result, Timestamp};
+use ::store::{Json, Tx, args};
+use kernel::{AppId, Result, Timestamp};
 
 use super::{TemplateName, Translations};
 
 pub(super) fn template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<Option<String>> {
     let found: Option<(String,)> =
-        tx.opt("SELECT content FROM mail_templates WHERE app_id = $1 AND name = $2", &args![app, name.as_str()])?;
+        tx.opt("SELECT content FROM mail_templates WHERE app_id = $1 AND name = $2", &args![app, name])?;
     Ok(found.map(|(content,)| content))
 }
 
@@ -15,12 +15,12 @@ pub(super) fn put_template(tx: &mut Tx<'_>, app: AppId, name: TemplateName, cont
     tx.run(
         "INSERT INTO mail_templates (app_id, name, content, updated_at) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (app_id, name) DO UPDATE SET content = excluded.content, updated_at = excluded.updated_at",
-        &args![app, name.as_str(), content, tx.now()],
+        &args![app, name, content, tx.now()],
     )
 }
 
 pub(super) fn delete_template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<()> {
-    tx.run("DELETE FROM mail_templates WHERE app_id = $1 AND name = $2", &args![app, name.as_str()])
+    tx.run("DELETE FROM mail_templates WHERE app_id = $1 AND name = $2", &args![app, name])
 }
 
 pub(super) fn style(tx: &mut Tx<'_>, app: AppId) -> Result<Option<String>> {
@@ -47,16 +47,16 @@ pub(super) fn delete_style(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
 }
 
 pub(super) fn translations(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Translations>> {
-    let found: Option<(String,)> = tx.opt("SELECT content FROM brand_translations WHERE app_id = $1", &args![app])?;
-    found.map(|(content,)| serde_json::from_str(&content).map_err(Error::internal)).transpose()
+    let found: Option<(Json<Translations>,)> =
+        tx.opt("SELECT content FROM brand_translations WHERE app_id = $1", &args![app])?;
+    Ok(found.map(|(Json(content),)| content))
 }
 
 pub(super) fn put_translations(tx: &mut Tx<'_>, app: AppId, translations: &Translations) -> Result<()> {
-    let content = serde_json::to_string(translations).map_err(Error::internal)?;
     tx.run(
         "INSERT INTO brand_translations (app_id, content, updated_at) VALUES ($1, $2, $3) \
          ON CONFLICT (app_id) DO UPDATE SET content = excluded.content, updated_at = excluded.updated_at",
-        &args![app, content, tx.now()],
+        &args![app, Json(translations), tx.now()],
     )
 }
 

@@ -3,41 +3,22 @@
 use kernel::Problems;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::text_enum;
 use web::Validate;
 
 use super::MAX_CONTENT;
 use crate::{App, mails};
 
-/// The templates by their names on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum TemplateName {
-    #[serde(rename = "RESET-PASSWORD")]
-    ResetPassword,
-    #[serde(rename = "SIGNUP")]
-    SignUp,
-    #[serde(rename = "INVITE_NEW")]
-    InviteNew,
-    #[serde(rename = "INVITE_EXISTING")]
-    InviteExisting,
-    #[serde(rename = "PAYMENT_FAILURE")]
-    PaymentFailure,
-    #[serde(rename = "BASE")]
-    Base,
-}
-
-impl TemplateName {
-    pub const ALL: [Self; 6] =
-        [Self::ResetPassword, Self::SignUp, Self::InviteNew, Self::InviteExisting, Self::PaymentFailure, Self::Base];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ResetPassword => "RESET-PASSWORD",
-            Self::SignUp => "SIGNUP",
-            Self::InviteNew => "INVITE_NEW",
-            Self::InviteExisting => "INVITE_EXISTING",
-            Self::PaymentFailure => "PAYMENT_FAILURE",
-            Self::Base => "BASE",
-        }
+text_enum! {
+    /// The templates by their names on the wire.
+    #[derive(Hash)]
+    wire pub enum TemplateName {
+        ResetPassword = "RESET-PASSWORD",
+        SignUp = "SIGNUP",
+        InviteNew = "INVITE_NEW",
+        InviteExisting = "INVITE_EXISTING",
+        PaymentFailure = "PAYMENT_FAILURE",
+        Base = "BASE",
     }
 }
 
@@ -79,17 +60,5 @@ pub(super) fn default_content(app: &App, name: TemplateName) -> String {
     match name {
         TemplateName::Base => mails::default_base(&app.profile),
         _ => mails::WITH_BUTTON.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::TemplateName;
-
-    #[test]
-    fn names_are_the_same_everywhere() {
-        for name in TemplateName::ALL {
-            assert_eq!(serde_json::to_value(name).unwrap(), name.as_str());
-        }
     }
 }

@@ -3,7 +3,7 @@
 pub mod http;
 mod store;
 
-use ::store::Tx;
+use ::store::{Tx, text_enum};
 use kernel::{AppId, Error, Problems, Result, Secret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,33 +16,22 @@ use crate::{Tenancy, apps};
 /// Emitted when credentials were set or cleared; names them, without their values.
 pub const CHANGED: &str = "app.credentials_changed";
 
-/// The credentials by their names on the wire and in the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Credential {
-    PayproviderSecretKey,
-    PayproviderPublicKey,
-    PayproviderWebhookSecret,
-    SocialOneClientId,
-    SocialOneClientSecret,
-    DirectoryAdClientId,
-    DirectoryAdClientSecret,
-    DirectoryAdTenantId,
+text_enum! {
+    /// The credentials by their names on the wire and in the store.
+    #[derive(Hash)]
+    pub enum Credential {
+        PayproviderSecretKey = "payproviderSecretKey",
+        PayproviderPublicKey = "payproviderPublicKey",
+        PayproviderWebhookSecret = "payproviderWebhookSecret",
+        SocialOneClientId = "socialOneClientId",
+        SocialOneClientSecret = "socialOneClientSecret",
+        DirectoryAdClientId = "directoryAdClientId",
+        DirectoryAdClientSecret = "directoryAdClientSecret",
+        DirectoryAdTenantId = "directoryAdTenantId",
+    }
 }
 
 impl Credential {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PayproviderSecretKey => "payproviderSecretKey",
-            Self::PayproviderPublicKey => "payproviderPublicKey",
-            Self::PayproviderWebhookSecret => "payproviderWebhookSecret",
-            Self::SocialOneClientId => "socialOneClientId",
-            Self::SocialOneClientSecret => "socialOneClientSecret",
-            Self::DirectoryAdClientId => "directoryAdClientId",
-            Self::DirectoryAdClientSecret => "directoryAdClientSecret",
-            Self::DirectoryAdTenantId => "directoryAdTenantId",
-        }
-    }
-
     const fn place(self, app: AppId) -> Place<'static> {
         Place { table: "app_credentials", column: "sealed", row: self.as_str(), app: Some(app) }
     }

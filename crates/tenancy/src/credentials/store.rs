@@ -12,7 +12,7 @@ pub(super) fn names(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<String>> {
 
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, name: Credential) -> Result<Option<String>> {
     let found: Option<(String,)> =
-        tx.opt("SELECT sealed FROM app_credentials WHERE app_id = $1 AND name = $2", &args![app, name.as_str()])?;
+        tx.opt("SELECT sealed FROM app_credentials WHERE app_id = $1 AND name = $2", &args![app, name])?;
     Ok(found.map(|(sealed,)| sealed))
 }
 
@@ -20,12 +20,12 @@ pub(super) fn put(tx: &mut Tx<'_>, app: AppId, name: Credential, sealed: &str) -
     tx.run(
         "INSERT INTO app_credentials (app_id, name, sealed, updated_at) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (app_id, name) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at",
-        &args![app, name.as_str(), sealed, tx.now()],
+        &args![app, name, sealed, tx.now()],
     )
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, name: Credential) -> Result<()> {
-    tx.run("DELETE FROM app_credentials WHERE app_id = $1 AND name = $2", &args![app, name.as_str()])
+    tx.run("DELETE FROM app_credentials WHERE app_id = $1 AND name = $2", &args![app, name])
 }
 
 /// At most a handful of rows.

@@ -7,10 +7,10 @@ pub mod http;
 mod rules;
 mod store;
 
-use ::store::Tx;
+use ::store::{Tx, text_enum};
 use kernel::{AppId, Code, Error, Page, Result, Secret, Timestamp, id_kinds};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 use spine::{NewFact, emit};
 use vault::{Keyring, Place};
@@ -48,28 +48,30 @@ pub struct Connection {
     sealed_private_key: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "FederationProtocol")]
-pub enum Protocol {
-    #[default]
-    Saml,
+text_enum! {
+    #[derive(Default)]
+    #[schemars(rename = "FederationProtocol")]
+    wire pub enum Protocol {
+        #[default]
+        Saml = "saml",
+    }
 }
 
-/// How the sign-in request reaches the identity provider: by redirect or by a posted form.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum RequestMethod {
-    #[default]
-    Get,
-    Post,
+text_enum! {
+    /// How the sign-in request reaches the identity provider: by redirect or by a posted form.
+    #[derive(Default)]
+    wire pub enum RequestMethod {
+        #[default]
+        Get = "GET",
+        Post = "POST",
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum SigningAlgorithm {
-    Sha256,
-    Sha512,
+text_enum! {
+    wire pub enum SigningAlgorithm {
+        Sha256 = "sha256",
+        Sha512 = "sha512",
+    }
 }
 
 impl Connection {

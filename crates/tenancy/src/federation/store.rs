@@ -1,57 +1,40 @@
 //! The SQL of federation connections.
 
-use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Page, Result};
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use ::store::{Tx, args, row, sql};
+use kernel::{AppId, Page, Result};
 
 use super::{Connection, ConnectionId};
 
-impl FromRow for Connection {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        let algorithm: Option<String> = row.get("signed_request_algorithm")?;
-        Ok(Self {
-            id: row.get("id")?,
-            protocol: named(row.get("type")?)?,
-            name: row.get("name")?,
-            client_id: row.get("client_id")?,
-            login_url: row.get("login_url")?,
-            certificate: row.get("certificate")?,
-            request_method: named(row.get("request_method")?)?,
-            signed_request: row.get("signed_request")?,
-            signed_request_algorithm: algorithm.map(named).transpose()?,
-            created_at: row.get("created_at")?,
-            sealed_private_key: row.get("sealed_private_key")?,
-        })
-    }
-}
-
-/// Choices are stored by their names on the wire.
-fn named<T: DeserializeOwned>(name: String) -> Result<T> {
-    serde_json::from_value(Value::String(name)).map_err(Error::internal)
-}
-
-fn name(choice: &impl Serialize) -> Result<String> {
-    match serde_json::to_value(choice).map_err(Error::internal)? {
-        Value::String(name) => Ok(name),
-        other => Err(Error::internal(format!("a choice without a name: {other}"))),
+row! {
+    Connection = "federation_connections" {
+        id,
+        protocol: "type",
+        name,
+        client_id,
+        login_url,
+        certificate,
+        request_method,
+        signed_request,
+        signed_request_algorithm,
+        created_at,
+        sealed_private_key,
     }
 }
 
 pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Connection>> {
     tx.all(
-        "SELECT id, type, name, client_id, login_url, certificate, request_method, signed_request, \
-         signed_request_algorithm, sealed_private_key, created_at FROM federation_connections \
-         WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
+        sql!(
+            "SELECT ",
+            Connection::COLUMNS,
+            " FROM federation_connections WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3"
+        ),
         &args![app, page.limit_or_all(), page.offset()],
     )
 }
 
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Option<Connection>> {
     tx.opt(
-        "SELECT id, type, name, client_id, login_url, certificate, request_method, signed_request, \
-         signed_request_algorithm, sealed_private_key, created_at FROM federation_connections \
-         WHERE app_id = $1 AND id = $2",
+        sql!("SELECT ", Connection::COLUMNS, " FROM federation_connections WHERE app_id = $1 AND id = $2"),
         &args![app, id],
     )
 }
@@ -64,14 +47,14 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Re
         &args![
             connection.id,
             app,
-            name(&connection.protocol)?,
+            connection.protocol,
             connection.name,
             connection.client_id,
             connection.login_url,
             connection.certificate,
-            name(&connection.request_method)?,
+            connection.request_method,
             connection.signed_request,
-            connection.signed_request_algorithm.map(|algorithm| name(&algorithm)).transpose()?,
+            connection.signed_request_algorithm,
             connection.sealed_private_key,
             connection.created_at
         ],
@@ -86,14 +69,14 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Re
         &args![
             app,
             connection.id,
-            name(&connection.protocol)?,
+            connection.protocol,
             connection.name,
             connection.client_id,
             connection.login_url,
             connection.certificate,
-            name(&connection.request_method)?,
+            connection.request_method,
             connection.signed_request,
-            connection.signed_request_algorithm.map(|algorithm| name(&algorithm)).transpose()?,
+            connection.signed_request_algorithm,
             connection.sealed_private_key
         ],
     )

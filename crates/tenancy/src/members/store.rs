@@ -1,7 +1,7 @@
 //! The SQL of members.
 
-use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, MemberId, Page, Result, TenantId, UserId};
+use ::store::{FromRow, Json, Row, Tx, args, row, sql};
+use kernel::{AppId, MemberId, Page, Result, TenantId, UserId};
 
 use super::{Association, Member, MemberRef};
 use crate::{
@@ -24,7 +24,7 @@ macro_rules! select {
 
 impl FromRow for Member {
     fn from_row(row: &Row<'_>) -> Result<Self> {
-        let (email, teams): (String, String) = (row.get("email")?, row.get("teams")?);
+        let email: String = row.get("email")?;
         let (first_name, last_name): (String, String) = (row.get("first_name")?, row.get("last_name")?);
         Ok(Self {
             id: row.get("id")?,
@@ -41,17 +41,15 @@ impl FromRow for Member {
             onboarded: row.get("onboarded")?,
             consents_to_privacy_policy: row.get("consents_to_privacy_policy")?,
             enabled: row.get("enabled")?,
-            teams: serde_json::from_str(&teams).map_err(Error::internal)?,
+            teams: row.get::<Json<_>>("teams")?.0,
             last_seen: row.get("last_seen_at")?,
             created_at: row.get("created_at")?,
         })
     }
 }
 
-impl FromRow for Association {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self { tenant_id: row.get("tenant_id")?, tenant_name: row.get("tenant_name")?, role: row.get("role_key")? })
-    }
+row! {
+    Association = "tenants" { tenant_id = "tenants.id", tenant_name = "tenants.name", role = "roles.key" }
 }
 
 /// False when the person is a member already.
@@ -87,15 +85,17 @@ pub(super) fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, page: Page) ->
 
 pub(super) fn associations(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Association>> {
     tx.all(
-        "SELECT tenants.id AS tenant_id, tenants.name AS tenant_name, roles.key AS role_key FROM members \
-         JOIN tenants ON tenants.id = members.tenant_id JOIN roles ON roles.id = members.role_id \
-         WHERE members.app_id = $1 AND members.user_id = $2 ORDER BY members.id DESC",
+        sql!(
+            "SELECT ",
+            Association::COLUMNS,
+            " FROM members JOIN tenants ON tenants.id = members.tenant_id JOIN roles ON roles.id = members.role_id \
+         WHERE members.app_id = $1 AND members.user_id = $2 ORDER BY members.id DESC"
+        ),
         &args![app, user],
     )
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()> {
-    let teams = serde_json::to_string(&member.teams).map_err(Error::internal)?;
     tx.run(
         "UPDATE members SET role_id = $3, enabled = $4, teams = $5, onboarded = $6, consents_to_privacy_policy = $7 \
          WHERE app_id = $1 AND id = $2",
@@ -104,7 +104,7 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()>
             member.id,
             member.role_id,
             member.enabled,
-            teams,
+            Json(&member.teams),
             member.onboarded,
             member.consents_to_privacy_policy
         ],

@@ -1,6 +1,6 @@
 //! The SQL of people.
 
-use ::store::{FromRow, Row, Tx, args};
+use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Result, UserId};
 
 use super::User;
@@ -19,24 +19,17 @@ macro_rules! sessions_not_ended {
     };
 }
 
-impl FromRow for User {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            id: row.get("id")?,
-            email: row.get("email")?,
-            first_name: row.get("first_name")?,
-            last_name: row.get("last_name")?,
-            phone_number: row.get("phone_number")?,
-        })
-    }
-}
+row! { User = "users" { id, email, first_name, last_name, phone_number } }
 
 /// Finds a person and keeps their row from being deleted until the transaction ends.
 pub(super) fn hold(tx: &mut Tx<'_>, app: AppId, key: &str, first: &str, last: &str) -> Result<Option<User>> {
     tx.opt(
-        "UPDATE users SET first_name = CASE WHEN first_name = '' THEN $3 ELSE first_name END, \
-         last_name = CASE WHEN last_name = '' THEN $4 ELSE last_name END WHERE app_id = $1 AND email_key = $2 \
-         RETURNING id, email, first_name, last_name, phone_number",
+        sql!(
+            "UPDATE users SET first_name = CASE WHEN first_name = '' THEN $3 ELSE first_name END, \
+             last_name = CASE WHEN last_name = '' THEN $4 ELSE last_name END WHERE app_id = $1 AND email_key = $2 \
+             RETURNING ",
+            User::COLUMNS
+        ),
         &args![app, key, first, last],
     )
 }
@@ -56,18 +49,17 @@ pub(super) fn insert(
 ) -> Result<Option<User>> {
     let id: UserId = tx.new_id();
     tx.opt(
-        "INSERT INTO users (id, app_id, email, email_key, first_name, last_name, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, email_key) DO NOTHING \
-         RETURNING id, email, first_name, last_name, phone_number",
+        sql!(
+            "INSERT INTO users (id, app_id, email, email_key, first_name, last_name, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, email_key) DO NOTHING RETURNING ",
+            User::COLUMNS
+        ),
         &args![id, app, email, key, first, last, tx.now()],
     )
 }
 
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<User>> {
-    tx.opt(
-        "SELECT id, email, first_name, last_name, phone_number FROM users WHERE app_id = $1 AND id = $2",
-        &args![app, id],
-    )
+    tx.opt(sql!("SELECT ", User::COLUMNS, " FROM users WHERE app_id = $1 AND id = $2"), &args![app, id])
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {

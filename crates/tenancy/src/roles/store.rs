@@ -2,66 +2,18 @@
 
 use std::collections::HashMap;
 
-use ::store::{FromRow, Row, Tx, args};
+use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Page, Result};
 
 use super::{PrivilegeId, PrivilegeRecord, Role, RoleId};
 
-/// A role without its privileges.
-impl FromRow for Role {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            id: row.get("id")?,
-            name: row.get("name")?,
-            key: row.get("key")?,
-            description: row.get("description")?,
-            privileges: Vec::new(),
-            is_default: row.get("is_default")?,
-        })
-    }
+row! {
+    Role = "roles" { id, name, key, description, is_default }
+    // Read by a statement of their own.
+    privileges: Vec::new(),
 }
 
-impl FromRow for PrivilegeRecord {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self { id: row.get("id")?, key: row.get("key")?, description: row.get("description")? })
-    }
-}
-
-pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Role>> {
-    let roles = tx.all(
-        "SELECT id, name, key, description, is_default FROM roles WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
-        &args![app, page.limit_or_all(), page.offset()],
-    )?;
-    with_privileges(tx, app, roles)
-}
-
-pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: RoleId) -> Result<Option<Role>> {
-    let role = tx.opt(
-        "SELECT id, name, key, description, is_default FROM roles WHERE app_id = $1 AND id = $2",
-        &args![app, id],
-    )?;
-    one_with_privileges(tx, app, role)
-}
-
-pub(super) fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Role>> {
-    let role = tx.opt(
-        "SELECT id, name, key, description, is_default FROM roles WHERE app_id = $1 AND key = $2",
-        &args![app, key],
-    )?;
-    one_with_privileges(tx, app, role)
-}
-
-pub(super) fn find_default(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Role>> {
-    let role = tx.opt(
-        "SELECT id, name, key, description, is_default FROM roles WHERE app_id = $1 AND is_default = TRUE",
-        &args![app],
-    )?;
-    one_with_privileges(tx, app, role)
-}
-
-fn one_with_privileges(tx: &mut Tx<'_>, app: AppId, role: Option<Role>) -> Result<Option<Role>> {
-    Ok(with_privileges(tx, app, role.into_iter().collect())?.pop())
-}
+row! { PrivilegeRecord = "privileges" { id, key, description } }
 
 /// A privilege and a role that has it.
 struct Granted {
@@ -69,10 +21,35 @@ struct Granted {
     privilege: PrivilegeRecord,
 }
 
-impl FromRow for Granted {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self { role: row.get("role_id")?, privilege: PrivilegeRecord::from_row(row)? })
-    }
+row! { Granted = "role_privileges" { role: "role_id", privilege of PrivilegeRecord } }
+
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Role>> {
+    let roles = tx.all(
+        sql!("SELECT ", Role::COLUMNS, " FROM roles WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3"),
+        &args![app, page.limit_or_all(), page.offset()],
+    )?;
+    with_privileges(tx, app, roles)
+}
+
+pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: RoleId) -> Result<Option<Role>> {
+    let role = tx.opt(sql!("SELECT ", Role::COLUMNS, " FROM roles WHERE app_id = $1 AND id = $2"), &args![app, id])?;
+    one_with_privileges(tx, app, role)
+}
+
+pub(super) fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Role>> {
+    let role =
+        tx.opt(sql!("SELECT ", Role::COLUMNS, " FROM roles WHERE app_id = $1 AND key = $2"), &args![app, key])?;
+    one_with_privileges(tx, app, role)
+}
+
+pub(super) fn find_default(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Role>> {
+    let role =
+        tx.opt(sql!("SELECT ", Role::COLUMNS, " FROM roles WHERE app_id = $1 AND is_default = TRUE"), &args![app])?;
+    one_with_privileges(tx, app, role)
+}
+
+fn one_with_privileges(tx: &mut Tx<'_>, app: AppId, role: Option<Role>) -> Result<Option<Role>> {
+    Ok(with_privileges(tx, app, role.into_iter().collect())?.pop())
 }
 
 fn with_privileges(tx: &mut Tx<'_>, app: AppId, mut roles: Vec<Role>) -> Result<Vec<Role>> {
@@ -81,9 +58,12 @@ fn with_privileges(tx: &mut Tx<'_>, app: AppId, mut roles: Vec<Role>) -> Result<
     }
     let ids: Vec<RoleId> = roles.iter().map(|role| role.id).collect();
     let granted: Vec<Granted> = tx.all(
-        "SELECT role_privileges.role_id, privileges.id, privileges.key, privileges.description \
-         FROM role_privileges JOIN privileges ON privileges.id = role_privileges.privilege_id \
-         WHERE role_privileges.app_id = $1 AND role_privileges.role_id = ANY($2) ORDER BY privileges.id DESC",
+        sql!(
+            "SELECT ",
+            Granted::COLUMNS,
+            " FROM role_privileges JOIN privileges ON privileges.id = role_privileges.privilege_id \
+             WHERE role_privileges.app_id = $1 AND role_privileges.role_id = ANY($2) ORDER BY privileges.id DESC"
+        ),
         &args![app, ids],
     )?;
     let mut by_role: HashMap<RoleId, Vec<PrivilegeRecord>> = HashMap::new();
@@ -98,15 +78,15 @@ fn with_privileges(tx: &mut Tx<'_>, app: AppId, mut roles: Vec<Role>) -> Result<
 
 /// False when the key is taken.
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<bool> {
-    let inserted = tx.exec(
+    let inserted = tx.changes_one(
         "INSERT INTO roles (id, app_id, key, name, description, is_default, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, key) DO NOTHING",
         &args![role.id, app, role.key, role.name, role.description, role.is_default, tx.now()],
     )?;
-    if inserted == 1 {
+    if inserted {
         grant(tx, app, role)?;
     }
-    Ok(inserted == 1)
+    Ok(inserted)
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
@@ -152,20 +132,28 @@ pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {
 
 pub(super) fn list_privileges(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<PrivilegeRecord>> {
     tx.all(
-        "SELECT id, key, description FROM privileges WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
+        sql!(
+            "SELECT ",
+            PrivilegeRecord::COLUMNS,
+            " FROM privileges WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3"
+        ),
         &args![app, page.limit_or_all(), page.offset()],
     )
 }
 
 pub(super) fn find_privileges(tx: &mut Tx<'_>, app: AppId, ids: &[PrivilegeId]) -> Result<Vec<PrivilegeRecord>> {
     tx.all(
-        "SELECT id, key, description FROM privileges WHERE app_id = $1 AND id = ANY($2) ORDER BY id DESC",
+        sql!(
+            "SELECT ",
+            PrivilegeRecord::COLUMNS,
+            " FROM privileges WHERE app_id = $1 AND id = ANY($2) ORDER BY id DESC"
+        ),
         &args![app, ids],
     )
 }
 
 pub(super) fn find_privilege(tx: &mut Tx<'_>, app: AppId, id: PrivilegeId) -> Result<Option<PrivilegeRecord>> {
-    tx.opt("SELECT id, key, description FROM privileges WHERE app_id = $1 AND id = $2", &args![app, id])
+    tx.opt(sql!("SELECT ", PrivilegeRecord::COLUMNS, " FROM privileges WHERE app_id = $1 AND id = $2"), &args![app, id])
 }
 
 pub(super) fn privilege_key_exists(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<bool> {
@@ -200,6 +188,6 @@ pub(super) fn roles_with_only(tx: &mut Tx<'_>, app: AppId, privilege: PrivilegeI
 }
 
 pub(super) fn delete_privilege(tx: &mut Tx<'_>, app: AppId, privilege: PrivilegeId) -> Result<()> {
-    tx.exec("DELETE FROM role_privileges WHERE app_id = $1 AND privilege_id = $2", &args![app, privilege])?;
+    tx.run("DELETE FROM role_privileges WHERE app_id = $1 AND privilege_id = $2", &args![app, privilege])?;
     tx.run("DELETE FROM privileges WHERE app_id = $1 AND id = $2", &args![app, privilege])
 }

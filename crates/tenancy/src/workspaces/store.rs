@@ -1,57 +1,39 @@
 //! The SQL of workspaces.
 
-use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Page, Result, TenantId, UserId};
+use ::store::{FromRow, Json, Row, Tx, args, row, sql};
+use kernel::{AppId, Currency, Page, Result, TenantId, UserId};
 
-use super::{BillingView, Holdings, Metadata, NewWorkspace, PaymentStatus, SignupBy, Tenant};
+use super::{BillingView, Holdings, NewWorkspace, PaymentStatus, SignupBy, Tenant};
 
-/// `$1` is the present time, which decides whether a trial is running.
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT tenants.id, tenants.name, tenants.locale, tenants.logo, tenants.mfa, tenants.onboarded, ",
-            "tenants.metadata, tenants.federation_connection_id, tenants.jit_provisioning, tenants.signup_email, ",
-            "tenants.signup_first_name, tenants.signup_last_name, tenants.plan_key, tenants.should_select_plan, ",
-            "tenants.should_setup_payments, tenants.payments_enabled, tenants.payment_provider, tenants.created_at, ",
-            "COALESCE(tenants.trial_ends_at > $1, FALSE) AS trial FROM tenants ",
-            $rest
-        )
-    };
-}
-
-impl FromRow for Tenant {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        let (metadata, locale): (String, String) = (row.get("metadata")?, row.get("locale")?);
-        Ok(Self {
-            id: row.get("id")?,
-            plan: row.get("plan_key")?,
-            trial: row.get("trial")?,
-            payment_status: PaymentStatus {
-                should_select_plan: row.get("should_select_plan")?,
-                should_setup_payments: row.get("should_setup_payments")?,
-                payments_enabled: row.get("payments_enabled")?,
-                provider: row.get("payment_provider")?,
-            },
-            mfa: row.get("mfa")?,
-            locale: locale.parse().map_err(Error::internal)?,
-            name: row.get("name")?,
-            logo: row.get("logo")?,
-            metadata: serde_json::from_str(&metadata).map_err(Error::internal)?,
-            onboarded: row.get("onboarded")?,
-            federation_connection: row.get("federation_connection_id")?,
-            jit_provisioning: row.get("jit_provisioning")?,
-            signup_by: SignupBy {
-                email: row.get("signup_email")?,
-                first_name: row.get("signup_first_name")?,
-                last_name: row.get("signup_last_name")?,
-            },
-            created_at: row.get("created_at")?,
-        })
+row! {
+    PaymentStatus = "tenants" {
+        should_select_plan,
+        should_setup_payments,
+        payments_enabled,
+        provider: "payment_provider",
     }
 }
 
-fn to_text(metadata: &Metadata) -> Result<String> {
-    serde_json::to_string(metadata).map_err(Error::internal)
+row! { SignupBy = "tenants" { email: "signup_email", first_name: "signup_first_name", last_name: "signup_last_name" } }
+
+// `$1` is the present time, which decides whether a trial is running.
+row! {
+    Tenant = "tenants" {
+        id,
+        plan: "plan_key",
+        trial = "COALESCE(tenants.trial_ends_at > $1, FALSE)",
+        payment_status of PaymentStatus,
+        mfa,
+        locale,
+        name,
+        logo,
+        metadata as Json,
+        onboarded,
+        federation_connection: "federation_connection_id",
+        jit_provisioning,
+        signup_by of SignupBy,
+        created_at,
+    }
 }
 
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, id: TenantId, new: &NewWorkspace) -> Result<()> {
@@ -65,10 +47,10 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, id: TenantId, new: &NewWorkspa
             id,
             app,
             name,
-            locale.code(),
+            *locale,
             logo,
             *onboarded,
-            to_text(metadata)?,
+            Json(metadata),
             *jit_provisioning,
             signup_by.email,
             signup_by.first_name,
@@ -80,20 +62,22 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, id: TenantId, new: &NewWorkspa
 }
 
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Option<Tenant>> {
-    tx.opt(select!("WHERE app_id = $2 AND id = $3"), &args![tx.now(), app, id])
+    tx.opt(sql!("SELECT ", Tenant::COLUMNS, " FROM tenants WHERE app_id = $2 AND id = $3"), &args![tx.now(), app, id])
 }
 
 pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tenant>> {
     tx.all(
-        select!("WHERE app_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4"),
+        sql!("SELECT ", Tenant::COLUMNS, " FROM tenants WHERE app_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4"),
         &args![tx.now(), app, page.limit_or_all(), page.offset()],
     )
 }
 
 pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, page: Page) -> Result<Vec<Tenant>> {
     tx.all(
-        select!(
-            "JOIN members ON members.tenant_id = tenants.id WHERE tenants.app_id = $2 AND members.user_id = $3 \
+        sql!(
+            "SELECT ",
+            Tenant::COLUMNS,
+            " FROM tenants JOIN members ON members.tenant_id = tenants.id WHERE tenants.app_id = $2 AND members.user_id = $3 \
              AND members.enabled ORDER BY tenants.id DESC LIMIT $4 OFFSET $5"
         ),
         &args![tx.now(), app, user, page.limit_or_all(), page.offset()],
@@ -108,11 +92,11 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tenant: &Tenant) -> Result<()>
             app,
             tenant.id,
             tenant.name,
-            tenant.locale.code(),
+            tenant.locale,
             tenant.logo,
             tenant.mfa,
             tenant.onboarded,
-            to_text(&tenant.metadata)?,
+            Json(&tenant.metadata),
             tenant.federation_connection,
             tenant.jit_provisioning
         ],
@@ -130,7 +114,7 @@ pub(super) fn set_billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId, view: 
             app,
             id,
             view.plan_key,
-            price.map(|(currency, _)| currency.code()),
+            price.map(|(currency, _)| *currency),
             price.map(|(_, interval)| interval.as_str()),
             view.trial_ends_at,
             view.should_select_plan,
@@ -143,8 +127,7 @@ pub(super) fn set_billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId, view: 
 
 impl FromRow for BillingView {
     fn from_row(row: &Row<'_>) -> Result<Self> {
-        let currency: Option<String> = row.get("price_currency")?;
-        let currency = currency.map(|code| code.parse().map_err(Error::internal)).transpose()?;
+        let currency: Option<Currency> = row.get("price_currency")?;
         Ok(Self {
             plan_key: row.get("plan_key")?,
             price: currency.zip(row.get("price_interval")?),

@@ -1,7 +1,7 @@
 //! The table `signing_keys`.
 
 use kernel::{Result, Timestamp};
-use store::{FromRow, Row, Tx, args};
+use store::{Tx, args, row, sql};
 
 use super::{SigningKey, SigningKeyId};
 use crate::seal::{Keyring, Place};
@@ -15,22 +15,9 @@ pub(super) struct StoredKey {
     pub(super) sealed: String,
 }
 
-impl FromRow for SigningKey {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            kid: row.get("kid")?,
-            created_at: row.get("created_at")?,
-            active_from: row.get("active_from")?,
-            retires_at: row.get("retires_at")?,
-        })
-    }
-}
+row! { SigningKey = "signing_keys" { kid, created_at, active_from, retires_at } }
 
-impl FromRow for StoredKey {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self { about: SigningKey::from_row(row)?, sealed: row.get("sealed_key")? })
-    }
-}
+row! { StoredKey = "signing_keys" { about of SigningKey, sealed: "sealed_key" } }
 
 /// Where the private key of row `kid` is sealed. Signing keys belong to the installation, not to an app.
 pub(super) fn place(kid: &str) -> Place<'_> {
@@ -45,14 +32,13 @@ pub(super) fn lock(tx: &mut Tx<'_>) -> Result<()> {
 pub(super) fn unretired(tx: &mut Tx<'_>) -> Result<Vec<StoredKey>> {
     let now = tx.now();
     tx.all(
-        "SELECT kid, sealed_key, created_at, active_from, retires_at FROM signing_keys \
-         WHERE retires_at IS NULL OR retires_at > $1",
+        sql!("SELECT ", StoredKey::COLUMNS, " FROM signing_keys WHERE retires_at IS NULL OR retires_at > $1"),
         &args![now],
     )
 }
 
 pub(super) fn list(tx: &mut Tx<'_>) -> Result<Vec<SigningKey>> {
-    tx.all("SELECT kid, created_at, active_from, retires_at FROM signing_keys ORDER BY active_from, kid", &[])
+    tx.all(sql!("SELECT ", SigningKey::COLUMNS, " FROM signing_keys ORDER BY active_from, kid"), &[])
 }
 
 pub(super) fn any(tx: &mut Tx<'_>) -> Result<bool> {

@@ -5,9 +5,9 @@ pub mod http;
 mod rules;
 mod store;
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt};
 
-use ::store::Tx;
+use ::store::{Tx, text_enum};
 use kernel::{AppId, Code, Error, Money, Page, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
@@ -81,41 +81,21 @@ impl JsonSchema for Price {
     }
 }
 
-/// How often a price is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "RecurrenceInterval")]
-pub enum Interval {
-    Day,
-    Week,
-    Month,
-    Year,
-}
-
-impl Interval {
-    pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::Year];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-            Self::Year => "year",
-        }
+text_enum! {
+    /// How often a price is due.
+    #[derive(Hash)]
+    #[schemars(rename = "RecurrenceInterval")]
+    wire pub enum Interval {
+        Day = "day",
+        Week = "week",
+        Month = "month",
+        Year = "year",
     }
 }
 
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Interval {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|interval| interval.as_str() == text).ok_or("must be one of day, week, month, year")
     }
 }
 

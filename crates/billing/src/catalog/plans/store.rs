@@ -2,28 +2,25 @@
 
 use std::collections::HashMap;
 
-use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Currency, Error, Money, Page, Result};
+use ::store::{FromRow, Json, Row, Tx, args, row, sql};
+use kernel::{AppId, Money, Page, Result};
 
-use super::{Interval, Plan, PlanId, Price, PriceId};
+use super::{Plan, PlanId, Price, PriceId};
 
-/// A plan without its prices.
-impl FromRow for Plan {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        let (entitlements, quotas): (String, String) = (row.get("entitlements")?, row.get("quotas")?);
-        Ok(Self {
-            id: row.get("id")?,
-            key: row.get("key")?,
-            name: row.get("name")?,
-            description: row.get("description")?,
-            trial: row.get("trial")?,
-            trial_days: row.get("trial_days")?,
-            prices: Vec::new(),
-            entitlements: serde_json::from_str(&entitlements).map_err(Error::internal)?,
-            quotas: serde_json::from_str(&quotas).map_err(Error::internal)?,
-            created_at: row.get("created_at")?,
-        })
+row! {
+    Plan = "plans" {
+        id,
+        key,
+        name,
+        description,
+        trial,
+        trial_days,
+        entitlements as Json,
+        quotas as Json,
+        created_at,
     }
+    // Read by a statement of their own.
+    prices: Vec::new(),
 }
 
 /// A price and the plan that has it.
@@ -34,37 +31,29 @@ struct Offered {
 
 impl FromRow for Offered {
     fn from_row(row: &Row<'_>) -> Result<Self> {
-        let currency: Currency = row.get::<String>("currency")?.parse().map_err(Error::internal)?;
-        let interval: Interval = row.get::<String>("recurrence_interval")?.parse().map_err(Error::internal)?;
-        let amount = Money::from_minor(row.get("amount_minor")?, currency);
-        Ok(Self { plan: row.get("plan_id")?, price: Price { id: row.get("id")?, amount, interval } })
+        let amount = Money::from_minor(row.get("amount_minor")?, row.get("currency")?);
+        let price = Price { id: row.get("id")?, amount, interval: row.get("recurrence_interval")? };
+        Ok(Self { plan: row.get("plan_id")?, price })
     }
 }
 
 pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Plan>> {
     let plans = tx.all(
-        "SELECT id, key, name, description, trial, trial_days, entitlements, quotas, created_at FROM plans \
-         WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3",
+        sql!("SELECT ", Plan::COLUMNS, " FROM plans WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3"),
         &args![app, page.limit_or_all(), page.offset()],
     )?;
     with_prices(tx, app, plans)
 }
 
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: PlanId) -> Result<Option<Plan>> {
-    let plan: Option<Plan> = tx.opt(
-        "SELECT id, key, name, description, trial, trial_days, entitlements, quotas, created_at FROM plans \
-         WHERE app_id = $1 AND id = $2",
-        &args![app, id],
-    )?;
+    let plan: Option<Plan> =
+        tx.opt(sql!("SELECT ", Plan::COLUMNS, " FROM plans WHERE app_id = $1 AND id = $2"), &args![app, id])?;
     Ok(with_prices(tx, app, plan.into_iter().collect())?.pop())
 }
 
 pub(super) fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Plan>> {
-    let plan: Option<Plan> = tx.opt(
-        "SELECT id, key, name, description, trial, trial_days, entitlements, quotas, created_at FROM plans \
-         WHERE app_id = $1 AND key = $2",
-        &args![app, key],
-    )?;
+    let plan: Option<Plan> =
+        tx.opt(sql!("SELECT ", Plan::COLUMNS, " FROM plans WHERE app_id = $1 AND key = $2"), &args![app, key])?;
     Ok(with_prices(tx, app, plan.into_iter().collect())?.pop())
 }
 
@@ -90,7 +79,7 @@ fn with_prices(tx: &mut Tx<'_>, app: AppId, mut plans: Vec<Plan>) -> Result<Vec<
 
 /// False when the key is taken.
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
-    let inserted = tx.exec(
+    let inserted = tx.changes_one(
         "INSERT INTO plans (id, app_id, key, name, description, trial, trial_days, entitlements, quotas, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (app_id, key) DO NOTHING",
         &args![
@@ -101,15 +90,15 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
             plan.description,
             plan.trial,
             plan.trial_days,
-            serde_json::to_string(&plan.entitlements).map_err(Error::internal)?,
-            serde_json::to_string(&plan.quotas).map_err(Error::internal)?,
+            Json(&plan.entitlements),
+            Json(&plan.quotas),
             plan.created_at
         ],
     )?;
-    if inserted == 1 {
+    if inserted {
         insert_prices(tx, app, plan)?;
     }
-    Ok(inserted == 1)
+    Ok(inserted)
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
@@ -124,8 +113,8 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
             plan.description,
             plan.trial,
             plan.trial_days,
-            serde_json::to_string(&plan.entitlements).map_err(Error::internal)?,
-            serde_json::to_string(&plan.quotas).map_err(Error::internal)?
+            Json(&plan.entitlements),
+            Json(&plan.quotas)
         ],
     )?;
     let kept: Vec<PriceId> = plan.prices.iter().map(|price| price.id).collect();
@@ -141,7 +130,7 @@ fn insert_prices(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
     let now = tx.now();
     let row = |(position, price): (i64, &Price)| {
         let Price { id, amount: Money { minor, currency }, interval } = *price;
-        (id, app, plan.id, position, minor, currency, interval.as_str(), now)
+        (id, app, plan.id, position, minor, currency, interval, now)
     };
     let rows: Vec<_> = (0..).zip(&plan.prices).map(row).collect();
     tx.insert_all(

@@ -1,48 +1,34 @@
 //! The SQL of taxes.
 
-use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Error, Page, Result};
+use ::store::{Tx, args, row, sql};
+use kernel::{AppId, Page, Result};
 
 use super::{Tax, TaxId};
 
-impl FromRow for Tax {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            id: row.get("id")?,
-            country_code: row.get::<String>("country_code")?.parse().map_err(Error::internal)?,
-            name: row.get("name")?,
-            percentage: row.get("percentage")?,
-            created_at: row.get("created_at")?,
-        })
-    }
-}
+row! { Tax = "taxes" { id, country_code, name, percentage, created_at } }
 
 pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tax>> {
     tx.all(
-        "SELECT id, country_code, name, percentage, created_at FROM taxes WHERE app_id = $1 \
-         ORDER BY id DESC LIMIT $2 OFFSET $3",
+        sql!("SELECT ", Tax::COLUMNS, " FROM taxes WHERE app_id = $1 ORDER BY id DESC LIMIT $2 OFFSET $3"),
         &args![app, page.limit_or_all(), page.offset()],
     )
 }
 
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<Option<Tax>> {
-    tx.opt(
-        "SELECT id, country_code, name, percentage, created_at FROM taxes WHERE app_id = $1 AND id = $2",
-        &args![app, id],
-    )
+    tx.opt(sql!("SELECT ", Tax::COLUMNS, " FROM taxes WHERE app_id = $1 AND id = $2"), &args![app, id])
 }
 
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, tax: &Tax) -> Result<()> {
     tx.run(
         "INSERT INTO taxes (id, app_id, country_code, name, percentage, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
-        &args![tax.id, app, tax.country_code.code(), tax.name, tax.percentage, tax.created_at],
+        &args![tax.id, app, tax.country_code, tax.name, tax.percentage, tax.created_at],
     )
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tax: &Tax) -> Result<()> {
     tx.run(
         "UPDATE taxes SET country_code = $3, name = $4, percentage = $5 WHERE app_id = $1 AND id = $2",
-        &args![app, tax.id, tax.country_code.code(), tax.name, tax.percentage],
+        &args![app, tax.id, tax.country_code, tax.name, tax.percentage],
     )
 }
 
