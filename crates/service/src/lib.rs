@@ -20,7 +20,10 @@ use installation::{FirstRun, GivenKeys, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
 pub use routes::{Documents, documents, route_table};
-use spine::{Mailer, Outbox, Purger, Runner, Sweeper, TestClock, Texter, mail::MailTransport, sms::SmsTransport};
+use spine::{
+    Mailer, Outbox, Purger, Runner, Sweeper, TestClock, Texter, mail::MailTransport, outbound::Outbound,
+    sms::SmsTransport,
+};
 use store::{DatabaseUrl, Db};
 pub use tables::TABLES;
 use tenancy::{OperatorKey, Tenancy};
@@ -46,6 +49,8 @@ pub struct Options {
     pub mail_url: Secret<String>,
     pub mail_from: String,
     pub sms_url: Secret<String>,
+    /// How servers that customers name are called.
+    pub outbound: Outbound,
     pub test_clock: bool,
     pub metrics_public: bool,
     pub web: web::Settings,
@@ -64,6 +69,7 @@ pub struct Core {
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
+    pub outbound: Outbound,
     /// Billing's part in the deletion of a workspace.
     pub departure: Arc<dyn Departure>,
     /// Where a backup is made before it is sent.
@@ -123,7 +129,7 @@ impl Service {
 
     async fn compose(db: Db, options: Options) -> Result<Self> {
         db.migrate(MIGRATIONS).await?;
-        spine::lease::free_after_restart(&db).await?;
+        spine::lease::free_after_restart(&db, spine::lease::CLAIMS).await?;
         let runner = Runner::new();
         let test_clock = match options.test_clock {
             true => Some(Arc::new(TestClock::open(db.clone(), runner.clone()).await?)),
@@ -153,6 +159,7 @@ impl Service {
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
             test_clock,
+            outbound: options.outbound,
             departure: Arc::new(NoSubscriptions),
             backup_folder,
             mail_is_logged: matches!(mail, MailTransport::Log),

@@ -1,4 +1,5 @@
-//! What happens after the commit: the outbox and those who read it, jobs, leases, mail and SMS.
+//! What happens after the commit: the outbox and those who read it, jobs, leases, mail and SMS, and calls to
+//! servers outside.
 //!
 //! A fact written with [`emit`] commits with the change it tells of and reaches every consumer exactly once and every
 //! node's caches soon. Jobs are idempotent, bounded and may be killed anywhere. This room knows no routes, nor why a
@@ -8,8 +9,10 @@ mod cache;
 mod delivery;
 mod jobs;
 pub mod lease;
+mod lossy;
 pub mod mail;
 mod mirror;
+pub mod outbound;
 pub mod outbox;
 pub mod purge;
 pub mod sms;
@@ -19,6 +22,8 @@ mod test_clock;
 pub use cache::{Cached, Fill};
 pub use delivery::{Backlog, backlog};
 pub use jobs::{Job, JobHandle, Runner, Signal, Worked};
+pub use lease::{Exclusive, Lease};
+pub use lossy::{Heard, Keyed, Listener, Lossy};
 pub use mail::{Mailer, NewMail, queue_mail};
 pub use mirror::{Mirror, Refresher, Stale};
 pub use outbox::{Fact, FactId, FactKind, NewFact, News, Outbox, emit};

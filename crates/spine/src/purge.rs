@@ -12,7 +12,7 @@ use kernel::{AppId, Result, Ticker, Timestamp};
 use store::{Db, Owner, Table, Tx, args, row, sql};
 use tokio::sync::watch;
 
-use crate::{Job, News, Signal, Worked, lease};
+use crate::{Job, Lease, News, Signal, Worked};
 
 /// Rows that one statement deletes at most.
 const MOST_ROWS: i64 = 500;
@@ -23,8 +23,6 @@ const LONGEST_STEP: Duration = Duration::from_millis(4);
 const LONGEST_RUN: Duration = Duration::from_millis(250);
 /// Whoever was at work during the deletion may still add a row, so it is looked at once more after this time.
 const SETTLED_AFTER: Duration = Duration::from_secs(60);
-const LEASE: Duration = Duration::from_secs(15);
-const LEASE_NAME: &str = "purge";
 
 /// A deletion whose remains are not known to be gone.
 #[derive(Clone, Debug)]
@@ -55,7 +53,7 @@ pub fn remember<Id: ToString>(tx: &mut Tx<'_>, app: AppId, by: Owner, owners: &[
 pub struct Purger {
     db: Db,
     tables: Vec<&'static Table>,
-    node: String,
+    lease: Lease,
     news: Signal,
     /// How many rows a statement may delete, by what the last ones cost.
     rows: AtomicI64,
@@ -63,8 +61,7 @@ pub struct Purger {
 
 impl Purger {
     pub fn new(db: Db, tables: Vec<&'static Table>) -> Self {
-        let node = lease::new_owner(db.entropy());
-        Self { db, tables, node, news: Signal::new(), rows: AtomicI64::new(100) }
+        Self { lease: Lease::new(&db, "purge"), db, tables, news: Signal::new(), rows: AtomicI64::new(100) }
     }
 
     /// Wakes the job after facts of these kinds. For [`Outbox::follow`](crate::Outbox::follow).
@@ -74,11 +71,6 @@ impl Purger {
             News::Fact(fact) if !kinds.contains(&fact.kind.as_str()) => {}
             News::Fact(_) | News::Gap => news.wake(),
         }
-    }
-
-    async fn has_the_lease(&self) -> Result<bool> {
-        let node = self.node.clone();
-        self.db.write(move |tx| lease::take(tx, LEASE_NAME, &node, LEASE)).await
     }
 
     /// Goes through all tables once, or as far as the time allows; whether nothing was found in any.
@@ -125,6 +117,10 @@ impl Job for Purger {
         Duration::from_secs(30)
     }
 
+    fn is_upkeep(&self) -> bool {
+        true
+    }
+
     fn signals(&self) -> Vec<watch::Receiver<u64>> {
         vec![self.news.listen()]
     }
@@ -132,7 +128,7 @@ impl Job for Purger {
     async fn run(&self) -> Result<Worked> {
         let now = self.db.clock().now();
         let Some(purge) = self.db.get_one::<Purge>(NEXT, &args![now]).await? else { return Ok(Worked::Nothing) };
-        if !self.has_the_lease().await? {
+        if !self.lease.hold().await? {
             return Ok(Worked::Nothing);
         }
         let clean = self.pass(&purge).await;
@@ -146,10 +142,7 @@ impl Job for Purger {
     }
 
     async fn stopped(&self) {
-        let node = self.node.clone();
-        if let Err(error) = self.db.write(move |tx| lease::release(tx, LEASE_NAME, &node)).await {
-            tracing::debug!(?error, "lease not given back; it will expire");
-        }
+        self.lease.give_back().await;
     }
 }
 
@@ -202,6 +195,10 @@ impl Job for Sweeper {
 
     fn every(&self) -> Duration {
         Duration::from_secs(3600)
+    }
+
+    fn is_upkeep(&self) -> bool {
+        true
     }
 
     async fn run(&self) -> Result<Worked> {

@@ -1,7 +1,8 @@
 //! The test clock: lets users of the product try trials, dunning and retries in seconds.
 //!
 //! It moves forward only, steps from one due instant to the next so that each gets its own moment, is kept in the
-//! database, and is followed by every node. Elapsed time (leases, timeouts of real calls) is never moved.
+//! database, and is followed by every node. Only what others can notice is due; upkeep runs beside it. Elapsed time
+//! (leases, timeouts of real calls) is never moved.
 
 use std::time::Duration;
 
@@ -66,13 +67,16 @@ impl TestClock {
     async fn step_to(&self, target: Timestamp) -> Result<()> {
         loop {
             // A job that fails logs it, and tries again by itself: no reason to stop the clock.
-            let _ = self.runner.drain().await;
+            let _ = self.runner.drain_noticeable().await;
             let now = self.now();
             match self.runner.next_due().await? {
                 Some(due) if due <= now => tokio::time::sleep(PATIENCE).await,
                 Some(due) if due <= target => self.raise_to(due).await?,
                 _ if now < target => self.raise_to(target).await?,
-                _ => return Ok(()),
+                _ => {
+                    self.runner.everybody().wake();
+                    return Ok(());
+                }
             }
         }
     }

@@ -3,15 +3,15 @@
 use std::{fmt, future::Future, panic::Location, path::Path, sync::Arc, time::Duration};
 
 use kernel::{Clock, Entropy, IdSource, Result, Ticker};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, broadcast, watch};
 
 use crate::{
     Arg, Counters, DatabaseUrl, FromRow, Tx,
     counters::Cells,
-    fault,
+    fault, ingest,
     job::{Closure, Job},
     postgres, sqlite,
-    wake::Wake,
+    wake::{LONGEST_NOTE, Notes, Wake},
 };
 
 /// How to open a database.
@@ -52,6 +52,7 @@ pub(crate) struct Context {
     pub(crate) ids: IdSource,
     pub(crate) cells: Cells,
     pub(crate) wake: Wake,
+    pub(crate) notes: Notes,
     #[cfg(feature = "testing")]
     pub(crate) recorder: crate::record::Recorder,
 }
@@ -96,6 +97,7 @@ pub struct Db(Arc<Inner>);
 struct Inner {
     engine: Engine,
     context: Arc<Context>,
+    ingest_slots: Semaphore,
 }
 
 enum Engine {
@@ -113,6 +115,7 @@ impl Db {
             entropy,
             cells: Cells::default(),
             wake: Wake::new(),
+            notes: Notes::new(),
             #[cfg(feature = "testing")]
             recorder: crate::record::Recorder::new(match url {
                 DatabaseUrl::Sqlite(_) => EngineName::Sqlite,
@@ -121,11 +124,9 @@ impl Db {
         });
         let engine = match url {
             DatabaseUrl::Sqlite(path) => Engine::Sqlite(sqlite::Engine::open(path, &context, &limits)?),
-            DatabaseUrl::Postgres(url) => {
-                Engine::Postgres(postgres::Engine::open(url, &context, &limits, context.wake.clone()).await?)
-            }
+            DatabaseUrl::Postgres(url) => Engine::Postgres(postgres::Engine::open(url, &context, &limits).await?),
         };
-        Ok(Self(Arc::new(Inner { engine, context })))
+        Ok(Self(Arc::new(Inner { engine, context, ingest_slots: ingest::slots(&limits) })))
     }
 
     /// Runs a closure in a transaction. Durable when it answers `Ok`; on any error nothing of it remains.
@@ -209,6 +210,20 @@ impl Db {
         self.0.context.wake.subscribe()
     }
 
+    /// Sends a note of at most [`LONGEST_NOTE`] bytes to all other nodes. Never waits, and promises nothing: while too
+    /// many are on their way, or the database is away, it is dropped. `false` when that is known at once.
+    pub fn send_note(&self, note: String) -> bool {
+        match &self.0.engine {
+            Engine::Sqlite(_) => true,
+            Engine::Postgres(engine) => note.len() <= LONGEST_NOTE && engine.send_note(note),
+        }
+    }
+
+    /// The notes of other nodes. A listener that is slow misses some, and is told so.
+    pub fn notes(&self) -> broadcast::Receiver<Arc<str>> {
+        self.0.context.notes.subscribe()
+    }
+
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<()> {
         self.get_one::<(i64,)>("SELECT CAST(1 AS BIGINT)", &[]).await.map(|_| ())
@@ -257,6 +272,11 @@ impl Db {
 
     pub fn entropy(&self) -> &Entropy {
         &self.0.context.entropy
+    }
+
+    /// Shared by the batches of all kinds of ingested rows.
+    pub(crate) fn ingest_slots(&self) -> &Semaphore {
+        &self.0.ingest_slots
     }
 
     #[track_caller]

@@ -1,17 +1,20 @@
-//! The ingest path: many callers' rows folded into one transaction, each caller answered for its own row.
+//! The ingest path: many callers' rows folded into one transaction, each caller answered for its own rows.
+//!
+//! However many kinds of rows there are, their batches together take at most half of PostgreSQL's connection threads, so
+//! that a flood of events or a slow batch never keeps a login waiting.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use kernel::{Code, Error, Kind, Result};
 use tokio::sync::{
-    Mutex,
-    mpsc::{Receiver, Sender, channel, error::TrySendError},
+    Mutex, OwnedSemaphorePermit, Semaphore,
+    mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     oneshot,
 };
 
-use crate::{Db, EngineName, Tx, fault};
+use crate::{Db, EngineName, Limits, Tx, fault};
 
-/// Something that arrives row by row at a high rate and is stored in batches.
+/// Something that arrives row by row, or in lists, at a high rate and is stored in batches.
 pub trait Ingest: Send + Sync + 'static {
     type Row: Send + Sync + 'static;
     type Answer: Send + 'static;
@@ -21,42 +24,61 @@ pub trait Ingest: Send + Sync + 'static {
     fn store(tx: &mut Tx<'_>, rows: &[Self::Row]) -> Result<Vec<Self::Answer>>;
 }
 
-/// Rows that share a transaction.
+/// A batch takes in no further call once it has this many rows.
 const BATCH: usize = 512;
+/// Rows of one call.
+pub const LONGEST_LIST: usize = 1_000;
 /// Rows that may wait; beyond that callers get 503.
 const QUEUE: usize = 16 * 1024;
 
+/// One call: a row or a list.
 struct Waiting<I: Ingest> {
-    row: I::Row,
-    reply: oneshot::Sender<Result<I::Answer>>,
+    rows: Vec<I::Row>,
+    reply: oneshot::Sender<Vec<Result<I::Answer>>>,
+    /// Its rows' part of the queue.
+    _room: OwnedSemaphorePermit,
 }
 
 /// Hands rows to the batcher of one [`Ingest`]. Cheap to clone; the batcher ends with the last clone.
-pub struct Ingestor<I: Ingest>(Sender<Waiting<I>>);
+pub struct Ingestor<I: Ingest> {
+    calls: UnboundedSender<Waiting<I>>,
+    room: Arc<Semaphore>,
+}
 
 impl<I: Ingest> Clone for Ingestor<I> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { calls: self.calls.clone(), room: self.room.clone() }
     }
 }
 
 impl<I: Ingest> Ingestor<I> {
     /// Stores one row; durable when it answers `Ok`.
     pub async fn store(&self, row: I::Row) -> Result<I::Answer> {
+        let mut outcomes = self.store_list(vec![row]).await?;
+        outcomes.pop().unwrap_or_else(|| Err(fault::closed()))
+    }
+
+    /// Stores a list of at most [`LONGEST_LIST`] rows in one transaction; what has an `Ok` is durable when this answers.
+    /// Outcomes are in the order of the rows. A row that the database refuses fails alone: the others are then stored
+    /// without it. The outer error means that nothing was taken.
+    pub async fn store_list(&self, rows: Vec<I::Row>) -> Result<Vec<Result<I::Answer>>> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let count = u32::try_from(rows.len()).ok().filter(|_| rows.len() <= LONGEST_LIST);
+        let count = count.ok_or_else(|| Error::internal(format!("a list of {} rows", rows.len())))?;
+        let room = self.room.clone().try_acquire_many_owned(count).map_err(|_| fault::overloaded())?;
         let (reply, answer) = oneshot::channel();
-        self.0.try_send(Waiting { row, reply }).map_err(|refused| match refused {
-            TrySendError::Full(_) => fault::overloaded(),
-            TrySendError::Closed(_) => fault::closed(),
-        })?;
-        answer.await.unwrap_or_else(|_| Err(fault::closed()))
+        self.calls.send(Waiting { rows, reply, _room: room }).map_err(|_| fault::closed())?;
+        answer.await.map_err(|_| fault::closed())
     }
 }
 
 impl Db {
     /// Starts the batcher for `I`. One per kind of row and process.
     pub fn ingestor<I: Ingest>(&self) -> Ingestor<I> {
-        let (sender, receiver) = channel(QUEUE);
-        let receiver = Arc::new(Mutex::new(receiver));
+        let (calls, queue) = unbounded_channel();
+        let queue = Arc::new(Mutex::new(queue));
         // While one batch commits, the next one gathers. SQLite commits one at a time, so more lanes would only make
         // smaller batches there.
         let lanes = match self.engine() {
@@ -64,61 +86,83 @@ impl Db {
             EngineName::Postgres => 4,
         };
         for _ in 0..lanes {
-            tokio::spawn(gather::<I>(self.clone(), receiver.clone()));
+            tokio::spawn(gather::<I>(self.clone(), queue.clone()));
         }
-        Ingestor(sender)
+        Ingestor { calls, room: Arc::new(Semaphore::new(QUEUE)) }
     }
 }
 
-async fn gather<I: Ingest>(db: Db, queue: Arc<Mutex<Receiver<Waiting<I>>>>) {
+/// How many batches of all kinds together may be under way.
+pub(crate) fn slots(limits: &Limits) -> Semaphore {
+    Semaphore::new((limits.connections / 2).max(1))
+}
+
+async fn gather<I: Ingest>(db: Db, queue: Arc<Mutex<UnboundedReceiver<Waiting<I>>>>) {
     loop {
-        let mut batch = Vec::new();
-        if queue.lock().await.recv_many(&mut batch, BATCH).await == 0 {
-            return;
+        let mut calls = queue.lock().await;
+        let Some(first) = calls.recv().await else { return };
+        // The queue stays locked while it waits for a slot: calls of the same kind gather behind it, and other kinds
+        // get the next slots in turn.
+        let Ok(_slot) = db.ingest_slots().acquire().await else { return };
+        let mut count = first.rows.len();
+        let mut batch = vec![first];
+        while count < BATCH
+            && let Ok(next) = calls.try_recv()
+        {
+            count += next.rows.len();
+            batch.push(next);
         }
+        drop(calls);
         store_batch::<I>(&db, batch).await;
     }
 }
 
-/// Depth first over halves, so that rows keep their order and only the row at fault fails.
 async fn store_batch<I: Ingest>(db: &Db, batch: Vec<Waiting<I>>) {
-    let mut parts = vec![batch];
-    while let Some(part) = parts.pop() {
-        let (rows, replies): (Vec<I::Row>, Vec<_>) =
-            part.into_iter().map(|waiting| (waiting.row, waiting.reply)).unzip();
-        let rows = Arc::new(rows);
-        let shared = rows.clone();
-        match db.write(move |tx| store_all::<I>(tx, &shared)).await {
-            Ok(answers) => replies.into_iter().zip(answers).for_each(|(reply, answer)| drop(reply.send(Ok(answer)))),
-            Err(error) if replies.len() > 1 && is_about_the_rows(&error) => {
-                let Some(rows) = Arc::into_inner(rows) else { return fail_all::<I>(replies, &error) };
-                let mut first: Vec<Waiting<I>> =
-                    rows.into_iter().zip(replies).map(|(row, reply)| Waiting { row, reply }).collect();
-                let second = first.split_off(first.len() / 2);
-                parts.push(second);
-                parts.push(first);
-            }
-            Err(error) => fail_all::<I>(replies, &error),
-        }
+    let mut rows = Vec::new();
+    let mut replies = Vec::with_capacity(batch.len());
+    for call in batch {
+        replies.push((call.rows.len(), call.reply));
+        rows.extend(call.rows);
+    }
+    let mut outcomes = store_rows::<I>(db, rows).await.into_iter();
+    for (count, reply) in replies {
+        // The caller may have gone away; what it sent is stored all the same.
+        let _ = reply.send(outcomes.by_ref().take(count).collect());
     }
 }
 
-fn store_all<I: Ingest>(tx: &mut Tx<'_>, rows: &[I::Row]) -> Result<Vec<I::Answer>> {
-    let answers = I::store(tx, rows)?;
-    if answers.len() == rows.len() {
+/// Depth first over halves, so that outcomes have the order of the rows and only the row at fault fails.
+async fn store_rows<I: Ingest>(db: &Db, rows: Vec<I::Row>) -> Vec<Result<I::Answer>> {
+    let rows = Arc::new(rows);
+    let mut outcomes = Vec::with_capacity(rows.len());
+    let all = 0..rows.len();
+    let mut parts = vec![all];
+    while let Some(part) = parts.pop() {
+        let (shared, range) = (rows.clone(), part.clone());
+        match db.write(move |tx| store_part::<I>(tx, &shared, range.clone())).await {
+            Ok(answers) => outcomes.extend(answers.into_iter().map(Ok)),
+            Err(error) if part.len() > 1 && is_about_the_rows(&error) => {
+                let middle = part.start + part.len() / 2;
+                parts.push(middle..part.end);
+                parts.push(part.start..middle);
+            }
+            Err(error) => outcomes.extend(part.map(|_| Err(fault::same_answer(&error)))),
+        }
+    }
+    outcomes
+}
+
+fn store_part<I: Ingest>(tx: &mut Tx<'_>, rows: &[I::Row], part: Range<usize>) -> Result<Vec<I::Answer>> {
+    let count = part.len();
+    let answers = I::store(tx, &rows[part])?;
+    if answers.len() == count {
         Ok(answers)
     } else {
-        Err(Error::internal(format!("{} rows but {} answers", rows.len(), answers.len())))
+        Err(Error::internal(format!("{count} rows but {} answers", answers.len())))
     }
 }
 
 /// An unreachable or overloaded database fails every row alike; splitting would only add to the load.
 fn is_about_the_rows(error: &Error) -> bool {
     error.kind() != Kind::Unavailable && error.code() != Code::CommitUnknown
-}
-
-fn fail_all<I: Ingest>(replies: Vec<oneshot::Sender<Result<I::Answer>>>, error: &Error) {
-    for reply in replies {
-        let _ = reply.send(Err(fault::same_answer(error)));
-    }
 }

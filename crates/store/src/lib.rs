@@ -40,7 +40,7 @@ pub use db::{Db, EngineName, Limits, Options};
 #[doc(hidden)]
 pub use declare::{joined_bytes, joined_length};
 pub use fault::is_unique_violation;
-pub use ingest::{Ingest, Ingestor};
+pub use ingest::{Ingest, Ingestor, LONGEST_LIST};
 pub use json::Json;
 pub use migrations::{Migration, MigrationReport, MigrationSql};
 pub use row::{Column, FromRow, Row, Value, WrongType, parsed};
@@ -48,3 +48,4 @@ pub use sqlite::folder_lock::{FolderLock, FolderLocked};
 pub use table::{Expiry, Owned, Owner, SealedColumn, Table};
 pub use tx::Tx;
 pub use url::DatabaseUrl;
+pub use wake::LONGEST_NOTE;

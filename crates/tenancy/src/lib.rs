@@ -3,6 +3,7 @@
 //! Owns the apps and their API keys, and the extractors whose type is a permission. Knows nothing of credentials of
 //! people or of money.
 
+pub mod alerts;
 pub mod api_tokens;
 pub mod apps;
 pub mod branding;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kernel::{Clock, Code, Entropy, Error, Result, Secret};
 use service::{Options, Service, installation::GivenKeys};
+use spine::outbound::{Outbound, Targets};
 use store::Restored;
 use web::{LimitClass, Quota, RateLimits, TrustedProxies};
 
@@ -61,6 +62,7 @@ fn options(config: &Config) -> Result<Options> {
         mail_url: config.mail_url.clone(),
         mail_from: config.mail_from.clone(),
         sms_url: config.sms_url.clone(),
+        outbound: Outbound::new(Targets::of_service(&config.base_url, config.allow_private_targets)),
         test_clock: config.test_clock,
         metrics_public: config.metrics_public,
         web: web::Settings {

@@ -113,10 +113,11 @@ impl TestApp {
         self.service().drain().await.expect("the background work succeeds");
     }
 
-    /// Moves the test clock, doing at each moment what is due then.
+    /// Moves the test clock, doing at each moment what is due then, and in the end all upkeep.
     pub async fn advance(&self, duration: Duration) {
         let body = json!({ "advanceSeconds": duration.as_secs() });
         self.operator().post("/admin/test-clock", body).await.expect(200);
+        self.drain().await;
     }
 
     /// The mails that left, in the order in which they were queued.

@@ -4,6 +4,7 @@ use std::{path::Path, pin::Pin, sync::Arc};
 
 use kernel::{Clock, Entropy, Result, Secret};
 use service::{MIGRATIONS, Options, Service, installation::GivenKeys};
+use spine::outbound::{Outbound, Targets};
 use store::{
     DatabaseUrl, Db, EngineName,
     testing::{Content, Template, TestStore},
@@ -88,6 +89,8 @@ impl Site {
             mail_url: into("mail"),
             mail_from: "Tenantry <no-reply@tenantry.test>".into(),
             sms_url: into("sms"),
+            // Receivers of the tests run on this machine.
+            outbound: Outbound::new(Targets::PublicAndLoopback),
             test_clock: true,
             metrics_public: false,
             web: web::Settings::default(),

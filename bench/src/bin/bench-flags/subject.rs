@@ -9,6 +9,7 @@ use http_body_util::BodyExt as _;
 use kernel::{AppId, Clock, Entropy, MemberId, Secret, TenantId, UserId};
 use serde_json::json;
 use service::{Core, Options, Service, installation::GivenKeys};
+use spine::outbound::{Outbound, Targets};
 use store::{DatabaseUrl, args};
 use web::{Conventions, RateLimits, RawBody, Routes, State};
 
@@ -34,6 +35,7 @@ pub async fn open(folder: &std::path::Path) -> Result<Service> {
         mail_url: Secret::new("log:".into()),
         mail_from: "bench@bench.example".into(),
         sms_url: Secret::new("log:".into()),
+        outbound: Outbound::new(Targets::Public),
         test_clock: false,
         metrics_public: false,
         web: web::Settings::default(),

@@ -13,6 +13,7 @@ use identity::{
 use kernel::{AppId, Clock, Entropy, Secret, UserId};
 use serde_json::{Value, json};
 use service::{Core, Options, Service, installation::GivenKeys};
+use spine::outbound::{Outbound, Targets};
 use store::{DatabaseUrl, args};
 use vault::SigningKeys;
 use web::{Conventions, Json, RateLimits, Routes, State, logging::Logging};
@@ -40,6 +41,7 @@ async fn open(folder: &Path, database: Option<&str>) -> Result<Service> {
         mail_url: Secret::new("log:".into()),
         mail_from: "bench@bench.example".into(),
         sms_url: Secret::new("log:".into()),
+        outbound: Outbound::new(Targets::Public),
         test_clock: false,
         metrics_public: false,
         web: web::Settings::default(),

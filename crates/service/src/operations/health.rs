@@ -1,5 +1,7 @@
 //! `/healthz`, `/readyz` and `/metrics`, for whoever watches the service.
 
+use std::time::Duration;
+
 use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,8 +41,13 @@ struct Readiness {
     storage: String,
 }
 
+/// Whoever asks wants to know within a second; a database that is away is waited for much longer.
+const PATIENCE: Duration = Duration::from_millis(800);
+
 async fn ready(State(core): State<Core>) -> Result<Json<Readiness>> {
-    if !core.db.is_migrated(MIGRATIONS).await? {
+    let asked = tokio::time::timeout(PATIENCE, core.db.is_migrated(MIGRATIONS)).await;
+    let slow = || Error::new(Code::StorageUnavailable, "The storage does not answer.").with_retry_after(PATIENCE);
+    if !asked.map_err(|_| slow())?? {
         return Err(Error::new(Code::StorageUnavailable, "The schema is being migrated."));
     }
     Ok(Json(Readiness { status: "ready", storage: core.db.engine().to_string() }))

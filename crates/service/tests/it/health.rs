@@ -3,7 +3,11 @@
 use serde_json::json;
 use testkit::{EngineName, TestApp, on_both_engines, on_one_engine};
 
-on_both_engines!(a_healthy_service_says_so, without_its_storage_a_service_is_up_but_not_ready);
+on_both_engines!(
+    a_healthy_service_says_so,
+    without_its_storage_a_service_is_up_but_not_ready,
+    a_storage_that_does_not_answer_is_not_waited_for,
+);
 on_one_engine!(metrics_are_for_the_operator, metrics_can_be_made_public);
 
 async fn a_healthy_service_says_so(app: TestApp) {
@@ -19,6 +23,32 @@ async fn without_its_storage_a_service_is_up_but_not_ready(engine: EngineName) {
     let answer = app.anon().get("/readyz").await;
     assert_eq!(answer.status(), 503, "{answer:?}");
     assert!(answer.header("retry-after").is_some());
+}
+
+async fn a_storage_that_does_not_answer_is_not_waited_for(app: TestApp) {
+    let db = app.service().core().db.clone();
+    let (gate, closed) = std::sync::mpsc::channel::<()>();
+    let closed = std::sync::Arc::new(std::sync::Mutex::new(closed));
+    // More than there are threads that read.
+    let readers: Vec<_> = (0..16)
+        .map(|_| {
+            let closed = closed.clone();
+            // Until the gate is dropped.
+            tokio::spawn(db.read(move |_| {
+                drop(closed.lock().map(|closed| closed.recv()));
+                Ok(())
+            }))
+        })
+        .collect();
+    let answer = app.anon().get("/readyz").await;
+    assert_eq!(answer.status(), 503, "{answer:?}");
+    assert!(answer.header("retry-after").is_some());
+    assert!(readers.iter().all(|reader| !reader.is_finished()), "it waited for the storage");
+    drop(gate);
+    for reader in readers {
+        reader.await.expect("no panic").expect("read");
+    }
+    app.anon().get("/readyz").await.expect(200);
 }
 
 async fn metrics_are_for_the_operator(app: TestApp) {

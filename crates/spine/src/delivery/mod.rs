@@ -223,6 +223,10 @@ impl<C: Channel> Job for Sweep<C> {
         Duration::from_secs(3_600)
     }
 
+    fn is_upkeep(&self) -> bool {
+        true
+    }
+
     async fn run(&self) -> Result<Worked> {
         rows::sweep(&self.db, C::SQL, self.db.clock().now().minus(KEPT)).await.map(|swept| Worked::some_if(swept > 0))
     }

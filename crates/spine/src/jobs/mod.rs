@@ -25,9 +25,15 @@ pub trait Job: Send + Sync + 'static {
     fn run(&self) -> impl Future<Output = Result<Worked>> + Send;
 
     /// When the next piece of work is due on the business clock, including what is due already. The test clock steps
-    /// from one such instant to the next.
+    /// from one such instant to the next, so that a retry, a renewal or a trial's end gets its own moment.
     fn next_due(&self) -> impl Future<Output = Result<Option<Timestamp>>> + Send {
         std::future::ready(Ok(None))
+    }
+
+    /// Whether nobody outside can tell when it is done, as with retention and sweeps. The test clock neither steps for
+    /// upkeep nor waits for it: it runs beside, once the clock has come to rest.
+    fn is_upkeep(&self) -> bool {
+        false
     }
 
     /// Called once when the runner stops, to give back what other nodes would otherwise wait for.
@@ -86,6 +92,7 @@ pub(crate) trait AnyJob: Send + Sync {
     fn every(&self) -> Duration;
     fn run(&self) -> BoxFuture<'_, Result<Worked>>;
     fn next_due(&self) -> BoxFuture<'_, Result<Option<Timestamp>>>;
+    fn is_upkeep(&self) -> bool;
     fn stopped(&self) -> BoxFuture<'_, ()>;
     fn signals(&self) -> Vec<watch::Receiver<u64>>;
 }
@@ -105,6 +112,10 @@ impl<J: Job> AnyJob for J {
 
     fn next_due(&self) -> BoxFuture<'_, Result<Option<Timestamp>>> {
         Box::pin(Job::next_due(self))
+    }
+
+    fn is_upkeep(&self) -> bool {
+        Job::is_upkeep(self)
     }
 
     fn stopped(&self) -> BoxFuture<'_, ()> {

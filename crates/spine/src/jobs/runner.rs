@@ -90,9 +90,18 @@ impl Runner {
     /// Runs all jobs until none finds anything to do, whether or not the runner was started. A job that fails is run
     /// no further; the others are finished all the same, then the first failure is the answer.
     pub async fn drain(&self) -> Result<()> {
+        self.drain_jobs(Self::jobs).await
+    }
+
+    /// The same for what others can notice: without upkeep.
+    pub(crate) async fn drain_noticeable(&self) -> Result<()> {
+        self.drain_jobs(Self::noticeable_jobs).await
+    }
+
+    async fn drain_jobs(&self, jobs: impl Fn(&Self) -> Vec<Arc<Entry>>) -> Result<()> {
         let mut failure = None;
         loop {
-            let jobs = self.jobs();
+            let jobs = jobs(self);
             let mut worked = false;
             for outcome in join_all(jobs.iter().map(|entry| entry.exhaust())).await {
                 match outcome {
@@ -107,9 +116,9 @@ impl Runner {
         }
     }
 
-    /// The earliest instant at which a job has work on the business clock.
+    /// The earliest instant at which a job has work on the business clock that others can notice.
     pub async fn next_due(&self) -> Result<Option<Timestamp>> {
-        let jobs = self.jobs();
+        let jobs = self.noticeable_jobs();
         let mut earliest: Option<Timestamp> = None;
         for due in join_all(jobs.iter().map(|entry| entry.job.next_due())).await {
             earliest = match (earliest, due?) {
@@ -138,6 +147,10 @@ impl Runner {
 
     fn jobs(&self) -> Vec<Arc<Entry>> {
         self.state().jobs.clone()
+    }
+
+    fn noticeable_jobs(&self) -> Vec<Arc<Entry>> {
+        self.state().jobs.iter().filter(|entry| !entry.job.is_upkeep()).cloned().collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -36,6 +36,10 @@ impl Job for Trimmer {
         Duration::from_secs(60)
     }
 
+    fn is_upkeep(&self) -> bool {
+        true
+    }
+
     async fn run(&self) -> Result<Worked> {
         let trimmed = self.db.write(|tx| trim(tx, RETENTION)).await?;
         Ok(Worked::some_if(trimmed > 0))

@@ -3,11 +3,14 @@
 use std::{path::PathBuf, time::Duration};
 
 use kernel::Secret;
-use reqwest::{StatusCode, redirect};
+use reqwest::StatusCode;
 use serde_json::json;
 use url::Url;
 
-use crate::delivery::{self, SendFailure};
+use crate::{
+    delivery::{self, SendFailure},
+    outbound::client_builder,
+};
 
 /// Where SMS go.
 pub enum SmsTransport {
@@ -39,10 +42,10 @@ impl SmsTransport {
         if !matches!(url.scheme(), "http" | "https") {
             return Err("must be http(s)://…, file:DIR or log:".into());
         }
-        let client = reqwest::Client::builder()
+        // The operator's own choice: it may well be inside the network, and behind a proxy.
+        let client = client_builder()
             .connect_timeout(Duration::from_secs(5))
             .timeout(Duration::from_secs(15))
-            .redirect(redirect::Policy::none())
             .build()
             .map_err(|error| format!("cannot make an HTTP client: {error}"))?;
         Ok(Self::Http(Box::new(Gateway { client, url })))

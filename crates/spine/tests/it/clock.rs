@@ -69,6 +69,109 @@ async fn each_due_instant_gets_its_own_moment(test: TestDb) {
     assert!(clock.now().since(target) < HOUR / 2);
 }
 
+/// Upkeep that says when it is due, and never gets done when asked to hang.
+struct Upkeep {
+    clock: Clock,
+    hangs: bool,
+}
+
+impl Job for Upkeep {
+    fn name(&self) -> &'static str {
+        "upkeep"
+    }
+
+    fn every(&self) -> Duration {
+        HOUR
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        if self.hangs { std::future::pending().await } else { Ok(Worked::Nothing) }
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>> {
+        Ok(Some(self.clock.now().plus(Duration::from_secs(60))))
+    }
+
+    fn is_upkeep(&self) -> bool {
+        true
+    }
+}
+
+/// Counts how often the clock let it look.
+struct Looks(Arc<Mutex<usize>>);
+
+impl Job for Looks {
+    fn name(&self) -> &'static str {
+        "looks"
+    }
+
+    fn every(&self) -> Duration {
+        HOUR
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        *self.0.lock().unwrap() += 1;
+        Ok(Worked::Nothing)
+    }
+}
+
+/// A look that is upkeep.
+struct Sweep(Looks);
+
+impl Job for Sweep {
+    fn name(&self) -> &'static str {
+        "sweep"
+    }
+
+    fn every(&self) -> Duration {
+        HOUR
+    }
+
+    fn is_upkeep(&self) -> bool {
+        true
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        Job::run(&self.0).await
+    }
+}
+
+async fn only_what_others_can_notice_makes_it_step(test: TestDb) {
+    let runner = Runner::new();
+    let clock = TestClock::open(test.db.clone(), runner.clone()).await.unwrap();
+    let looks = Arc::new(Mutex::new(0));
+    runner.add(Looks(looks.clone()));
+    for hangs in [false, true] {
+        runner.add(Upkeep { clock: test.db.clock().clone(), hangs });
+    }
+    let (_, kept) = appointments(&runner, test.db.clock(), &[100, 5_000]);
+    soon("an idle year", clock.advance_by(365 * 24 * HOUR)).await.unwrap();
+    assert_eq!(kept.lock().unwrap().len(), 2);
+    // The beginning, two appointments with a look after each, and the end.
+    let looks = *looks.lock().unwrap();
+    assert!((4..=6).contains(&looks), "{looks} steps");
+}
+
+async fn upkeep_runs_once_the_clock_has_come_to_rest(test: TestDb) {
+    let runner = Runner::new();
+    let clock = TestClock::open(test.db.clone(), runner.clone()).await.unwrap();
+    let looks = Arc::new(Mutex::new(0));
+    runner.add(Sweep(Looks(looks.clone())));
+    runner.start();
+    let seen = |at_least: usize| {
+        let looks = looks.clone();
+        async move {
+            while *looks.lock().unwrap() < at_least {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    };
+    soon("the first run", seen(1)).await;
+    clock.advance_by(HOUR).await.unwrap();
+    soon("a run after the step", seen(2)).await;
+    runner.stop(HOUR).await;
+}
+
 async fn time_only_moves_forward(test: TestDb) {
     let clock = TestClock::open(test.db.clone(), Runner::new()).await.unwrap();
     let refused = clock.advance_to(clock.now().minus(HOUR)).await.unwrap_err();
@@ -133,6 +236,8 @@ async fn stepping_gives_up_in_time(test: TestDb) {
 
 on_both_engines!(
     MIGRATIONS: each_due_instant_gets_its_own_moment,
+    only_what_others_can_notice_makes_it_step,
+    upkeep_runs_once_the_clock_has_come_to_rest,
     time_only_moves_forward,
     the_offset_survives_a_restart_and_reaches_other_nodes,
     a_moved_clock_wakes_the_jobs_of_other_nodes,

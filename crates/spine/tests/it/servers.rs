@@ -1,7 +1,12 @@
 //! Real servers for outgoing messages: a small SMTP server and a small HTTP one, each with answers of the test's choice.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
@@ -88,6 +93,68 @@ pub(crate) async fn http(statuses: &'static [u16]) -> (SocketAddr, mpsc::Unbound
         }
     });
     (address, delivered)
+}
+
+/// Starts an HTTP server that answers each request with these bytes, and then closes the connection or says nothing more;
+/// its address and the requests.
+pub(crate) async fn raw(answer: Vec<u8>, then_close: bool) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (deliver, delivered) = mpsc::unbounded_channel();
+    let answer = Arc::new(answer);
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let (answer, deliver) = (answer.clone(), deliver.clone());
+            tokio::spawn(async move {
+                let _ = deliver.send(read_request(&mut stream).await.unwrap_or_default());
+                // A client that stops reading is no failure of the server.
+                let _ = stream.write_all(&answer).await;
+                if !then_close {
+                    std::future::pending::<()>().await;
+                }
+            });
+        }
+    });
+    (address, delivered)
+}
+
+/// Starts an HTTP server that keeps connections open; its address and how many there were.
+pub(crate) async fn keeping() -> (SocketAddr, Arc<Mutex<usize>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let opened = Arc::new(Mutex::new(0));
+    let count = opened.clone();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            *count.lock().unwrap() += 1;
+            tokio::spawn(async move {
+                while read_request(&mut stream).await.is_ok_and(|request| !request.is_empty()) {
+                    let _ = stream.write_all(b"HTTP/1.1 204 x\r\n\r\n").await;
+                }
+            });
+        }
+    });
+    (address, opened)
+}
+
+/// Starts a server that shows this certificate to one caller and then closes the connection.
+pub(crate) fn tls(certificate: &Path, key: &Path) -> SocketAddr {
+    let chain = CertificateDer::pem_file_iter(certificate).unwrap().map(|one| one.unwrap()).collect();
+    let key = PrivateKeyDer::from_pem_file(key).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap());
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut session = rustls::ServerConnection::new(config).unwrap();
+        // It ends with the client's refusal.
+        while session.is_handshaking() && session.complete_io(&mut stream).is_ok() {}
+    });
+    address
 }
 
 async fn read_request(stream: &mut TcpStream) -> std::io::Result<String> {

@@ -48,10 +48,11 @@ pub(super) struct Connector {
     outage: Mutex<Option<Outage>>,
 }
 
-#[derive(Clone, Copy)]
 struct Outage {
     since: Tick,
     tried: Tick,
+    /// Why the last try failed: a server that is full is not away.
+    cause: String,
 }
 
 /// Why there is no connection, in words for an operator.
@@ -174,7 +175,7 @@ impl Connector {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(outage) = &mut *outage {
             if Ticker.since(outage.since) > self.patience && Ticker.since(outage.tried) < PROBE_EVERY {
-                return Err(fault::unavailable(format!("{} has been away for a while", self.target.name)));
+                return Err(fault::unavailable(outage.cause.clone()));
             }
             outage.tried = Ticker.now();
         }
@@ -185,11 +186,13 @@ impl Connector {
     fn may_try_again(&self, refused: Refused) -> Result<()> {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Ticker.now();
-        let since = outage.get_or_insert(Outage { since: now, tried: now }).since;
-        if refused.passing && Ticker.since(since) < self.patience {
+        let Refused { message, passing } = refused;
+        let outage = outage.get_or_insert_with(|| Outage { since: now, tried: now, cause: String::new() });
+        outage.cause.clone_from(&message);
+        if passing && Ticker.since(outage.since) < self.patience {
             return Ok(());
         }
-        Err(fault::unavailable(refused.message))
+        Err(fault::unavailable(message))
     }
 }
 

@@ -27,7 +27,6 @@ use crate::{
     db::{Context, Lane, Limits},
     fault,
     job::Job,
-    wake::Wake,
 };
 use connector::{Connector, Purpose};
 use signals::Signals;
@@ -52,9 +51,9 @@ struct Lanes {
 impl Engine {
     /// Connects once, so that a wrong URL or an old server is told at the start. The threads connect when they first
     /// have something to do.
-    pub(crate) async fn open(url: Secret<String>, context: &Arc<Context>, limits: &Limits, wake: Wake) -> Result<Self> {
+    pub(crate) async fn open(url: Secret<String>, context: &Arc<Context>, limits: &Limits) -> Result<Self> {
         let connector = Arc::new(Connector::new(url.expose(), limits.patience)?);
-        let signals = Signals::start(connector.clone(), wake).await?;
+        let signals = Signals::start(connector.clone(), context.clone()).await?;
         let singles = Singles::new(connector.clone(), context.clone());
         let (closures, closure_queue) = bounded(limits.queue);
         let (scans, scan_queue) = bounded(limits.queue);
@@ -96,6 +95,11 @@ impl Engine {
     /// Wakes the other nodes. Never waits.
     pub(crate) fn notify(&self) {
         self.signals.notify();
+    }
+
+    /// Never waits; `false` when too many are on their way.
+    pub(crate) fn send_note(&self, note: String) -> bool {
+        self.signals.send_note(note)
     }
 
     /// Closes the queues; the threads finish what is in them and end. Dropping the engine does the same without

@@ -1,5 +1,5 @@
-//! Wake-ups between nodes by LISTEN and NOTIFY, over one connection that serves both. However many are asked for, at
-//! most one leaves in ten milliseconds: a NOTIFY per commit would slow every commit down.
+//! Wake-ups and notes between nodes by LISTEN and NOTIFY, over one connection that serves both. However many wake-ups are
+//! asked for, at most one leaves in ten milliseconds: a NOTIFY per commit would slow every commit down.
 
 use std::{
     sync::{
@@ -17,10 +17,14 @@ use tokio::{
 use tokio_postgres::AsyncMessage;
 
 use super::connector::{Connector, Line, Purpose, Refused};
-use crate::wake::Wake;
+use crate::db::Context;
 
-const LISTEN: &str = "LISTEN tenantry_wake";
+const LISTEN: &str = "LISTEN tenantry_wake; LISTEN tenantry_note";
 const NOTIFY: &str = "NOTIFY tenantry_wake";
+const NOTE_CHANNEL: &str = "tenantry_note";
+const NOTE: &str = "SELECT CAST(pg_notify('tenantry_note', $1) AS TEXT)";
+/// Notes that may wait for the connection.
+const NOTES: usize = 64;
 const PAUSE: Duration = Duration::from_millis(10);
 const RECONNECT_EVERY: Duration = Duration::from_millis(500);
 /// How long closing waits for the last wake-up to leave.
@@ -28,23 +32,29 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 pub(super) struct Signals {
     requests: Mutex<Option<Sender<()>>>,
+    notes: Sender<String>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Signals {
     /// Listens once this returns.
-    pub(super) async fn start(connector: Arc<Connector>, wake: Wake) -> Result<Self> {
-        let line = listen(&connector, &wake).await.map_err(Refused::into_startup_error)?;
+    pub(super) async fn start(connector: Arc<Connector>, context: Arc<Context>) -> Result<Self> {
+        let line = listen(&connector, &context).await.map_err(Refused::into_startup_error)?;
         // One slot: a request that finds it taken is served by the one that waits there.
         let (requests, queue) = channel(1);
-        let task = tokio::spawn(run(connector, wake, line, queue));
-        Ok(Self { requests: Mutex::new(Some(requests)), task: Mutex::new(Some(task)) })
+        let (notes, note_queue) = channel(NOTES);
+        let task = tokio::spawn(run(connector, context, line, queue, note_queue));
+        Ok(Self { requests: Mutex::new(Some(requests)), notes, task: Mutex::new(Some(task)) })
     }
 
     pub(super) fn notify(&self) {
         if let Some(requests) = &*self.requests.lock().unwrap_or_else(PoisonError::into_inner) {
             let _ = requests.try_send(());
         }
+    }
+
+    pub(super) fn send_note(&self, note: String) -> bool {
+        self.notes.try_send(note).is_ok()
     }
 
     pub(super) async fn close(&self) {
@@ -58,15 +68,18 @@ impl Signals {
     }
 }
 
-async fn listen(connector: &Connector, wake: &Wake) -> Result<Line, Refused> {
+async fn listen(connector: &Connector, context: &Arc<Context>) -> Result<Line, Refused> {
     // Our own notifications come back to us; whoever asked for them has rung already.
     let own = Arc::new(AtomicI32::new(0));
-    let (wake, process) = (wake.clone(), own.clone());
+    let (context, process) = (context.clone(), own.clone());
     let hear = move |message| {
         if let AsyncMessage::Notification(notification) = message
             && notification.process_id() != process.load(Ordering::Acquire)
         {
-            wake.ring();
+            match notification.channel() {
+                NOTE_CHANNEL => context.notes.hear(notification.payload()),
+                _ => context.wake.ring(),
+            }
         }
     };
     let line = connector.connect_async_once(Purpose::SingleStatements, hear).await?;
@@ -75,33 +88,55 @@ async fn listen(connector: &Connector, wake: &Wake) -> Result<Line, Refused> {
     Ok(line)
 }
 
+/// What the connection is wanted for.
+enum Task {
+    Wake,
+    Note(String),
+    /// It ended.
+    Reconnect,
+}
+
 /// Ends when the database handle is dropped or closed.
-async fn run(connector: Arc<Connector>, wake: Wake, mut line: Line, mut requests: Receiver<()>) {
+async fn run(
+    connector: Arc<Connector>,
+    context: Arc<Context>,
+    mut line: Line,
+    mut requests: Receiver<()>,
+    mut notes: Receiver<String>,
+) {
     loop {
-        let wanted = tokio::select! {
+        let task = tokio::select! {
             request = requests.recv() => match request {
-                Some(()) => true,
+                Some(()) => Task::Wake,
                 None => return,
             },
-            _ = &mut line.driver => false,
+            Some(note) = notes.recv() => Task::Note(note),
+            _ = &mut line.driver => Task::Reconnect,
         };
-        if wanted && line.client.batch_execute(NOTIFY).await.is_ok() {
-            tokio::time::sleep(PAUSE).await;
+        let done = match &task {
+            Task::Wake => line.client.batch_execute(NOTIFY).await.is_ok(),
+            Task::Note(note) => line.client.execute(NOTE, &[note]).await.is_ok(),
+            Task::Reconnect => false,
+        };
+        if done {
+            if matches!(task, Task::Wake) {
+                tokio::time::sleep(PAUSE).await;
+            }
             continue;
         }
-        let Some(new) = reconnect(&connector, &wake, &requests).await else { return };
+        let Some(new) = reconnect(&connector, &context, &requests).await else { return };
         line = new;
         // Something may have been missed meanwhile.
-        wake.ring();
-        if wanted {
+        context.wake.ring();
+        if matches!(task, Task::Wake) {
             let _ = line.client.batch_execute(NOTIFY).await;
         }
     }
 }
 
-async fn reconnect(connector: &Connector, wake: &Wake, requests: &Receiver<()>) -> Option<Line> {
+async fn reconnect(connector: &Connector, context: &Arc<Context>, requests: &Receiver<()>) -> Option<Line> {
     while !requests.is_closed() {
-        match listen(connector, wake).await {
+        match listen(connector, context).await {
             Ok(line) => return Some(line),
             Err(refused) => tracing::warn!(cause = refused.message, "not listening for other nodes at the moment"),
         }

@@ -1,11 +1,21 @@
 //! The ingest path: many callers, few statements, each caller answered for its own row.
 
-use kernel::Result;
-use store::{Ingest, Tx, on_both_engines, testing::TestDb};
+use kernel::{Code, Result};
+use store::{
+    EngineName, Ingest, LONGEST_LIST, Limits, Tx, on_both_engines,
+    testing::{self, TestDb},
+};
 
-use crate::schema::MIGRATIONS;
+use crate::schema::{MIGRATIONS, add_entry};
 
-on_both_engines!(MIGRATIONS: many_rows_share_a_statement, a_bad_row_fails_alone);
+on_both_engines!(
+    MIGRATIONS: many_rows_share_a_statement,
+    a_bad_row_fails_alone,
+    a_list_is_one_transaction,
+    a_bad_row_of_a_list_fails_alone,
+    a_list_is_bounded,
+    a_flood_is_refused_and_holds_nobody_up,
+);
 
 struct Entries;
 
@@ -74,4 +84,131 @@ async fn a_bad_row_fails_alone(test: TestDb) {
         }
     }
     assert_eq!(stored_ids(&test).await, (0..1_000).filter(|id| !is_bad(*id)).collect::<Vec<_>>());
+}
+
+fn list(ids: std::ops::Range<i64>) -> Vec<Entry> {
+    ids.map(|id| Entry { id, shard: 1 }).collect()
+}
+
+async fn a_list_is_one_transaction(test: TestDb) {
+    let ingestor = test.db.ingestor::<Entries>();
+    let before = test.db.counters();
+    let outcomes = ingestor.store_list(list(0..1_000)).await.expect("taken");
+    let answers: Vec<i64> = outcomes.into_iter().map(|outcome| outcome.expect("stored")).collect();
+    assert_eq!(answers, (0..1_000).collect::<Vec<_>>());
+    let after = test.db.counters();
+    assert_eq!((after.commits - before.commits, after.statements - before.statements), (1, 1));
+    assert_eq!(stored_ids(&test).await, answers);
+}
+
+async fn a_bad_row_of_a_list_fails_alone(test: TestDb) {
+    let ingestor = test.db.ingestor::<Entries>();
+    let mut rows = list(0..300);
+    for bad in [0, 7, 299] {
+        rows[bad].shard = -1;
+    }
+    // Single rows and another list share its batches.
+    let single = tokio::spawn({
+        let ingestor = ingestor.clone();
+        async move { ingestor.store(Entry { id: 1_000, shard: 1 }).await }
+    });
+    let (outcomes, other) = tokio::join!(ingestor.store_list(rows), ingestor.store_list(list(300..310)));
+    assert_eq!(single.await.expect("the caller lives").expect("stored"), 1_000);
+    assert!(other.expect("taken").iter().all(Result::is_ok));
+    for (id, outcome) in (0..).zip(outcomes.expect("taken")) {
+        match outcome {
+            Ok(answer) => assert_eq!(answer, id),
+            Err(error) => assert!([0, 7, 299].contains(&id), "{id}: {error:?}"),
+        }
+    }
+    let good = (0..310).filter(|id| ![0, 7, 299].contains(id)).chain([1_000]);
+    assert_eq!(stored_ids(&test).await, good.collect::<Vec<_>>());
+}
+
+async fn a_list_is_bounded(test: TestDb) {
+    let ingestor = test.db.ingestor::<Entries>();
+    assert!(ingestor.store_list(Vec::new()).await.expect("nothing to do").is_empty());
+    let longest = i64::try_from(LONGEST_LIST).expect("small");
+    assert_eq!(ingestor.store_list(list(0..longest + 1)).await.expect_err("too long").code(), Code::Internal);
+    assert!(stored_ids(&test).await.is_empty());
+}
+
+async fn a_flood_is_refused_and_holds_nobody_up(test: TestDb) {
+    let ingestor = test.db.ingestor::<Entries>();
+    let calls: Vec<_> = (0..40)
+        .map(|call| {
+            let ingestor = ingestor.clone();
+            tokio::spawn(async move { ingestor.store_list(list(call * 1_000..(call + 1) * 1_000)).await })
+        })
+        .collect();
+    while test.db.counters().writes == 0 {
+        tokio::task::yield_now().await;
+    }
+    test.db.write(|tx| add_entry(tx, 1_000_000)).await.expect("an ordinary write");
+    let waiting = calls.iter().filter(|call| !call.is_finished()).count();
+    assert!(waiting > 0, "it came after the flood");
+    let (mut stored, mut refused) = (1, 0);
+    for call in calls {
+        match call.await.expect("the caller lives") {
+            Ok(outcomes) => {
+                assert!(outcomes.iter().all(Result::is_ok));
+                stored += outcomes.len();
+            }
+            Err(error) => {
+                assert_eq!(error.code(), Code::Overloaded);
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0, "40,000 rows were taken at once");
+    assert_eq!(stored_ids(&test).await.len(), stored);
+}
+
+/// Rows of one of several kinds, whose storing waits for a gate.
+struct Gated<const KIND: usize>;
+
+impl<const KIND: usize> Ingest for Gated<KIND> {
+    type Row = (i64, crossbeam_channel::Receiver<()>);
+    type Answer = ();
+
+    fn store(tx: &mut Tx<'_>, rows: &[Self::Row]) -> Result<Vec<()>> {
+        // Until the gate is dropped.
+        let _ = rows[0].1.recv();
+        rows.iter().map(|(id, _)| add_entry(tx, *id)).collect()
+    }
+}
+
+/// Ten lanes and more want a connection thread, and there are four.
+#[test]
+fn half_of_the_connection_threads_stay_free() {
+    testing::run(EngineName::Postgres, MIGRATIONS, async |test| {
+        let limits = Limits { connections: 4, ..Limits::default() };
+        let (clock, entropy) = (kernel::Clock::system(), kernel::Entropy::os());
+        let test = TestDb::with_limits(test.db.engine(), MIGRATIONS, clock, entropy, limits).await;
+        let db = &test.db;
+        let (gate, closed) = crossbeam_channel::bounded::<()>(0);
+        let kinds = (db.ingestor::<Gated<0>>(), db.ingestor::<Gated<1>>(), db.ingestor::<Gated<2>>());
+        let mut calls = Vec::new();
+        for id in 0..100 {
+            let (kinds, closed) = ((kinds.0.clone(), kinds.1.clone(), kinds.2.clone()), closed.clone());
+            calls.push(tokio::spawn(async move {
+                match id % 3 {
+                    0 => kinds.0.store((id, closed)).await,
+                    1 => kinds.1.store((id, closed)).await,
+                    _ => kinds.2.store((id, closed)).await,
+                }
+            }));
+            tokio::task::yield_now().await;
+        }
+        for id in 100..120 {
+            db.write(move |tx| add_entry(tx, id)).await.expect("an ordinary write goes through");
+            assert!(stored_ids(&test).await.contains(&id), "and a read");
+        }
+        assert!(calls.iter().all(|call| !call.is_finished()), "the gate was closed");
+        drop(gate);
+        for call in calls {
+            call.await.expect("the caller lives").expect("stored");
+        }
+        assert_eq!(stored_ids(&test).await, (0..120).collect::<Vec<_>>());
+    });
 }

@@ -155,7 +155,7 @@ fn fill(text: &str, names: &[(&str, &str)]) -> String {
 }
 
 /// For a header: no line breaks nor other control characters, and not endless.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST_SUBJECT).collect();
     spaced.trim().to_owned()
 }

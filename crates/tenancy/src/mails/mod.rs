@@ -14,7 +14,8 @@ use spine::{NewMail, queue_mail};
 
 pub use address::{ADDRESS, is_address};
 pub(crate) use layout::{WITH_BUTTON, base as default_base};
-use letter::{Letter, Overrides, one_line};
+pub(crate) use letter::one_line;
+use letter::{Letter, Overrides};
 use variables::Unknown;
 pub use variables::VARIABLES;
 

@@ -230,6 +230,11 @@ fn password_link(
     Ok(format!("{}/auth/login/set-password?token={token}", tenancy.base_url))
 }
 
+/// Where to reach those who run the workspace: its enabled OWNERs, at most a hundred.
+pub fn owner_addresses(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Vec<String>> {
+    store::owner_addresses(tx, app, tenant)
+}
+
 /// 409 unless somebody else is an enabled OWNER. Asked under the workspace's lock.
 fn keep_an_owner(tx: &mut Tx<'_>, app: AppId, leaving: &Member) -> Result<()> {
     if store::other_active_owners(tx, app, leaving)? > 0 {

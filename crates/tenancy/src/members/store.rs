@@ -123,3 +123,13 @@ pub(super) fn other_active_owners(tx: &mut Tx<'_>, app: AppId, member: &Member) 
     )?;
     Ok(count)
 }
+
+pub(super) fn owner_addresses(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Vec<String>> {
+    let rows: Vec<(String,)> = tx.all(
+        "SELECT users.email FROM members JOIN users ON users.id = members.user_id \
+         JOIN roles ON roles.id = members.role_id WHERE members.app_id = $1 AND members.tenant_id = $2 \
+         AND members.enabled AND roles.key = $3 ORDER BY members.id LIMIT 100",
+        &args![app, tenant, OWNER],
+    )?;
+    Ok(rows.into_iter().map(|(email,)| email).collect())
+}

@@ -93,6 +93,11 @@ pub const SETTINGS: &[Setting] = &[
         "log:",
         "How text messages leave: http(s)://… (a JSON POST of { to, text }), file:DIR, or log: (for development).",
     ),
+    switch(
+        "allow_private_targets",
+        "Let webhooks, identity providers and files to import be on private and loopback addresses. Without it only \
+         servers on the internet are called; a service on a loopback base_url may call its own machine too.",
+    ),
     text(
         "trusted_proxies",
         "none",

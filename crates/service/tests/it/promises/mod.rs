@@ -1,5 +1,6 @@
 //! What spans URLs: isolation, races, deletion, the log, several nodes, what holds for every route.
 
+mod alerts;
 mod api_tokens;
 pub(crate) mod authorization;
 mod backup;

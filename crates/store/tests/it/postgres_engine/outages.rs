@@ -74,6 +74,32 @@ fn work_waits_for_a_server_then_is_refused_at_once_then_goes_on() {
 }
 
 #[test]
+fn a_full_server_is_called_full() {
+    let server = OwnPostgres::start_new();
+    on_runtime(async {
+        let patience = Duration::from_millis(300);
+        let db = open(server.url(), Limits { patience, ..Limits::default() }).await.expect("the database opens");
+        let others = take_all_connections(&server.url());
+        assert!(!others.is_empty());
+        // The one that loses patience, and those that come after it.
+        for _ in 0..5 {
+            let error = db.read(|tx| tx.opt::<(i64,)>(FIND, &args![1])).await.expect_err("full");
+            assert_eq!(error.code(), Code::StorageUnavailable);
+            assert!(format!("{error:?}").contains("too many clients already"), "{error:?}");
+        }
+        std::thread::scope(|scope| scope.spawn(|| drop(others)).join()).expect("no panic");
+        db.close().await;
+    });
+}
+
+/// Connects until the server takes no more.
+fn take_all_connections(url: &DatabaseUrl) -> Vec<postgres::Client> {
+    let DatabaseUrl::Postgres(url) = url else { panic!("not PostgreSQL") };
+    let connect = || std::iter::from_fn(|| postgres::Client::connect(url.expose(), postgres::NoTls).ok()).collect();
+    std::thread::scope(|scope| scope.spawn(connect).join()).expect("no panic")
+}
+
+#[test]
 fn every_path_survives_the_end_of_its_session() {
     on_postgres(async |test| {
         let db = &test.db;
