@@ -51,7 +51,10 @@ impl Request {
 }
 
 pub(crate) fn foreign_origin() -> Error {
-    Error::new(Code::OriginNotAllowed, "This call must come from a page of the app: its Origin is not an allowed one.")
+    Error::new(
+        Code::OriginNotAllowed,
+        "This request must come from a page of the app: its Origin is not among the app's allowed origins.",
+    )
 }
 
 /// The only `mode` there is: answers are JSON, with neither cookies nor redirects.

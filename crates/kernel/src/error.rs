@@ -53,58 +53,58 @@ macro_rules! codes {
 }
 
 codes! {
-    ValidationFailed "VALIDATION_FAILED" Invalid "One or more members are missing or wrong; `details` names each.";
+    ValidationFailed "VALIDATION_FAILED" Invalid "One or more fields are missing or invalid; `details` names each.";
     MalformedJson "MALFORMED_JSON" Invalid "The body is not valid JSON.";
     MalformedRequest "MALFORMED_REQUEST" Invalid "The path, the query string or a header cannot be understood.";
-    MissingHeader "MISSING_HEADER" Invalid "A header that this operation needs was not sent.";
+    MissingHeader "MISSING_HEADER" Invalid "A header that this operation requires is missing.";
     Unauthenticated "UNAUTHENTICATED" Unauthenticated "No credential was sent.";
     InvalidCredential "INVALID_CREDENTIAL" Unauthenticated "The credential is unknown, expired, revoked or malformed.";
-    Forbidden "FORBIDDEN" Forbidden "The caller is known but not allowed to do this.";
-    MissingPrivilege "MISSING_PRIVILEGE" Forbidden "The caller's credential lacks the privilege this operation asks for.";
-    NotFound "NOT_FOUND" NotFound "There is no such thing here, or it belongs to another app.";
-    RouteNotFound "ROUTE_NOT_FOUND" NotFound "No operation is served at this path.";
-    MethodNotAllowed "METHOD_NOT_ALLOWED" MethodNotAllowed "The path exists but not with this method.";
-    Conflict "CONFLICT" Conflict "The current state does not permit this change.";
+    Forbidden "FORBIDDEN" Forbidden "The caller is authenticated but not allowed to do this.";
+    MissingPrivilege "MISSING_PRIVILEGE" Forbidden "The caller's credential lacks a privilege that this operation requires.";
+    NotFound "NOT_FOUND" NotFound "It does not exist, or it belongs to another app.";
+    RouteNotFound "ROUTE_NOT_FOUND" NotFound "There is no operation at this path.";
+    MethodNotAllowed "METHOD_NOT_ALLOWED" MethodNotAllowed "The path exists, but does not support this method.";
+    Conflict "CONFLICT" Conflict "The change conflicts with the current state.";
     DomainTaken "DOMAIN_TAKEN" Conflict "Another app already has this domain.";
     MemberExists "MEMBER_EXISTS" Conflict "The person is already a member of this workspace.";
     LastOwner "LAST_OWNER" Conflict "A workspace keeps at least one enabled OWNER.";
     WorkspaceInUse "WORKSPACE_IN_USE" Conflict "The workspace cannot be deleted yet; its deletion preview lists why.";
     BodyTooLarge "BODY_TOO_LARGE" TooLarge "The request body is larger than this operation accepts.";
     UnsupportedMediaType "UNSUPPORTED_MEDIA_TYPE" UnsupportedMediaType "The `Content-Type` is not one this operation accepts.";
-    RateLimited "RATE_LIMITED" RateLimited "Too many requests; `Retry-After` says when to come back.";
-    ProviderFailed "PROVIDER_FAILED" Upstream "A service this operation depends on failed to answer properly.";
-    Overloaded "OVERLOADED" Unavailable "Too much work is waiting; try again after `Retry-After`.";
-    ShuttingDown "SHUTTING_DOWN" Unavailable "This node is stopping; try again, another one will answer.";
+    RateLimited "RATE_LIMITED" RateLimited "Too many requests; try again after the seconds in `Retry-After`.";
+    ProviderFailed "PROVIDER_FAILED" Upstream "An external service that this operation depends on failed.";
+    Overloaded "OVERLOADED" Unavailable "The service is overloaded; try again after the seconds in `Retry-After`.";
+    ShuttingDown "SHUTTING_DOWN" Unavailable "This node is shutting down; try again to reach another one.";
     StorageUnavailable "STORAGE_UNAVAILABLE" Unavailable "The database cannot be reached at the moment.";
     CommitUnknown "COMMIT_UNKNOWN" Unavailable "The connection was lost while committing; the change may or may not have been made.";
-    TimedOut "TIMED_OUT" Unavailable "The operation took longer than it is allowed to.";
+    TimedOut "TIMED_OUT" Unavailable "The operation timed out.";
     FlagKeyTaken "FLAG_KEY_TAKEN" Conflict "Another flag or group of the app already has this key.";
     FlagGroupInUse "FLAG_GROUP_IN_USE" Conflict "Flags still use this group.";
-    VersionMismatch "VERSION_MISMATCH" PreconditionFailed "The thing was changed since the version named in `If-Match`.";
+    VersionMismatch "VERSION_MISMATCH" PreconditionFailed "The resource has changed since the version in `If-Match`.";
     RoleKeyTaken "ROLE_KEY_TAKEN" Conflict "Another role of this app already has this key.";
-    RoleInUse "ROLE_IN_USE" Conflict "Members still hold this role; give them another one first.";
+    RoleInUse "ROLE_IN_USE" Conflict "Members still have this role; assign them another one first.";
     OwnerRoleProtected "OWNER_ROLE_PROTECTED" Conflict "The OWNER role keeps its key and cannot be deleted.";
     DefaultRoleRequired "DEFAULT_ROLE_REQUIRED" Conflict "An app always has one default role; make another role the default instead.";
     PrivilegeKeyTaken "PRIVILEGE_KEY_TAKEN" Conflict "Another privilege of this app already has this key.";
-    BuiltInPrivilege "BUILT_IN_PRIVILEGE" Conflict "Operations ask for the built-in privileges, which keep their key and cannot be deleted.";
+    BuiltInPrivilege "BUILT_IN_PRIVILEGE" Conflict "Built-in privileges cannot be renamed or deleted, because operations require them.";
     LastPrivilege "LAST_PRIVILEGE" Conflict "A role would be left without any privilege.";
     ConnectionInUse "CONNECTION_IN_USE" Conflict "Workspaces still sign in through this federation connection.";
     PlanKeyTaken "PLAN_KEY_TAKEN" Conflict "Another plan of this app already has this key.";
     PlanInUse "PLAN_IN_USE" Conflict "Workspaces are still on this plan.";
-    PrivilegeNotAllowed "PRIVILEGE_NOT_ALLOWED" Forbidden "API tokens of this app may not hold a privilege that was asked for: it is outside `allowedTokenPrivileges`.";
-    SecretStillSigns "SECRET_STILL_SIGNS" Conflict "The secret signs new API tokens and cannot be retired before a rotation.";
-    TooManySecrets "TOO_MANY_SECRETS" Conflict "The app has too many secrets that are not retired.";
+    PrivilegeNotAllowed "PRIVILEGE_NOT_ALLOWED" Forbidden "A requested privilege is not among the app's `allowedTokenPrivileges`.";
+    SecretStillSigns "SECRET_STILL_SIGNS" Conflict "The secret signs new API tokens; rotate it before you retire it.";
+    TooManySecrets "TOO_MANY_SECRETS" Conflict "The app has too many secrets; retire some first.";
     InvalidScope "INVALID_SCOPE" Invalid "A requested scope is neither an OIDC scope nor a privilege of the app.";
-    UnsupportedGrantType "UNSUPPORTED_GRANT_TYPE" Invalid "The token endpoint does not know this kind of grant.";
-    UnknownClient "UNKNOWN_CLIENT" Unauthenticated "The `client_id` names no app.";
-    MfaRequired "MFA_REQUIRED" Unauthenticated "A second factor is needed before this can go on.";
-    WrongCode "WRONG_CODE" Unauthenticated "The code is wrong, was used, or has expired.";
-    OriginNotAllowed "ORIGIN_NOT_ALLOWED" Forbidden "The request's `Origin` is missing or not one that the app allows.";
-    LoginMethodOff "LOGIN_METHOD_OFF" Forbidden "The app has switched this way of signing in off.";
-    SignupDisabled "SIGNUP_DISABLED" Forbidden "People cannot sign up for workspaces of this app by themselves.";
-    FormRejected "FORM_REJECTED" Forbidden "A form was not sent from its own page by the browser that the page was shown in.";
-    PasskeyRejected "PASSKEY_REJECTED" Invalid "The passkey's answer does not fit the challenge, the page or the credential.";
-    Internal "INTERNAL" Internal "Something went wrong inside; the request id leads to the cause in the server's log.";
+    UnsupportedGrantType "UNSUPPORTED_GRANT_TYPE" Invalid "The token endpoint does not support this grant type.";
+    UnknownClient "UNKNOWN_CLIENT" Unauthenticated "No app has this `client_id`.";
+    MfaRequired "MFA_REQUIRED" Unauthenticated "A second factor is required to continue.";
+    WrongCode "WRONG_CODE" Unauthenticated "The code is incorrect, has expired, or has already been used.";
+    OriginNotAllowed "ORIGIN_NOT_ALLOWED" Forbidden "The request's `Origin` is missing or not among the app's allowed origins.";
+    LoginMethodOff "LOGIN_METHOD_OFF" Forbidden "The app has turned this sign-in method off.";
+    SignupDisabled "SIGNUP_DISABLED" Forbidden "The app does not allow self-service sign-up.";
+    FormRejected "FORM_REJECTED" Forbidden "The form was not submitted from its own page in the same browser.";
+    PasskeyRejected "PASSKEY_REJECTED" Invalid "The passkey's response does not match the challenge, the page or the credential.";
+    Internal "INTERNAL" Internal "Internal error; look up the request id in the server's log for the cause.";
 }
 
 /// A failure with a public face and, separately, what caused it. Only the public part ever leaves the process.
@@ -143,7 +143,7 @@ impl Error {
     pub fn invalid_fields(details: Vec<FieldProblem>) -> Self {
         let public = match details.as_slice() {
             [only] => format!("{} {}", only.field, only.message),
-            several => format!("{} members are missing or wrong; see details.", several.len()),
+            several => format!("{} fields are missing or invalid; see details.", several.len()),
         };
         let mut error = Self::new(Code::ValidationFailed, public);
         error.0.details = details;

@@ -93,8 +93,10 @@ impl TestClock {
 
     fn out_of_time(&self, target: Timestamp) -> Error {
         let limit = self.time_limit.as_secs();
-        let message =
-            format!("The clock has come to {} on its way to {target} in {limit} seconds. Send it again.", self.now());
+        let message = format!(
+            "The clock reached {} of {target} within {limit} seconds. Send the request again to continue.",
+            self.now()
+        );
         Error::new(Code::TimedOut, message).with_retry_after(Duration::from_secs(1))
     }
 

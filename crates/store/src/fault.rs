@@ -48,12 +48,12 @@ pub fn is_unique_violation(error: &Error) -> bool {
 }
 
 pub(crate) fn overloaded() -> Error {
-    Error::new(Code::Overloaded, "Too much work is waiting. Try again in a moment.")
+    Error::new(Code::Overloaded, "The service is overloaded. Try again in a moment.")
         .with_retry_after(Duration::from_secs(1))
 }
 
 pub(crate) fn closed() -> Error {
-    Error::new(Code::ShuttingDown, "The service is stopping.").with_retry_after(Duration::from_secs(1))
+    Error::new(Code::ShuttingDown, "The service is shutting down.").with_retry_after(Duration::from_secs(1))
 }
 
 pub(crate) fn unavailable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
@@ -66,7 +66,7 @@ pub(crate) fn commit_unknown(source: impl Into<Box<dyn StdError + Send + Sync>>)
     Error::new(
         Code::CommitUnknown,
         "The connection to the database was lost while committing: the change may or may not have been made. \
-         Look before you send it again.",
+         Check before you send it again.",
     )
     .with_retry_after(Duration::from_secs(2))
     .with_source(source)

@@ -115,5 +115,8 @@ pub fn revoke_invitations(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Resu
 }
 
 fn invalid() -> Error {
-    Error::new(Code::InvalidCredential, "This link is not valid any more: it was used, replaced, or has expired.")
+    Error::new(
+        Code::InvalidCredential,
+        "This link is no longer valid: it has expired, has already been used, or has been replaced.",
+    )
 }

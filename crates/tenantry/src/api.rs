@@ -29,7 +29,7 @@ impl Api {
         match startup::open(config).await {
             Ok(opened) => Ok(Self::Local { service: Box::new(opened.service), key: opened.operator_key }),
             Err(error) if FolderLocked::is_cause_of(&error) => Err(format!(
-                "A server holds {} but does not answer. It may be starting or stopping; try again in a moment.",
+                "A server uses {} but does not respond. It may be starting or stopping; try again in a moment.",
                 config.data_dir.display()
             )),
             Err(error) => Err(startup::explain(&error)),
@@ -80,18 +80,18 @@ impl Api {
 
     async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, String> {
         let bytes = self.send(method, path, body).await?.bytes().await?;
-        serde_json::from_slice(&bytes).map_err(|error| format!("The answer is not JSON: {error}"))
+        serde_json::from_slice(&bytes).map_err(|error| format!("The response is not JSON: {error}"))
     }
 
     async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Answer, String> {
         let answer = match self {
             Self::Remote { client, base, key } => {
-                let method = method.parse().map_err(|_| format!("{method} is no method"))?;
+                let method = method.parse().map_err(|_| format!("{method} is not a method"))?;
                 let mut request = client.request(method, format!("{base}{path}")).bearer_auth(key.expose());
                 if let Some(body) = body {
                     request = request.json(body);
                 }
-                Answer::Remote(request.send().await.map_err(|error| format!("The server does not answer: {error}"))?)
+                Answer::Remote(request.send().await.map_err(|error| format!("The server does not respond: {error}"))?)
             }
             Self::Local { service, key } => {
                 let mut request = Request::builder()
@@ -181,7 +181,7 @@ async fn next_piece(body: &mut Body) -> Result<Option<axum::body::Bytes>, String
 }
 
 fn broken(error: impl std::fmt::Display) -> String {
-    format!("The answer broke off: {error}")
+    format!("The response was cut off: {error}")
 }
 
 fn client(timeout: Duration) -> Result<reqwest::Client, String> {

@@ -44,14 +44,14 @@ pub enum Command {
     /// The secrets that sign an app's API tokens
     #[command(subcommand)]
     Secret(SecretCommand),
-    /// Look for what is wrong with this installation and say how to mend it
+    /// Check this installation for problems and how to fix them
     Doctor(Output),
     /// Show the configuration in force
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Print the OpenAPI document
     Openapi,
-    /// Write a backup of the whole store into one file, while the service goes on
+    /// Back up the whole store to one file, while the service keeps running
     Backup {
         /// The file to write; must not exist
         file: PathBuf,
@@ -80,7 +80,7 @@ pub struct Output {
 
 #[derive(Subcommand)]
 pub enum AppCommand {
-    /// Create an app; prints its API key, which is shown this once
+    /// Create an app and print its API key, which is not shown again
     Create {
         /// What people see
         name: String,
@@ -105,12 +105,12 @@ pub enum AppCommand {
 
 #[derive(Subcommand)]
 pub enum KeyCommand {
-    /// Create an API key; it is shown this once
+    /// Create an API key and print it; it is not shown again
     Create {
         /// The app's id
         app: String,
         /// What the key is for
-        #[arg(long, default_value = "Made on the command line")]
+        #[arg(long, default_value = "Created on the command line")]
         name: String,
         /// A privilege to hold; may be given several times [default: all but the destructive two]
         #[arg(long = "privilege", value_name = "KEY")]
@@ -139,7 +139,7 @@ pub struct OfApp {
 
 #[derive(Subcommand)]
 pub enum FlagCommand {
-    /// List the flags and the keys that were asked for without one
+    /// List the flags, and keys that code uses without a flag
     List {
         #[command(flatten)]
         of: OfApp,
@@ -155,17 +155,17 @@ pub enum FlagCommand {
         #[command(flatten)]
         output: Output,
     },
-    /// Create or change flags and groups as a file says
+    /// Create or change flags and groups from a file
     #[command(
         after_help = "The file is YAML or JSON: one flag, a list of flags, or { app?, groups?: [...], flags?: [...] }. \
-                      What the file does not name is left alone."
+                      Whatever the file does not mention stays unchanged."
     )]
     Apply {
         /// The file, or - for standard input
         file: PathBuf,
         #[command(flatten)]
         of: OfApp,
-        /// Only say what would be done
+        /// Only print what would be done
         #[arg(long)]
         dry_run: bool,
         #[command(flatten)]
@@ -186,7 +186,7 @@ pub enum FlagCommand {
 pub enum KeysCommand {
     /// Publish a new signing key; it takes over once every verifier had time to see it
     Rotate(Output),
-    /// End a signing key that somebody else may have; everything it signed is refused at once
+    /// Revoke a compromised signing key; everything it signed is refused immediately
     Revoke {
         /// The key's id
         kid: String,
@@ -199,7 +199,7 @@ pub enum KeysCommand {
 
 #[derive(Subcommand)]
 pub enum SecretCommand {
-    /// Let a new secret sign; tokens of the ones before it stay valid until those are retired
+    /// Sign with a new secret; tokens of older secrets stay valid until those are retired
     Rotate {
         /// The app's id
         app: String,
@@ -257,7 +257,7 @@ pub fn parse() -> Result<(Cli, Values), String> {
 
 pub fn checked(values: &Values) -> Result<Config, String> {
     Config::from_values(values)
-        .map_err(|problems| format!("The configuration is wrong:\n  - {}", problems.join("\n  - ")))
+        .map_err(|problems| format!("The configuration is not valid:\n  - {}", problems.join("\n  - ")))
 }
 
 fn command() -> clap::Command {

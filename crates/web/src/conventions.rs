@@ -86,7 +86,7 @@ impl Policy {
     pub(crate) fn admit(&self, route: &Route, client: IpAddr) -> Result<Place<'_>> {
         let place = Place::take(&self.in_flight);
         if place.before >= self.max_in_flight && !route.always_admitted {
-            return Err(Error::new(Code::Overloaded, "Too much work is waiting; try again in a moment."));
+            return Err(Error::new(Code::Overloaded, "The service is overloaded. Try again in a moment."));
         }
         if let Some(class) = route.limit {
             self.limits.check(class, Subject::Address(client))?;

@@ -67,7 +67,7 @@ impl Methods {
     }
 
     fn not_allowed(&self) -> Response {
-        let error = Error::new(Code::MethodNotAllowed, "This path does not take this method; see the Allow header.");
+        let error = Error::new(Code::MethodNotAllowed, "This path does not support this method; see the Allow header.");
         let mut response = Failure::from(error).into_response();
         response.headers_mut().insert(header::ALLOW, self.allow.clone());
         response
@@ -92,7 +92,7 @@ async fn run(scope: &Scope, route: &Route, endpoint: &Endpoint, request: Request
     match tokio::time::timeout(route.timeout.unwrap_or(policy.timeout), answer).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(panic)) => Err(Error::internal(format!("a handler panicked: {}", panic_text(&*panic)))),
-        Err(_) => Err(Error::new(Code::TimedOut, "The operation took longer than it is allowed to.")),
+        Err(_) => Err(Error::new(Code::TimedOut, "The operation timed out.")),
     }
 }
 

@@ -113,7 +113,8 @@ impl RateLimits {
 
 fn limited(wait_micros: i64) -> Error {
     let wait = Duration::from_micros(wait_micros.unsigned_abs());
-    Error::new(Code::RateLimited, "Too many requests; Retry-After says when to come back.").with_retry_after(wait)
+    Error::new(Code::RateLimited, "Too many requests. Try again after the number of seconds in Retry-After.")
+        .with_retry_after(wait)
 }
 
 /// Forgets the buckets that are full again; when none is, the one that will be first.

@@ -141,7 +141,7 @@ impl Document {
 }
 
 fn description(route: &Route) -> Option<String> {
-    let privilege = route.operation.access.privilege().map(|key| format!("Needs the privilege `{key}`."));
+    let privilege = route.operation.access.privilege().map(|key| format!("Requires the privilege `{key}`."));
     let who = match route.operation.access {
         Access::User => Some("The workspace is the access token's.".to_owned()),
         _ => privilege,

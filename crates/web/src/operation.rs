@@ -100,7 +100,7 @@ impl Operation {
     pub fn access(&mut self, access: Access) -> &mut Self {
         self.access = access;
         if access != Access::Public {
-            self.failure(401, "No credential, or one that is not valid");
+            self.failure(401, "The credential is missing or not valid");
         }
         match access {
             Access::KeyWithTenant { .. } => self.header("x-tenant-id", false, TENANT_HEADER),
@@ -108,7 +108,7 @@ impl Operation {
             _ => self,
         };
         if !matches!(access, Access::Public | Access::Operator) {
-            self.failure(403, "The caller is known but not allowed to do this");
+            self.failure(403, "The caller is authenticated but not allowed to do this");
         }
         self
     }
@@ -124,7 +124,7 @@ impl Operation {
     /// The types of the path's parameters: one value, a tuple in the path's order, or a struct by name.
     pub fn path<T: JsonSchema>(&mut self) -> &mut Self {
         self.path = Some(T::json_schema);
-        self.failure(404, "There is no such thing here, or it belongs to another app")
+        self.failure(404, "It does not exist, or it belongs to another app")
     }
 
     /// Query parameters: the members of `T`.

@@ -211,7 +211,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         let router = paths
             .into_iter()
             .fold(Router::new(), |router, (path, endpoints)| router.route_service(path, PathService::new(endpoints)));
-        router.fallback(async || Failure::from(Error::new(Code::RouteNotFound, "No operation is served at this path.")))
+        router.fallback(async || Failure::from(Error::new(Code::RouteNotFound, "There is no operation at this path.")))
     }
 }
 

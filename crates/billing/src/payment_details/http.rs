@@ -7,7 +7,7 @@ use web::{Empty, Json, Path, Routes, State, Valid};
 use super::{PaymentDetails, PlanChoice};
 use crate::Billing;
 
-const ASSIGNED: &str = "The plan counts at once and starts no trial, whether a payment provider is enabled or not. \
+const ASSIGNED: &str = "The plan applies immediately and starts no trial, whether a payment provider is enabled or not. \
                         `priceOffer` names one of the plan's prices; a plan without prices takes none. For keys and tokens \
                         of the whole app only.";
 
@@ -16,7 +16,11 @@ pub fn routes() -> Routes<Billing> {
         .get("/account/tenant/{tenant_id}/paymentDetails", get, "Get the plan and payment state of a workspace")
         .post("/account/tenant/{tenant_id}/paymentDetails", set, "Put a workspace on a plan")
         .description(ASSIGNED)
-        .post("/account/tenant/{tenant_id}/planDetails", set_and_get, "Put a workspace on a plan and see the outcome")
+        .post(
+            "/account/tenant/{tenant_id}/planDetails",
+            set_and_get,
+            "Put a workspace on a plan and return its payment details",
+        )
         .description(ASSIGNED)
 }
 

@@ -83,7 +83,7 @@ impl Changes {
                 return Ok((change.record().clone(), seen));
             }
         }
-        Err(Error::new(kernel::Code::Overloaded, "The app's flags are changing too fast; try again."))
+        Err(Error::new(kernel::Code::Overloaded, "The app's flags are changing too quickly. Try again."))
     }
 }
 

@@ -26,11 +26,7 @@ pub fn routes() -> Routes<Flags> {
         .delete("/admin/apps/{app_id}/flag-groups/{group_id}", delete, "Delete a saved group that no flag uses")
         .answers(409, "Flags still use this group")
         .get("/admin/apps/{app_id}/flag-groups/{group_id}/versions", history, "List a group's changes, newest first")
-        .post(
-            "/admin/apps/{app_id}/flag-groups/{group_id}/rollback",
-            rollback,
-            "Go back to an earlier version of a group",
-        )
+        .post("/admin/apps/{app_id}/flag-groups/{group_id}/rollback", rollback, "Restore an earlier version of a group")
 }
 
 type Tagged<T> = WithHeaders<Json<T>>;

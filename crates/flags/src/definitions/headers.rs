@@ -16,7 +16,8 @@ impl IfMatch {
         if tags.any(|tag| tag == "*" || tag == version.to_string()) {
             return Ok(());
         }
-        let message = format!("This was changed meanwhile and is now at version {version}; read it again first.");
+        let message =
+            format!("It has been changed in the meantime and is now at version {version}. Fetch it again first.");
         Err(Error::new(Code::VersionMismatch, message))
     }
 }
@@ -33,7 +34,7 @@ impl Describe for IfMatch {
     fn describe(operation: &mut Operation) {
         operation
             .header("if-match", false, "The `ETag` that the change is based on; 412 when it is no longer current")
-            .failure(412, "This was changed meanwhile");
+            .failure(412, "It has been changed in the meantime");
     }
 }
 

@@ -24,12 +24,16 @@ pub fn routes() -> Routes<Flags> {
         .get("/admin/apps/{app_id}/flags", list, "List flags and discovered keys, newest first")
         .post("/admin/apps/{app_id}/flags", create, "Create a flag")
         .answers(409, "Another flag already has this key")
-        .get("/admin/apps/{app_id}/flags/{flag_id}", get, "Get a flag and what is known of its use")
+        .get("/admin/apps/{app_id}/flags/{flag_id}", get, "Get a flag and its usage")
         .put("/admin/apps/{app_id}/flags/{flag_id}", update, "Change a flag")
         .delete("/admin/apps/{app_id}/flags/{flag_id}", delete, "Delete a flag")
         .get("/admin/apps/{app_id}/flags/{flag_id}/versions", history, "List a flag's changes, newest first")
-        .post("/admin/apps/{app_id}/flags/{flag_id}/rollback", rollback, "Go back to an earlier version of a flag")
-        .post("/admin/apps/{app_id}/flags/{flag_id}/explain", explain_flag, "Explain what a flag is worth to a context")
+        .post("/admin/apps/{app_id}/flags/{flag_id}/rollback", rollback, "Restore an earlier version of a flag")
+        .post(
+            "/admin/apps/{app_id}/flags/{flag_id}/explain",
+            explain_flag,
+            "Explain how a flag evaluates for a context",
+        )
 }
 
 /// The operator's answers name the flag's version.

@@ -115,7 +115,7 @@ impl Changes {
         find::<D>(&self.look(app).await?, id)?;
         let subject = id.to_string();
         let found: Option<VersionRow> = self.db.read(move |tx| version(tx, app, &subject, wanted)).await?;
-        let row = found.ok_or_else(|| Error::invalid("version", "names none of its versions"))?;
+        let row = found.ok_or_else(|| Error::invalid("version", "is not one of its versions"))?;
         let definition: D = serde_json::from_value(row.definition).map_err(Error::internal)?;
         self.redefine(app, id, based_on, (Action::RolledBack, actor), |_| Ok(definition.clone())).await
     }

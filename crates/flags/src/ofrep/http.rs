@@ -53,7 +53,7 @@ impl FromRequestParts<Flags> for NamedApp {
             return Ok(Self(key.app_id()));
         }
         let Some(named) = optional_header(&parts.headers, "x-app-id")? else {
-            let message = "Name the app: in x-app-id, by an API key, or in the base URL.";
+            let message = "Specify the app: by x-app-id, an API key, or the base URL.";
             return Err(Error::new(Code::MissingHeader, message).into());
         };
         let app = named.parse().map_err(|_| Error::not_found("app"))?;

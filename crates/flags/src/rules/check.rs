@@ -78,10 +78,10 @@ fn check_rule(rule: &Rule, value_type: ValueType, groups: &Groups, problems: &mu
             problems.add("rule.branches", "must be empty when groupRef names a group");
         }
         Some(group) => match groups.get(group) {
-            None => problems.add("rule.groupRef", "names no saved group of this app"),
+            None => problems.add("rule.groupRef", "is not a saved group of this app"),
             Some(branches) => {
                 let fits = branches.iter().all(|branch| value_type.admits(&branch.return_value));
-                problems.check("rule.groupRef", fits, "names a group that returns values of another type");
+                problems.check("rule.groupRef", fits, "is a group that returns values of another type");
             }
         },
     }
@@ -109,7 +109,7 @@ fn check_condition(condition: &Condition, path: &str, problems: &mut Problems) {
         }
         (true, _) => check_operands(*operator, values, &field, problems),
         (false, 0) => {}
-        (false, _) => problems.add(field, "must be empty, because this operator compares with nothing"),
+        (false, _) => problems.add(field, "must be empty, because this operator takes no values"),
     }
 }
 

@@ -192,7 +192,7 @@ impl CompiledBranch {
 impl CompiledCondition {
     fn new(condition: &Condition, attributes: &mut Attributes) -> Result<Self, String> {
         let Condition { attribute: path, operator, values } = condition;
-        let attribute = attributes.intern(path).ok_or_else(|| format!("{path} is no attribute."))?;
+        let attribute = attributes.intern(path).ok_or_else(|| format!("{path} is not an attribute."))?;
         let test = Test::new(*operator, values).map_err(|misfit| format!("A value for {path} {misfit}."))?;
         Ok(Self { attribute, negative: operator.is_negative(), test })
     }

@@ -20,8 +20,8 @@ use crate::{
 pub fn routes() -> Routes<Flags> {
     Routes::new("Feature flags")
         .post("/flags/eval-events", eval_events, "Report evaluations, counted per flag and variant")
-        .post("/flags/discover", discover, "Report keys that code asks for")
-        .post("/flags/call-sites", call_sites, "Report where in code flags are asked for")
+        .post("/flags/discover", discover, "Report flag keys that code uses")
+        .post("/flags/call-sites", call_sites, "Report where code uses flags")
 }
 
 /// Any key, or, since a browser must not hold one, a page of the app: `x-app-id` with an allowed `Origin`.

@@ -123,5 +123,6 @@ pub fn count_message(tx: &mut Tx<'_>, app: AppId, to: &str) -> Result<()> {
 }
 
 fn too_many(wait: Duration) -> Error {
-    Error::new(Code::RateLimited, "Too many attempts; Retry-After says when to try again.").with_retry_after(wait)
+    Error::new(Code::RateLimited, "Too many attempts. Try again after the number of seconds in Retry-After.")
+        .with_retry_after(wait)
 }

@@ -17,23 +17,23 @@ use crate::{
 
 pub fn routes() -> Routes<Identity> {
     Routes::new("Login redirects")
-        .get("/auth/authorize", authorize, "Sign somebody in, as OAuth 2.0 and OpenID Connect have it")
+        .get("/auth/authorize", authorize, "Start a login (OAuth 2.0 and OpenID Connect)")
         .description(
-            "Leads to the hosted login, and from there to `redirect_uri` with `code` and `state`. Whoever is signed in \
-             is sent there at once. An unknown app or redirect address is an error page; any later error goes back as \
-             `error` and `state`.",
+            "Redirects to the hosted login, and from there to `redirect_uri` with `code` and `state`; a user who is \
+             already signed in is sent there directly. An unknown app or redirect URI shows an error page; any other \
+             error is returned to `redirect_uri` as `error` and `state`.",
         )
         .page()
-        .post("/auth/authorize", authorize_by_form, "Sign somebody in, with the parameters in a form")
+        .post("/auth/authorize", authorize_by_form, "Start a login, with the parameters in a form")
         .page()
-        .get("/auth/url/login/{app_id}", login, "Sign somebody in")
-        .page()
-        .answers(404, "There is no such app")
-        .get("/auth/url/signup/{app_id}", sign_up, "Let somebody sign up")
+        .get("/auth/url/login/{app_id}", login, "Start a login")
         .page()
         .answers(404, "There is no such app")
-        .get("/auth/url/logout/{app_id}", logout, "Sign somebody out, and lead to the login")
-        .description("Ends the sign-in of this browser and every token that came from it.")
+        .get("/auth/url/signup/{app_id}", sign_up, "Start a sign-up")
+        .page()
+        .answers(404, "There is no such app")
+        .get("/auth/url/logout/{app_id}", logout, "Sign out of this browser, and redirect to the login")
+        .description("Ends this browser's session and revokes the tokens that were issued for it.")
         .page()
         .answers(404, "There is no such app")
 }
@@ -254,12 +254,11 @@ async fn logout(
     Params(query): Params<Logout>,
 ) -> Result<Reply> {
     let app: Arc<App> = identity.app(&request, app)?;
-    let redirect_uri =
-        match &query.redirect_uri {
-            Some(asked) => Some(super::redirects::registered(&app.profile, Some(asked)).ok_or_else(|| {
-                Error::new(Code::ValidationFailed, "redirect_uri must be one that the app registered.")
-            })?),
-            None => None,
-        };
+    let redirect_uri = match &query.redirect_uri {
+        Some(asked) => Some(super::redirects::registered(&app.profile, Some(asked)).ok_or_else(|| {
+            Error::new(Code::ValidationFailed, "redirect_uri must be one of the app’s registered redirect URIs.")
+        })?),
+        None => None,
+    };
     hosted::sign_out(&identity, &request, &app, redirect_uri).await
 }

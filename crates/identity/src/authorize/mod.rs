@@ -89,7 +89,7 @@ impl LoginRequest {
 
     /// 400 unless this service sealed it.
     pub fn open(tenancy: &Tenancy, sealed: &str) -> Result<Self> {
-        let broken = || Error::invalid("r", "is not the address of a login page. Go back to the app and start again");
+        let broken = || Error::invalid("r", "is not valid. Go back to the app and sign in again");
         let json = tenancy.keyring.open(&PLACE, sealed).map_err(|_| broken())?;
         serde_json::from_slice(json.expose()).map_err(|_| broken())
     }

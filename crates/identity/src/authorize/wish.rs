@@ -74,9 +74,7 @@ impl Wish {
     pub(crate) fn addressed(&self, app: &App, field: &str) -> Result<LoginRequest> {
         let Some(uri) = redirects::registered(&app.profile, self.redirect_uri.as_deref()) else {
             return Err(match self.redirect_uri {
-                Some(_) => {
-                    Error::invalid(field, "must be one of the app’s registered redirect addresses, letter for letter")
-                }
+                Some(_) => Error::invalid(field, "must exactly match one of the app’s registered redirect URIs"),
                 None => Error::invalid(field, "is required, because the app has no defaultCallbackUri"),
             });
         };
@@ -116,7 +114,7 @@ impl Wish {
             (_, None) => None,
         };
         if self.sign_up.is_some() && !app.profile.tenant_self_signup {
-            return Err(Refusal::new("access_denied", "this app has no self-service sign-up"));
+            return Err(Refusal::new("access_denied", "this app does not allow self-service sign-up"));
         }
         Ok((LoginRequest { scope, not_before, ..request }, prompt))
     }

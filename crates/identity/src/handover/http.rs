@@ -12,8 +12,8 @@ use crate::{Identity, browser::Request, tokens::unstored};
 
 pub fn routes() -> Routes<Identity> {
     Routes::new("Tokens")
-        .post("/auth/handover/code/{app_id}", code, "Make a code that opens a hosted portal")
-        .answers(401, "The access token is not valid, or is another app's")
+        .post("/auth/handover/code/{app_id}", code, "Create a code that opens a hosted portal")
+        .answers(401, "The access token is not valid, or belongs to another app")
 }
 
 /// The body of `POST /auth/handover/code/{app_id}`.
@@ -45,7 +45,7 @@ async fn code(
     let app = identity.app(&request, app)?;
     let user = authenticate_token(&identity.tenancy, &request.scope, &body.access_token, Duration::ZERO).await?;
     if user.app() != app.id {
-        return Err(Error::new(Code::InvalidCredential, "The access token is another app's."));
+        return Err(Error::new(Code::InvalidCredential, "The access token belongs to another app."));
     }
     let code = identity.tenancy.db.write(move |tx| super::issue(tx, &user)).await?;
     Ok(unstored(HandoverCode { code }))

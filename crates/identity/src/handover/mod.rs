@@ -82,5 +82,8 @@ pub fn redeem(tx: &mut Tx<'_>, app: AppId, code: &str) -> Result<Handover> {
 }
 
 fn refused() -> Error {
-    Error::new(Code::InvalidCredential, "The code is not valid: it was used, has expired, or is another app's.")
+    Error::new(
+        Code::InvalidCredential,
+        "The code is not valid: it has expired, has already been used, or belongs to another app.",
+    )
 }

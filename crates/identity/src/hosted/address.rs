@@ -30,7 +30,7 @@ impl Validate for Who {
 pub(super) type Page = fn(&Visit, &str, Option<&str>) -> Result<HostedPage>;
 
 pub(super) fn field(visit: &Visit, typed: &str, problem: Option<&str>) -> Field {
-    let field = Field::new(FieldKind::Username, "username", &visit.say("E-mail address"));
+    let field = Field::new(FieldKind::Username, "username", &visit.say("Email address"));
     field.value(typed).error(problem).focused()
 }
 
@@ -52,7 +52,7 @@ pub(super) async fn take(identity: &Identity, request: &Request, form: &Who, pag
     let mut visit = Visit::submitted(identity, request, &form.r, &form.csrf).await?;
     let username = form.username.trim();
     if !is_email(username) {
-        let problem = visit.say("Enter an e-mail address, such as ada@example.com.");
+        let problem = visit.say("Enter a valid email address, such as ada@example.com.");
         let page = page(&visit, username, Some(&problem))?.status(StatusCode::BAD_REQUEST);
         return Ok(Taken::Again(visit.show(page)));
     }

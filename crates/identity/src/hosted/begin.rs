@@ -44,16 +44,16 @@ pub(crate) async fn begin(
     let visit = Visit::for_request(identity, from, request).await?;
     if visit.request.sign_up.is_some() {
         return Ok(match prompt {
-            Prompt::None => refuse(&visit.request, &Refusal::new("interaction_required", "a sign-up needs a page")),
+            Prompt::None => {
+                refuse(&visit.request, &Refusal::new("interaction_required", "signing up requires user interaction"))
+            }
             _ => Reply::found(visit.path(paths::SIGN_UP)?),
         });
     }
     match signed_in(&visit, prompt).await? {
         First::Finished(reply) => Ok(reply),
         First::Choose => Ok(Reply::found(visit.path(paths::WORKSPACE)?)),
-        First::AskNobody(error) => {
-            Ok(refuse(&visit.request, &Refusal::new(error, "nobody may be asked, but somebody would have to be")))
-        }
+        First::AskNobody(error) => Ok(refuse(&visit.request, &Refusal::new(error, "user interaction is required"))),
         First::Ask => Ok(Reply::found(visit.path(paths::IDENTIFIER)?)),
     }
 }
@@ -77,10 +77,10 @@ fn known_words(tx: &mut Tx<'_>, app: &App, request: &LoginRequest) -> Result<std
 fn plan_exists(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<std::result::Result<(), Refusal>> {
     let Some(key) = &wish.plan else {
         let nothing = wish.currency.is_none() && wish.interval.is_none();
-        return Ok(if nothing { Ok(()) } else { Err(Refusal::invalid("a currency or interval needs a plan")) });
+        return Ok(if nothing { Ok(()) } else { Err(Refusal::invalid("currency and interval require a plan")) });
     };
     let Some(plan) = billing::catalog::find_plan_by_key(tx, app.id, key)? else {
-        return Ok(Err(Refusal::invalid("there is no such plan in this app")));
+        return Ok(Err(Refusal::invalid("this app has no such plan")));
     };
     let fits = wish.currency.is_none() && wish.interval.is_none()
         || plan.prices.iter().any(|price| {

@@ -173,7 +173,7 @@ pub(super) async fn try_finish(
 /// A login under way that has shown all it has to, and the workspace it leads to.
 fn of_login(tx: &mut Tx<'_>, app: &App, session: &Claims, member: Option<MemberId>) -> Result<(Standing, Shown)> {
     if !matches!(session.mfa, MfaState::Completed | MfaState::Disabled) {
-        return Err(Error::new(Code::MfaRequired, "Show the second factor first."));
+        return Err(Error::new(Code::MfaRequired, "Complete two-step verification first."));
     }
     let authenticated_at = sessions::use_up(tx, session)?;
     let standing = sessions::choose(standing::of_user(tx, app.id, session.sub)?, member)?;

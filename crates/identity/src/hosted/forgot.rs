@@ -15,7 +15,7 @@ pub(super) fn routes() -> Routes<Identity> {
         .get(paths::FORGOT, show, "Ask whose password was forgotten")
         .page()
         .hidden()
-        .post(paths::FORGOT, submit, "Mail a link that sets a new password")
+        .post(paths::FORGOT, submit, "Email a password reset link")
         .page()
         .hidden()
         .limited(LimitClass::Message)
@@ -28,12 +28,12 @@ async fn show(request: Request, State(identity): State<Identity>, Params(At { r 
 
 fn page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage> {
     let field = address::field(visit, typed, problem);
-    let form = visit.form(paths::FORGOT)?.field(field).button(&visit.say("Mail me a link"));
+    let form = visit.form(paths::FORGOT)?.field(field).button(&visit.say("Email me a link"));
     Ok(visit
-        .page("Choose a new password")
-        .paragraph(&visit.say("We mail you a link with which you choose a new password."))
+        .page("Reset your password")
+        .paragraph(&visit.say("Enter your email address and we will send you a link to choose a new password."))
         .form(&form)
-        .link("", &visit.say("Back to signing in"), &visit.path(paths::IDENTIFIER)?))
+        .link("", &visit.say("Back to sign-in"), &visit.path(paths::IDENTIFIER)?))
 }
 
 async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Who>) -> Result<Reply> {

@@ -75,7 +75,7 @@ impl Guest {
         if self.is_new || is_foreign || !self.is_own(csrf) {
             return Err(Error::new(
                 Code::FormRejected,
-                "This form was not sent from its own page, or your browser keeps no cookies. Go back, reload and try again.",
+                "This form has expired, or your browser blocks cookies. Go back, reload the page and try again.",
             ));
         }
         Ok(())

@@ -72,15 +72,15 @@ fn password_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
     let username = visit.request.username.as_deref().unwrap_or_default();
     let form = visit
         .form(paths::PASSWORD)?
-        .field(Field::new(FieldKind::Username, "username", &visit.say("E-mail address")).value(username).fixed())
+        .field(Field::new(FieldKind::Username, "username", &visit.say("Email address")).value(username).fixed())
         .field(Field::new(FieldKind::Password, "password", &visit.say("Password")).error(problem).focused())
         .button(&visit.say("Sign in"));
     let mut page = visit.page("Sign in to {appName}").form(&form);
     if visit.app.profile.magic_link_enabled {
-        page = page.form(&visit.form(paths::SEND_LINK)?.button(&visit.say("Mail me a sign-in link")).quiet());
+        page = page.form(&visit.form(paths::SEND_LINK)?.button(&visit.say("Email me a sign-in link")).quiet());
     }
-    let page = page.link("", &visit.say("Forgotten your password?"), &visit.path(paths::FORGOT)?);
-    Ok(page.link("", &visit.say("Use another address"), &visit.path(paths::IDENTIFIER)?))
+    let page = page.link("", &visit.say("Forgot your password?"), &visit.path(paths::FORGOT)?);
+    Ok(page.link("", &visit.say("Use a different email address"), &visit.path(paths::IDENTIFIER)?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -109,7 +109,7 @@ async fn submit_password(
     match login::password(&identity, &visit.app, visit.client, &username, password).await {
         Ok(session) => go_on(&visit, session).await,
         Err(error) if error.code() == Code::InvalidCredential => {
-            let problem = visit.say("The address or the password is wrong.");
+            let problem = visit.say("Incorrect email address or password.");
             let page = password_page(&visit, Some(&problem))?.status(StatusCode::UNAUTHORIZED);
             Ok(visit.show(page))
         }

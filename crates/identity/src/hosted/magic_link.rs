@@ -20,7 +20,7 @@ use crate::{
 
 pub(super) fn routes() -> Routes<Identity> {
     Routes::new("Hosted login")
-        .post(paths::SEND_LINK, send, "Mail a link that signs in")
+        .post(paths::SEND_LINK, send, "Email a sign-in link")
         .page()
         .hidden()
         .limited(LimitClass::Message)
@@ -49,11 +49,11 @@ async fn sent(request: Request, State(identity): State<Identity>, Params(At { r 
         return Ok(Reply::found(visit.path(paths::IDENTIFIER)?));
     };
     let page = visit
-        .page("Check your mail")
-        .notice(&visit.say_of("If there is an account for {email}, a mail with a link is on its way.", email))
-        .aside(&visit.say("It can take a minute. If nothing comes, look into the spam folder."))
+        .page("Check your inbox")
+        .notice(&visit.say_of("If an account exists for {email}, we have sent a link to that address.", email))
+        .aside(&visit.say("The email can take a minute to arrive. If you do not see it, check your spam folder."))
         .link("", &visit.say("Sign in another way"), &visit.path(paths::PASSWORD)?)
-        .link("", &visit.say("Use another address"), &visit.path(paths::IDENTIFIER)?);
+        .link("", &visit.say("Use a different email address"), &visit.path(paths::IDENTIFIER)?);
     Ok(visit.show(page))
 }
 
@@ -70,13 +70,14 @@ async fn show(
     login::check_magic_links(&place.app)?;
     if matches!(place, Place::DeadEnd(_)) {
         let page = place.page("You cannot sign in here");
-        let why = place.say("{appName} has no address to go on to after signing in. Sign in on its own pages.");
+        let why =
+            place.say("{appName} has no page to return to after signing in here. Sign in on its own website instead.");
         return Ok(place.show(page.paragraph(&why)));
     }
     let form = mailed.form(paths::MAGIC_LINK).button(&place.say("Sign in"));
     let page = place
         .page("Sign in to {appName}")
-        .paragraph(&place.say("Go on to sign in with this address:"))
+        .paragraph(&place.say("Continue to sign in as:"))
         .highlight(&mailed.email)
         .form(&form);
     Ok(place.show(page))
@@ -101,7 +102,7 @@ async fn follow(request: Request, State(identity): State<Identity>, Form(form): 
     };
     mailed.place.check_form(&form.csrf)?;
     let Place::Login(visit) = &mailed.place else {
-        return Err(Error::new(Code::LoginMethodOff, "This app has no address to go on to after signing in."));
+        return Err(Error::new(Code::LoginMethodOff, "This app has no page to return to after signing in."));
     };
     match login::follow_magic_link(&identity, visit.client, &form.token).await {
         Ok(session) => go_on(visit, session).await,

@@ -149,13 +149,13 @@ fn over(place: &Place, purpose: Purpose) -> Result<Reply> {
     let mut page = place
         .page("This link no longer works")
         .status(StatusCode::NOT_FOUND)
-        .paragraph(&place.say("It was used already, has expired, or has been replaced by a newer one."));
+        .paragraph(&place.say("It has expired, has already been used, or has been replaced by a newer link."));
     if let Place::Login(visit) = place {
         if matches!(purpose, Purpose::PasswordReset | Purpose::Invitation) {
-            page = page.link("", &visit.say("Ask for a new link"), &visit.path(paths::FORGOT)?);
+            page = page.link("", &visit.say("Request a new link"), &visit.path(paths::FORGOT)?);
         }
         if purpose == Purpose::PasskeySetup && passkeys::are_possible(&visit.identity, &visit.app) {
-            page = page.link("", &visit.say("Ask for a new link"), &visit.path(paths::PASSKEY_LINK)?);
+            page = page.link("", &visit.say("Request a new link"), &visit.path(paths::PASSKEY_LINK)?);
         }
         if purpose == Purpose::SignUp {
             page = page.link("", &visit.say("Create an account"), &visit.path(paths::SIGN_UP)?);
@@ -170,7 +170,7 @@ fn unknown() -> Reply {
     let page = HostedPage::new(&Brand::of_the_service(), "This link no longer works");
     Reply::page(
         page.status(StatusCode::NOT_FOUND)
-            .paragraph("It was used already, has expired, or is not complete.")
-            .paragraph("Go back to the app that it belongs to and ask for a new one."),
+            .paragraph("It has expired, has already been used, or is incomplete.")
+            .paragraph("Go back to the app and request a new link."),
     )
 }

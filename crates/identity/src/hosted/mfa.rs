@@ -29,7 +29,7 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(paths::MFA, submit, "Take the second factor's code")
         .page()
         .hidden()
-        .post(RESEND, resend, "Send another code by SMS")
+        .post(RESEND, resend, "Resend the code by SMS")
         .page()
         .hidden()
         .limited(LimitClass::Message)
@@ -57,17 +57,20 @@ pub(super) async fn stage(visit: &Visit) -> Result<Option<(Claims, Stage)>> {
 /// The page of a login that is over.
 pub(super) fn over(visit: &Visit) -> Result<Reply> {
     let page = visit
-        .page("Please start again")
+        .page("Session expired")
         .status(StatusCode::UNAUTHORIZED)
-        .paragraph(&visit.say("This sign-in has expired, was finished, or had too many wrong codes."))
-        .link("", &visit.say("Back to signing in"), &visit.path(paths::IDENTIFIER)?);
+        .paragraph(
+            &visit
+                .say("This sign-in has expired, is already complete, or had too many incorrect codes. Sign in again."),
+        )
+        .link("", &visit.say("Back to sign-in"), &visit.path(paths::IDENTIFIER)?);
     Ok(visit.show(page))
 }
 
 /// What is wrong with a code that was refused; any other error is not the code's.
 pub(super) fn problem(visit: &Visit, error: Error) -> Result<String> {
     match error.code() {
-        Code::WrongCode => Ok(visit.say("The code is wrong, was used, or has expired.")),
+        Code::WrongCode => Ok(visit.say("The code is incorrect, has expired, or has already been used.")),
         _ => Err(error),
     }
 }
@@ -103,12 +106,12 @@ fn challenge_page(visit: &Visit, proof: &Proof, problem: Option<&str>, sent: boo
     };
     let mut page = visit.page("Enter your code");
     if sent {
-        page = page.notice(&visit.say("Another code is on its way."));
+        page = page.notice(&visit.say("We have sent a new code."));
     }
     let form = visit.form(paths::MFA)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
     page = page.paragraph(&ask).form(&form);
     if matches!(proof, Proof::Sms { .. }) {
-        page = page.form(&visit.form(RESEND)?.quiet().button(&visit.say("Send another code")));
+        page = page.form(&visit.form(RESEND)?.quiet().button(&visit.say("Resend code")));
     }
     Ok(page.link(&visit.say("Lost your phone?"), &visit.say("Use your backup code"), &visit.path(BACKUP)?))
 }
@@ -209,11 +212,11 @@ fn backup_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
         .page("Use your backup code")
         .paragraph(
             &visit.say(
-                "You got it when you set up two-step sign-in. It works once; then you set up two-step sign-in anew.",
+                "You received it when you set up two-step verification. It works once; after that, set up two-step verification again.",
             ),
         )
         .form(&form)
-        .link("", &visit.say("Enter a code instead"), &visit.path(paths::MFA)?))
+        .link("", &visit.say("Enter a verification code instead"), &visit.path(paths::MFA)?))
 }
 
 async fn submit_backup(

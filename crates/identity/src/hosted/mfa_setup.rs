@@ -30,7 +30,7 @@ pub(super) fn routes() -> Routes<Identity> {
         .get(paths::MFA_SETUP, show, "Ask to set up a second factor")
         .page()
         .hidden()
-        .post(paths::MFA_SETUP, choose, "Begin to set up a second factor")
+        .post(paths::MFA_SETUP, choose, "Start setting up a second factor")
         .page()
         .hidden()
         .limited(LimitClass::Message)
@@ -81,45 +81,46 @@ fn setup_page(visit: &Visit, stage: &Stage, problem: Option<&str>, sent: bool) -
 
 fn choice_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage> {
     let field = Field::new(FieldKind::Phone, "phone", &visit.say("Phone number"));
-    let field = field.value(typed).hint(&visit.say("In international form: +49 170 1234567")).error(problem);
+    let field =
+        field.value(typed).hint(&visit.say("Include the country code, for example +49 170 1234567.")).error(problem);
     let app = visit.form(paths::MFA_SETUP)?.hidden("method", "totp").button(&visit.say("Use an authenticator app"));
     let sms = visit.form(paths::MFA_SETUP)?.hidden("method", "sms").field(field).quiet();
     Ok(visit
-        .page("Set up two-step sign-in")
-        .paragraph(&visit.say("Besides your password, {appName} asks for a code that only you can get."))
+        .page("Set up two-step verification")
+        .paragraph(&visit.say("When you sign in, {appName} will also ask for a code that only you can get."))
         .form(&app)
         .form(&sms.button(&visit.say("Get codes by SMS"))))
 }
 
 fn phone_page(visit: &Visit, phone: &str, problem: Option<&str>, sent: bool) -> Result<HostedPage> {
-    let mut page = visit.page("Set up two-step sign-in");
+    let mut page = visit.page("Set up two-step verification");
     if sent {
-        page = page.notice(&visit.say("Another code is on its way."));
+        page = page.notice(&visit.say("We have sent a new code."));
     }
     let form = visit.form(FINISH)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
     page = page
         .paragraph(&visit.say("Enter the code we sent to {phone}.").replace("{phone}", &masked(phone)))
         .form(&form)
-        .form(&visit.form(mfa::RESEND)?.quiet().button(&visit.say("Send another code")));
+        .form(&visit.form(mfa::RESEND)?.quiet().button(&visit.say("Resend code")));
     choose_again(visit, page)
 }
 
 fn app_page(visit: &Visit, secret: &NewSecret, problem: Option<&str>) -> Result<HostedPage> {
     let form = visit.form(FINISH)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
     let page = visit
-        .page("Set up two-step sign-in")
-        .paragraph(&visit.say("Scan this with your authenticator app, then enter the code that it shows."))
+        .page("Set up two-step verification")
+        .paragraph(&visit.say("Scan this QR code with your authenticator app, then enter the code it shows."))
         .qr_code(&visit.say("QR code for your authenticator app"), &secret.url)?
-        .aside(&visit.say("Or type this key into the app:"))
+        .aside(&visit.say("Or enter this key in the app:"))
         .code(&grouped(&secret.base32))
-        .link("", &visit.say("Open the authenticator app on this device"), &secret.url)
+        .link("", &visit.say("Open your authenticator app on this device"), &secret.url)
         .form(&form);
     choose_again(visit, page)
 }
 
 fn choose_again(visit: &Visit, page: HostedPage) -> Result<HostedPage> {
     let again = format!("{}&choose=1", visit.path(paths::MFA_SETUP)?);
-    Ok(page.link("", &visit.say("Choose another way"), &again))
+    Ok(page.link("", &visit.say("Choose another method"), &again))
 }
 
 /// For reading it off.
@@ -160,7 +161,7 @@ async fn choose(request: Request, State(identity): State<Identity>, Form(form): 
         ("totp", _) => Setup::Totp,
         (_, Some(phone)) => Setup::Sms { phone },
         (_, None) => {
-            let problem = visit.say("Enter a phone number in international form, such as +49 170 1234567.");
+            let problem = visit.say("Enter a phone number with its country code, such as +49 170 1234567.");
             let page = choice_page(&visit, &form.phone, Some(&problem))?.status(StatusCode::BAD_REQUEST);
             return Ok(visit.show(page));
         }
@@ -205,17 +206,19 @@ async fn submit(request: Request, State(identity): State<Identity>, Form(form): 
 fn backup_page(visit: &Visit, backup_code: &str) -> Result<HostedPage> {
     Ok(visit
         .page("Save your backup code")
-        .paragraph(&visit.say("Two-step sign-in is on. If you lose your phone, this code lets you in once:"))
+        .paragraph(
+            &visit.say("Two-step verification is on. If you lose your phone, you can sign in once with this code:"),
+        )
         .code(backup_code)
-        .paragraph(&visit.say("Write it down or keep it in a password manager. It is not shown again."))
+        .paragraph(&visit.say("Write it down or save it in a password manager. It will not be shown again."))
         .form(&visit.form(CONTINUE)?.button(&visit.say("I have saved it"))))
 }
 
 /// For somebody who comes back to the page when all is done.
 fn done_page(visit: &Visit) -> Result<HostedPage> {
     Ok(visit
-        .page("Two-step sign-in is on")
-        .paragraph(&visit.say("You can go on to {appName}."))
+        .page("Two-step verification is on")
+        .paragraph(&visit.say("You can now continue to {appName}."))
         .form(&visit.form(CONTINUE)?.button(&visit.say("Continue"))))
 }
 

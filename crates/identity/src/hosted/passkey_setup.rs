@@ -31,7 +31,7 @@ pub(super) fn routes() -> Routes<Identity> {
         .get(paths::PASSKEY_LINK, show_link, "Ask where to mail the link that sets up a passkey")
         .page()
         .hidden()
-        .post(paths::PASSKEY_LINK, mail_link, "Mail a link that sets up a passkey")
+        .post(paths::PASSKEY_LINK, mail_link, "Email a link that sets up a passkey")
         .page()
         .hidden()
         .limited(LimitClass::Message)
@@ -56,16 +56,16 @@ async fn show_link(request: Request, State(identity): State<Identity>, Params(At
 
 fn link_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage> {
     let field = address::field(visit, typed, problem);
-    let form = visit.form(paths::PASSKEY_LINK)?.field(field).button(&visit.say("Mail me a link"));
+    let form = visit.form(paths::PASSKEY_LINK)?.field(field).button(&visit.say("Email me a link"));
     Ok(visit
         .page("Set up a passkey")
         .paragraph(
             &visit.say(
-                "With a passkey you sign in by fingerprint, face or screen lock. We mail you a link to set it up.",
+                "A passkey lets you sign in with your fingerprint, face or screen lock. We will email you a link to set one up.",
             ),
         )
         .form(&form)
-        .link("", &visit.say("Back to signing in"), &visit.path(paths::IDENTIFIER)?))
+        .link("", &visit.say("Back to sign-in"), &visit.path(paths::IDENTIFIER)?))
 }
 
 async fn mail_link(request: Request, State(identity): State<Identity>, Form(form): Form<Who>) -> Result<Reply> {
@@ -99,19 +99,23 @@ fn setup_page(mailed: &Mailed, problem: Option<&str>) -> HostedPage {
     let place = &mailed.place;
     let form = ceremony(place, mailed.form(SETUP), "create", OPTIONS)
         .button(&place.say("Set up a passkey"))
-        .data("cancelled", &place.say("No passkey was made. You can try again."))
-        .data("known", &place.say("This device has a passkey for this account already. You can sign in with it."))
-        .data("unsupported", &place.say("This browser knows no passkeys. Open the link in another one."));
+        .data("cancelled", &place.say("No passkey was created. You can try again."))
+        .data("known", &place.say("This device already has a passkey for this account. You can sign in with it."))
+        .data(
+            "unsupported",
+            &place.say("This browser does not support passkeys. Open the link in a different browser."),
+        );
     let mut page = place.page("Set up a passkey");
     if let Some(problem) = problem {
         page = page.alert(problem);
     }
-    let why =
-        place.say("With a passkey you sign in to {appName} by fingerprint, face or screen lock instead of a password.");
+    let why = place.say(
+        "A passkey lets you sign in to {appName} with your fingerprint, face or screen lock instead of a password.",
+    );
     with_script(page)
         .paragraph(&why)
         .highlight(&mailed.email)
-        .without_script(&place.say("Passkeys need JavaScript. Switch it on, or open the link in another browser."))
+        .without_script(&place.say("Passkeys need JavaScript. Turn it on, or open the link in a different browser."))
         .form(&form)
 }
 
@@ -159,7 +163,7 @@ async fn submit(request: Request, State(identity): State<Identity>, Form(form): 
         Err(error) if matches!(error.code(), Code::PasskeyRejected | Code::InvalidCredential) => {
             // The link, or the challenge alone.
             let Opened::Valid(mailed) = open(&identity, &request, &form.token).await? else { return mailed.over() };
-            let problem = place.say("This did not work. Please try again.");
+            let problem = place.say("Something went wrong. Try again.");
             Ok(place.show(setup_page(&mailed, Some(&problem)).status(StatusCode::BAD_REQUEST)))
         }
         Err(error) => Err(error),
@@ -167,7 +171,7 @@ async fn submit(request: Request, State(identity): State<Identity>, Form(form): 
 }
 
 fn ready_page(guest: &Guest, page: HostedPage) -> HostedPage {
-    page.paragraph(&guest.say("From now on, you can sign in with it."))
+    page.paragraph(&guest.say("You can now use it to sign in."))
 }
 
 async fn ready(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {

@@ -66,7 +66,7 @@ pub(super) fn ceremony(guest: &Guest, form: PostForm, ceremony: &str, options: &
         .hidden("credential", "")
         .data("ceremony", ceremony)
         .data("options", options)
-        .data("failed", &guest.say("This did not work. Reload the page and try again."))
+        .data("failed", &guest.say("Something went wrong. Reload the page and try again."))
         .needs_script()
 }
 
@@ -128,7 +128,7 @@ async fn submit(request: Request, State(identity): State<Identity>, Form(form): 
             let page = visit
                 .page("Sign in to {appName}")
                 .status(StatusCode::UNAUTHORIZED)
-                .alert(&visit.say("This passkey is not known here, or its answer was not valid. Please try again."));
+                .alert(&visit.say("This passkey is not registered here, or it could not be verified. Try again."));
             let page = with_button(&visit, page)?;
             Ok(visit.show(page.link("", &visit.say("Sign in another way"), &visit.path(paths::IDENTIFIER)?)))
         }

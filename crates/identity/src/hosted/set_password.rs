@@ -90,12 +90,12 @@ impl SetPasswordPage {
         let place = &self.mailed.place;
         let mut page = place
             .page("You already have an account")
-            .paragraph(&place.say("Sign in with it to join the workspace. Your address is:"))
+            .paragraph(&place.say("Sign in to join the workspace. Your email address is:"))
             .highlight(&self.mailed.email);
         if let Place::Login(visit) = place {
             page = page.link("", &visit.say("Sign in"), &visit.path(paths::IDENTIFIER)?).link(
                 "",
-                &visit.say("Forgotten your password?"),
+                &visit.say("Forgot your password?"),
                 &visit.path(paths::FORGOT)?,
             );
         } else {
@@ -111,18 +111,21 @@ impl SetPasswordPage {
             let problem = problems.iter().find(|problem| problem.field == field)?;
             Some(format!("{label} {}", place.say(&problem.message)))
         };
-        let (password, name) = (place.say("Password"), place.say("Name of the workspace"));
+        let (password, name) = (place.say("Password"), place.say("Workspace name"));
         let mut form = self
             .mailed
             .form(SET_PASSWORD)
             .field(
-                Field::new(FieldKind::Username, "username", &place.say("E-mail address"))
+                Field::new(FieldKind::Username, "username", &place.say("Email address"))
                     .value(&self.mailed.email)
                     .fixed(),
             )
             .field(
                 Field::new(FieldKind::NewPassword, "password", &password)
-                    .hint(&place.say("At least 8 characters, and not easy to guess. A few words together are fine."))
+                    .hint(
+                        &place
+                            .say("Use at least 8 characters that are hard to guess. A few unrelated words work well."),
+                    )
                     .error(problem("password", &password).as_deref())
                     .focused(),
             );
@@ -131,11 +134,11 @@ impl SetPasswordPage {
             form = form.field(
                 Field::new(FieldKind::Organization, "workspace", &name)
                     .value(workspace.unwrap_or(&default))
-                    .hint(&place.say("Such as the name of your company or team."))
+                    .hint(&place.say("For example, the name of your company or team."))
                     .error(problem("workspace", &name).as_deref()),
             );
         }
-        let page = self.page().form(&form.button(&place.say("Set the password")));
+        let page = self.page().form(&form.button(&place.say("Set password")));
         Ok(place.show(if problems.is_empty() { page } else { page.status(StatusCode::BAD_REQUEST) }))
     }
 
@@ -147,10 +150,11 @@ impl SetPasswordPage {
             }
             Purpose::Invitation => place
                 .page("Welcome to {appName}")
-                .paragraph(&place.say("You have been invited. Choose a password for your account.")),
-            _ => place
-                .page("Choose a new password")
-                .paragraph(&place.say("For your account at {appName}. Setting it signs you out everywhere else.")),
+                .paragraph(&place.say("You have been invited to {appName}. Choose a password for your account.")),
+            _ => place.page("Choose a new password").paragraph(
+                &place
+                    .say("This is the password of your {appName} account. Changing it signs you out everywhere else."),
+            ),
         }
     }
 
@@ -185,8 +189,8 @@ impl SetPasswordPage {
     fn done(&self) -> Reply {
         let place = &self.mailed.place;
         let page = place
-            .page("Your password is set")
-            .notice(&place.say("From now on you sign in to {appName} with it. You can close this page."));
+            .page("Your password has been set")
+            .notice(&place.say("Use it the next time you sign in to {appName}. You can close this page."));
         place.show(place.with_way_to_app(page))
     }
 }

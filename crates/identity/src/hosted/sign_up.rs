@@ -22,7 +22,7 @@ pub(super) fn routes() -> Routes<Identity> {
         .get(paths::SIGN_UP, show, "Ask who is signing up")
         .page()
         .hidden()
-        .post(paths::SIGN_UP, submit, "Mail a link that completes a sign-up")
+        .post(paths::SIGN_UP, submit, "Email a link that completes a sign-up")
         .page()
         .hidden()
         .limited(LimitClass::Message)
@@ -71,20 +71,20 @@ struct Wrong {
 fn page(visit: &Visit, typed: &Typed, wrong: &Wrong) -> Result<HostedPage> {
     let first = Field::new(FieldKind::GivenName, "first_name", &visit.say("First name"));
     let last = Field::new(FieldKind::FamilyName, "last_name", &visit.say("Last name (optional)"));
-    let email = Field::new(FieldKind::Email, "email", &visit.say("E-mail address"));
+    let email = Field::new(FieldKind::Email, "email", &visit.say("Email address"));
     let form = visit
         .form(paths::SIGN_UP)?
         .field(first.value(&typed.first_name).error(wrong.first_name.as_deref()).focused())
         .field(last.value(&typed.last_name).optional())
         .field(email.value(&typed.email).error(wrong.email.as_deref()))
         .button(&visit.say("Create an account"));
-    let (words, label) = (visit.say("You have an account?"), visit.say("Sign in"));
+    let (words, label) = (visit.say("Already have an account?"), visit.say("Sign in"));
     let mut page =
         visit.page("Sign up for {appName}").form(&form).link(&words, &label, &visit.path(paths::IDENTIFIER)?);
     let profile = &visit.app.profile;
     for (label, address) in [
         (visit.say("Privacy policy"), &profile.privacy_policy_url),
-        (visit.say("Terms"), &profile.terms_of_service_url),
+        (visit.say("Terms of service"), &profile.terms_of_service_url),
     ] {
         if let Some(address) = address {
             page = page.link("", &label, address);
@@ -98,8 +98,8 @@ async fn submit(request: Request, State(identity): State<Identity>, Form(form): 
     login::check_sign_up(&visit.app)?;
     let (email, first_name) = (form.email.trim().to_owned(), form.first_name.trim().to_owned());
     let wrong = Wrong {
-        email: (!is_email(&email)).then(|| visit.say("Enter an e-mail address, such as ada@example.com.")),
-        first_name: first_name.is_empty().then(|| visit.say("Enter your name.")),
+        email: (!is_email(&email)).then(|| visit.say("Enter a valid email address, such as ada@example.com.")),
+        first_name: first_name.is_empty().then(|| visit.say("Enter your first name.")),
     };
     if wrong.email.is_some() || wrong.first_name.is_some() {
         let page = page(&visit, &form, &wrong)?.status(StatusCode::BAD_REQUEST);
@@ -123,9 +123,9 @@ async fn sent(request: Request, State(identity): State<Identity>, Params(At { r 
         return Ok(Reply::found(visit.path(paths::SIGN_UP)?));
     };
     let page = visit
-        .page("Check your mail")
-        .notice(&visit.say_of("A mail to {email} is on its way. Follow its link to go on.", email))
-        .aside(&visit.say("It can take a minute. If nothing comes, look into the spam folder."))
-        .link("", &visit.say("Use another address"), &visit.path(paths::SIGN_UP)?);
+        .page("Check your inbox")
+        .notice(&visit.say_of("We have sent an email to {email}. Open the link in it to continue.", email))
+        .aside(&visit.say("The email can take a minute to arrive. If you do not see it, check your spam folder."))
+        .link("", &visit.say("Use a different email address"), &visit.path(paths::SIGN_UP)?);
     Ok(visit.show(page))
 }

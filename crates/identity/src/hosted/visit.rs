@@ -38,7 +38,7 @@ impl Visit {
         if redirects::registered(&app.profile, Some(&request.redirect_uri)).is_none() {
             return Err(Error::invalid(
                 "redirect_uri",
-                "is not registered any more. Go back to the app and start again",
+                "is no longer registered. Go back to the app and sign in again",
             ));
         }
         let way_back = request.path(&identity.tenancy, paths::IDENTIFIER)?;

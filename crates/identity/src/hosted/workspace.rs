@@ -65,7 +65,7 @@ async fn show(request: Request, State(identity): State<Identity>, Params(At { r 
         .page("Choose a workspace")
         .paragraph(&visit.say_of("You are signed in as {email}.", person))
         .form(&form)
-        .link("", &visit.say("Use another address"), &visit.path(paths::IDENTIFIER)?);
+        .link("", &visit.say("Use a different email address"), &visit.path(paths::IDENTIFIER)?);
     Ok(visit.show(page))
 }
 
@@ -110,6 +110,6 @@ async fn signed_out(
 ) -> Result<Reply> {
     let app = identity.app(&request, app)?;
     let guest = Guest::of(&identity, &request, app, None).await?;
-    let text = guest.say("You are signed out of {appName}. You can close this page.");
+    let text = guest.say("You have been signed out of {appName}. You can close this page.");
     Ok(Reply::page(guest.with_way_to_app(guest.page("Signed out").paragraph(&text))))
 }

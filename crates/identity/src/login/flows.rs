@@ -192,7 +192,7 @@ pub(crate) fn check_magic_links(app: &App) -> Result<()> {
     if app.profile.magic_link_enabled {
         return Ok(());
     }
-    Err(Error::new(Code::LoginMethodOff, "This app has switched magic links off."))
+    Err(Error::new(Code::LoginMethodOff, "This app has turned magic links off."))
 }
 
 /// Begins a session with a mailed link.
@@ -258,7 +258,7 @@ pub(crate) fn check_sign_up(app: &App) -> Result<()> {
     if app.profile.tenant_self_signup {
         return Ok(());
     }
-    Err(Error::new(Code::SignupDisabled, "Ask for an invitation: this app has no self-service sign-up."))
+    Err(Error::new(Code::SignupDisabled, "This app does not allow self-service sign-up. Ask for an invitation."))
 }
 
 /// Mails a link that completes the sign-up; somebody who has an account is told so instead.

@@ -23,36 +23,36 @@ pub fn routes() -> Routes<Identity> {
         .post("/auth/auth/signup", sign_up, "Sign up for a new workspace")
         .limited(LimitClass::Message)
         .answers(404, "There is no such app")
-        .answers(403, "Self-service sign-up is off, or the Origin is not one of the app's")
+        .answers(403, "Self-service sign-up is off, or the Origin is not among the app's allowed origins")
         .answers(429, LIMITED)
-        .post("/auth/auth/credentialsConfig", credentials_config, "How a user can sign in")
+        .post("/auth/auth/credentialsConfig", credentials_config, "List how a user can sign in")
         .answers(404, "There is no such app")
         .answers(401, "There is no such user")
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
         .post("/auth/auth/authenticate", authenticate, "Sign in with a password")
         .answers(404, "There is no such app")
-        .answers(401, "The user name or the password is wrong")
+        .answers(401, "Incorrect user name or password")
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
-        .post("/auth/auth/magic-link", magic_link, "Mail a link that signs in")
+        .post("/auth/auth/magic-link", magic_link, "Email a sign-in link")
         .limited(LimitClass::Message)
         .answers(404, "There is no such app")
-        .answers(403, "Magic links are switched off, or the Origin is not one of the app's")
+        .answers(403, "Magic links are off, or the Origin is not among the app's allowed origins")
         .answers(429, LIMITED)
         .post("/auth/auth/magic-link/authenticate", follow_magic_link, "Sign in with a mailed link")
         .answers(401, "The link is not valid or has expired")
-        .answers(403, "Magic links are switched off")
+        .answers(403, "Magic links are off")
         .answers(429, LIMITED)
-        .post("/auth/auth/password", forgotten, "Mail a link that sets a new password")
+        .post("/auth/auth/password", forgotten, "Email a password reset link")
         .limited(LimitClass::Message)
         .answers(404, "There is no such app")
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
 }
 
-const FOREIGN: &str = "The request's Origin is missing or not one of the app's";
-pub(crate) const LIMITED: &str = "Too many attempts; see Retry-After";
+const FOREIGN: &str = "The request's Origin is missing or not among the app's allowed origins";
+pub(crate) const LIMITED: &str = "Too many attempts; try again after the seconds in Retry-After";
 
 /// Names who wants to sign in, and to what.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -89,7 +89,7 @@ struct SignUp {
 
 impl Validate for SignUp {
     fn validate(&self, problems: &mut Problems) {
-        problems.check("email", is_email(&self.email), "must be an e-mail address");
+        problems.check("email", is_email(&self.email), "must be an email address");
         for (field, name) in [("firstName", &self.first_name), ("lastName", &self.last_name)] {
             problems.optional_text(field, name.as_deref().unwrap_or_default());
         }
@@ -116,7 +116,7 @@ async fn sign_up(
     let (first_name, last_name) = (name(body.first_name), name(body.last_name));
     let (email, wish) = (body.email, SignUpWish::default());
     flows::sign_up(&identity, &app, SignUpRequest { email, first_name, last_name, wish, request: None }).await?;
-    Ok(Json(SignUpAnswer { success: true, message: "Look into your mailbox to go on." }))
+    Ok(Json(SignUpAnswer { success: true, message: "Check your inbox to continue." }))
 }
 
 async fn credentials_config(
@@ -200,7 +200,7 @@ async fn magic_link(
     if let Some(url) = &success_url
         && !identity.tenancy.apps.app_allows(app.id, &url.origin().ascii_serialization())
     {
-        return Err(Error::invalid("successUrl", "must have one of the app's allowed origins"));
+        return Err(Error::invalid("successUrl", "must be on one of the app's allowed origins"));
     }
     let landing = success_url.map_or(Landing::Hosted(None), Landing::Page);
     let lifetime = flows::magic_link(&identity, &app, &body.who.username, landing).await?;

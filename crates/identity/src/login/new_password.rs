@@ -84,7 +84,7 @@ impl NewPassword {
             if credentials::find(tx, app.id, &request.email)?.is_some_and(|account| account.has_password()) {
                 return Err(Error::new(
                     Code::InvalidCredential,
-                    "This link is not valid any more: the account exists.",
+                    "This link is no longer valid: the account already exists.",
                 ));
             }
             return Ok(Outcome::SignUp(request));
@@ -121,5 +121,8 @@ pub(crate) fn peek(tx: &mut Tx<'_>, purposes: &[Purpose], token: &str) -> Result
             Err(error) => return Err(error),
         }
     }
-    Err(Error::new(Code::InvalidCredential, "This link is not valid any more: it was used, replaced, or has expired."))
+    Err(Error::new(
+        Code::InvalidCredential,
+        "This link is no longer valid: it has expired, has already been used, or has been replaced.",
+    ))
 }

@@ -21,7 +21,7 @@ use crate::{
 
 pub fn routes() -> Routes<Identity> {
     let routes = Routes::new("Second factor")
-        .post("/auth/auth/startMfaUserSetup", start_setup, "Begin to set up a second factor")
+        .post("/auth/auth/startMfaUserSetup", start_setup, "Start setting up a second factor")
         .limited(LimitClass::Message)
         .answers(401, REFUSED)
         .answers(403, FOREIGN)
@@ -30,13 +30,13 @@ pub fn routes() -> Routes<Identity> {
         .answers(401, REFUSED)
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
-        .post("/auth/auth/challengeMfa", challenge, "Send a fresh code")
+        .post("/auth/auth/challengeMfa", challenge, "Resend the code")
         .limited(LimitClass::Message)
-        .answers(409, "This login asks for no code")
+        .answers(409, "This login does not require a code")
         .answers(401, REFUSED)
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
-        .post("/auth/auth/commitMfaCode", commit, "Show the second factor")
+        .post("/auth/auth/commitMfaCode", commit, "Verify the second factor")
         .answers(401, REFUSED)
         .answers(403, FOREIGN)
         .answers(429, LIMITED)
@@ -47,8 +47,8 @@ pub fn routes() -> Routes<Identity> {
     routes.delete("/account/tenant/user/{user_id}/mfa", clear, "Clear a user's second factor")
 }
 
-const REFUSED: &str = "The session is not valid, or the code is wrong";
-const FOREIGN: &str = "The request's Origin is missing or not one of the app's";
+const REFUSED: &str = "The session is not valid, or the code is incorrect";
+const FOREIGN: &str = "The request's Origin is missing or not among the app's allowed origins";
 
 /// The session that a step belongs to.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

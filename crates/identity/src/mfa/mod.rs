@@ -74,7 +74,9 @@ impl<T> Attempt<T> {
     fn settled(self) -> Result<T> {
         match self {
             Self::Right(value) => Ok(value),
-            Self::Wrong => Err(Error::new(Code::WrongCode, "The code is wrong, was used, or has expired.")),
+            Self::Wrong => {
+                Err(Error::new(Code::WrongCode, "The code is incorrect, has expired, or has already been used."))
+            }
         }
     }
 }
@@ -106,7 +108,8 @@ fn send_to(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: SessionId, 
         "UPDATE login_sessions SET code_digest = $3, code_expires_at = $4 WHERE app_id = $1 AND id = $2",
         &args![app.id, session, keyring.fingerprint(&session.to_string(), &code), tx.now().plus(CODE_LIFETIME)],
     )?;
-    let text = format!("{code} is your code for {}. It works for 5 minutes.", one_line(&app.profile.name));
+    let text =
+        format!("{code} is your verification code for {}. It expires in 5 minutes.", one_line(&app.profile.name));
     queue_sms(tx, keyring, &NewSms { app: Some(app.id), to: phone.to_owned(), text }).map(|_| ())
 }
 
@@ -175,7 +178,7 @@ fn stage(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &Claims) -> R
 fn challenge(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &Claims) -> Result<Factor> {
     sessions::check_live(tx, session)?;
     if session.mfa != MfaState::Required {
-        return Err(Error::new(Code::Conflict, "This login asks for no code."));
+        return Err(Error::new(Code::Conflict, "This login does not require a code."));
     }
     let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
     send_code(tx, identity, app, session.jti, &factor)?;
@@ -203,7 +206,7 @@ fn new_secret(tx: &mut Tx<'_>, app: &App, session: &Claims, secret: &[u8]) -> Re
 /// A factor that exists is shown before another one takes its place, also when it came into being after this login
 /// began.
 fn must_show_factor() -> Error {
-    Error::new(Code::MfaRequired, "Show the factor that is set up before you set up another one.")
+    Error::new(Code::MfaRequired, "Verify your existing second factor before you set up another one.")
 }
 
 /// Begins to set a factor up. Whoever has one shows it first.

@@ -64,5 +64,5 @@ impl Challenge {
 }
 
 fn over() -> Error {
-    Error::new(Code::InvalidCredential, "The challenge was used, has expired, or was made for another page.")
+    Error::new(Code::InvalidCredential, "The challenge has expired, has already been used, or belongs to another page.")
 }

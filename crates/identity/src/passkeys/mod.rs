@@ -42,7 +42,7 @@ pub(crate) fn check_enabled(app: &App) -> Result<()> {
     if app.profile.passkeys_enabled {
         return Ok(());
     }
-    Err(Error::new(Code::LoginMethodOff, "This app has switched passkeys off."))
+    Err(Error::new(Code::LoginMethodOff, "This app has turned passkeys off."))
 }
 
 /// The origin of the hosted pages.
@@ -210,7 +210,7 @@ fn changed(tx: &mut Tx<'_>, app: kernel::AppId, user: UserId) -> Result<()> {
 pub(crate) fn invalid_setup() -> Error {
     Error::new(
         Code::InvalidCredential,
-        "This set-up link is not valid any more: it was used, replaced, or has expired.",
+        "This setup link is no longer valid: it has expired, has already been used, or has been replaced.",
     )
 }
 

@@ -77,9 +77,9 @@ pub(super) fn credential_id(bytes: &[u8]) -> String {
 }
 
 pub(super) fn rejected() -> Error {
-    Error::new(Code::PasskeyRejected, "The passkey's answer does not fit what was asked for. Start again.")
+    Error::new(Code::PasskeyRejected, "The passkey's response does not match the request. Start again.")
 }
 
 pub(super) fn unknown() -> Error {
-    Error::new(Code::InvalidCredential, "This passkey is not known here, or its answer is not valid.")
+    Error::new(Code::InvalidCredential, "This passkey is not registered here, or it could not be verified.")
 }

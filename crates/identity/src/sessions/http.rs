@@ -15,8 +15,8 @@ pub fn routes() -> Routes<Identity> {
     Routes::new("JSON login")
         .post("/auth/token/direct", direct, "Exchange a login session for tokens")
         .answers(404, "There is no such app")
-        .answers(401, "The session is not valid, its second factor is missing, or the tenant user is somebody else's")
-        .answers(403, "The request's Origin is not one of the app's")
+        .answers(401, "The session is not valid, requires a second factor, or belongs to another user")
+        .answers(403, "The request's Origin is not among the app's allowed origins")
 }
 
 /// The body of `POST /auth/token/direct`.

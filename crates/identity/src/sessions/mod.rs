@@ -292,7 +292,7 @@ pub async fn exchange(
     asked: Asked,
 ) -> Result<TokenSetWithProfile> {
     if !matches!(session.mfa, MfaState::Completed | MfaState::Disabled) {
-        return Err(Error::new(Code::MfaRequired, "Show the second factor before you ask for tokens."));
+        return Err(Error::new(Code::MfaRequired, "Complete two-step verification before you request tokens."));
     }
     let app = app.clone();
     let prepared = identity.tenancy.db.write(move |tx| {
@@ -313,7 +313,9 @@ pub(crate) fn choose(standings: Vec<Standing>, member: Option<MemberId>) -> Resu
     let mut fitting = standings.into_iter().filter(|standing| member.is_none_or(|member| standing.member == member));
     match (member, count, fitting.next()) {
         (Some(_), _, Some(standing)) | (None, 1, Some(standing)) => Ok(standing),
-        (None, 2.., _) => Err(Error::invalid("tenantUserId", "is required, because there are several workspaces")),
+        (None, 2.., _) => {
+            Err(Error::invalid("tenantUserId", "is required, because the user belongs to several workspaces"))
+        }
         _ => Err(Error::new(Code::InvalidCredential, "This user is not a member of that workspace.")),
     }
 }
@@ -340,9 +342,9 @@ pub fn announce_failure(tx: &mut Tx<'_>, app: AppId, user: Option<UserId>, reaso
 }
 
 pub fn wrong_credentials() -> Error {
-    Error::new(Code::InvalidCredential, "The user name or the password is wrong.")
+    Error::new(Code::InvalidCredential, "Incorrect user name or password.")
 }
 
 pub fn over() -> Error {
-    Error::new(Code::InvalidCredential, "This login has expired or was ended. Start again.")
+    Error::new(Code::InvalidCredential, "Session expired. Sign in again.")
 }

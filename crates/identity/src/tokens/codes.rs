@@ -172,7 +172,7 @@ fn verifies(challenge: Option<&str>, verifier: Option<&str>) -> bool {
 pub fn refused() -> Error {
     Error::new(
         Code::InvalidCredential,
-        "The code is not valid: it was used, has expired, or was made for another request.",
+        "The code is not valid: it has expired, has already been used, or belongs to another request.",
     )
 }
 

@@ -18,9 +18,9 @@ pub fn routes() -> Routes<Identity> {
     Routes::new("Token verification")
         .get("/auth/.well-known/openid-configuration", configuration, "The OpenID Connect discovery document")
         .any_origin()
-        .get("/auth/.well-known/jwks.json", jwks, "The public keys that verify tokens")
+        .get("/auth/.well-known/jwks.json", jwks, "Get the public keys that verify tokens")
         .any_origin()
-        .get("/.well-known/openid-configuration", redirect, "Leads to the discovery document")
+        .get("/.well-known/openid-configuration", redirect, "Redirect to the discovery document")
         .any_origin()
 }
 

@@ -26,11 +26,11 @@ pub fn routes() -> Routes<Identity> {
         .post("/auth/token/workspace-switch", workspace_switch, "Switch to another workspace of the user")
         .answers(
             401,
-            "The access token is not valid, or the target belongs to another user or asks for a second factor",
+            "The access token is not valid, or the target belongs to another user or requires a second factor",
         )
         .post("/auth/auth/revoke", revoke, "Sign out")
-        .get("/auth/userinfo", userinfo, "What the granted scopes tell about the user")
-        .post("/auth/userinfo", userinfo, "What the granted scopes tell about the user")
+        .get("/auth/userinfo", userinfo, "Get the user's claims, as far as the granted scopes allow")
+        .post("/auth/userinfo", userinfo, "Get the user's claims, as far as the granted scopes allow")
 }
 
 async fn token(

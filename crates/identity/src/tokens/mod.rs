@@ -173,7 +173,7 @@ pub fn check_factors(app: &App, standing: &Standing, mfa: bool) -> Result<()> {
     if mfa || !(app.profile.mfa_enabled || standing.tenant_mfa) {
         return Ok(());
     }
-    Err(Error::new(Code::MfaRequired, "This workspace asks for a second factor. Sign in again with one."))
+    Err(Error::new(Code::MfaRequired, "This workspace requires two-step verification. Sign in again to complete it."))
 }
 
 /// Exchanges a code.

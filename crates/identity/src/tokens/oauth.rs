@@ -171,7 +171,7 @@ impl<A: Describe> Describe for Answer<A> {
 
 /// The app that a `client_id` names.
 pub(super) fn client(tenancy: &Tenancy, scope: &Scope, id: &str) -> Result<Arc<App>> {
-    let unknown = || Error::new(Code::UnknownClient, "There is no app with this client_id.");
+    let unknown = || Error::new(Code::UnknownClient, "No app has this client_id.");
     let app: AppId = id.parse().map_err(|_| unknown())?;
     let app = tenancy.apps.get(app).ok_or_else(unknown)?;
     scope.set_app(app.id);

@@ -49,7 +49,7 @@ impl Asked {
             None => Ok(()),
             Some(unknown) => {
                 let shown: String = unknown.chars().take(64).collect();
-                Err(Error::new(Code::InvalidScope, format!("There is no scope or privilege {shown:?} in this app.")))
+                Err(Error::new(Code::InvalidScope, format!("This app has no scope or privilege {shown:?}.")))
             }
         }
     }

@@ -24,11 +24,11 @@ use crate::{Identity, browser::Request};
 
 pub fn routes() -> Routes<Identity> {
     Routes::new("Tokens")
-        .post("/auth/revoke", revoke, "Revoke a token and the login it belongs to (RFC 7009)")
+        .post("/auth/revoke", revoke, "Revoke a token and its session (RFC 7009)")
         .answers(400, "`invalid_request`, or `invalid_grant` for a token of another app")
-        .post("/auth/introspect", introspect, "Tell what an access or refresh token is worth (RFC 7662)")
+        .post("/auth/introspect", introspect, "Introspect an access or refresh token (RFC 7662)")
         .answers(400, "`invalid_request`")
-        .answers(401, "No key of the app, or one that is not valid")
+        .answers(401, "The API key is missing or not valid")
 }
 
 /// The body of `POST /auth/revoke`, as a form or as JSON.
@@ -58,7 +58,7 @@ async fn end_login(tenancy: &Tenancy, scope: &Scope, asked: &Revocation) -> Resu
     // Tokens tell by themselves of which sort they are, so that `token_type_hint` is not needed.
     let Some((owner, login)) = login_of(tenancy, &asked.token) else { return Ok(Empty) };
     if owner != app {
-        return Err(Error::new(Code::InvalidCredential, "The token is another app's."));
+        return Err(Error::new(Code::InvalidCredential, "The token belongs to another app."));
     }
     tenancy.db.write(move |tx| logins::revoke(tx, app, login)).await?;
     Ok(Empty)

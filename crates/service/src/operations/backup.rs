@@ -18,7 +18,7 @@ pub fn routes() -> Routes<Core> {
         .timeout(std::time::Duration::from_secs(3600))
         .description(
             "One file with everything in it, in the same format from either engine. Secrets in it stay sealed under the \
-             master key, which is not part of it. Writers go on meanwhile.",
+             master key, which is not part of it. The service keeps accepting writes meanwhile.",
         )
 }
 

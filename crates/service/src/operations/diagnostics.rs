@@ -12,7 +12,7 @@ use crate::{Core, VERSION};
 
 pub fn routes() -> Routes<Core> {
     Routes::new("Diagnostics")
-        .get("/", greet, "Which service this is, and where its documentation is")
+        .get("/", greet, "Get the service's name, version and documentation")
         .get("/account", greet, "The same, at the account area's address")
         .get("/tick", tick, "The service's time, after an optional wait")
 }

@@ -12,7 +12,7 @@ use web::{Json, Routes, State};
 use crate::{Core, MIGRATIONS, installation};
 
 pub fn routes() -> Routes<Core> {
-    Routes::new("Operations").get("/admin/doctor", examine, "What is wrong with this installation, and how to mend it")
+    Routes::new("Operations").get("/admin/doctor", examine, "Check this installation for problems and how to fix them")
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -98,11 +98,11 @@ fn address(core: &Core) -> Finding {
     let base = &core.base_url;
     let local = ["http://127.0.0.1", "http://localhost", "http://[::1]"].iter().any(|prefix| base.starts_with(prefix));
     if base.starts_with("https://") || local {
-        return Finding::ok("address", format!("people reach this service at {base}"));
+        return Finding::ok("address", format!("the base URL is {base}"));
     }
     Finding::warning(
         "address",
-        format!("people reach this service at {base}, without encryption"),
+        format!("the base URL {base} is not encrypted"),
         "Put a proxy with TLS in front and set base_url to its https address.",
     )
 }
@@ -122,17 +122,17 @@ fn mail(core: &Core) -> Finding {
     if core.mail_is_logged {
         return Finding::warning("mail", "mail is written to the log, not sent", "Set mail_url to an SMTP server.");
     }
-    Finding::ok("mail", "mail leaves as configured")
+    Finding::ok("mail", "mail is sent as configured")
 }
 
 fn master_key(vitals: &Vitals) -> Finding {
     if vitals.master_key_settled {
-        return Finding::ok("master key", "everything is sealed under the present master key");
+        return Finding::ok("master key", "all secrets are encrypted with the current master key");
     }
     Finding::warning(
         "master key",
-        "some secrets are still sealed under the previous master key",
-        "Keep TENANTRY_MASTER_KEY_PREVIOUS set until this is gone; a job of the running service is at work on it.",
+        "some secrets are still encrypted with the previous master key",
+        "Keep TENANTRY_MASTER_KEY_PREVIOUS set until this warning is gone: a background job is re-encrypting them.",
     )
 }
 
@@ -153,12 +153,12 @@ fn signing_keys(vitals: &Vitals, now: Timestamp) -> Finding {
 
 fn parked(vitals: &Vitals) -> Finding {
     if vitals.parked == 0 {
-        return Finding::ok("outbox", "every fact reached its consumers");
+        return Finding::ok("outbox", "every event was processed");
     }
     Finding::problem(
         "outbox",
-        format!("{} facts failed ten times and were set aside", vitals.parked),
-        "The log has the cause of each under the target spine.",
+        format!("{} events failed ten times and were set aside", vitals.parked),
+        "See the log for the causes (target spine).",
     )
 }
 
@@ -169,7 +169,7 @@ fn undelivered(vitals: &Vitals) -> Finding {
     }
     Finding::warning(
         "messages",
-        format!("{failed} messages could not be delivered, {retrying} are being tried again"),
-        "Check mail_url and sms_url; the log has each refusal.",
+        format!("{failed} messages could not be delivered, {retrying} are being retried"),
+        "Check mail_url and sms_url; see the log for each failure.",
     )
 }

@@ -25,11 +25,11 @@ const LONGEST_TOKEN_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
 pub fn routes() -> Routes<Core> {
     Routes::new("Operations")
         .get("/admin/signing-keys", list, "List the keys that sign tokens")
-        .post("/admin/signing-keys/rotate", rotate, "Publish a new signing key, which takes over once it is known")
-        .post("/admin/signing-keys/{kid}/revoke", revoke, "End a signing key and everything it signed, at once")
+        .post("/admin/signing-keys/rotate", rotate, "Publish a new signing key, which takes over after a grace period")
+        .post("/admin/signing-keys/{kid}/revoke", revoke, "Revoke a signing key and everything it signed, immediately")
         .description(
-            "For a key that somebody else may have. Whoever holds tokens signed by it has to sign in again; backends that \
-             verify locally refuse them once they have fetched the key set anew, five minutes later at most.",
+            "For a compromised key. Everybody with tokens signed by it has to sign in again; backends that verify tokens \
+             locally refuse them once they have fetched the key set again, within five minutes.",
         )
         .answers(404, "There is no such signing key")
 }

@@ -13,11 +13,11 @@ use crate::Core;
 
 pub fn routes() -> Routes<Core> {
     Routes::new("Test clock")
-        .get("/admin/test-clock", show, "What time it is on the test clock")
-        .post("/admin/test-clock", advance, "Move the test clock forward, doing at each moment what is due then")
+        .get("/admin/test-clock", show, "Get the time of the test clock")
+        .post("/admin/test-clock", advance, "Move the test clock forward and run what becomes due")
         // The stepping has its own limit of 60 real seconds.
         .timeout(Duration::from_secs(90))
-        .answers(503, "Not everything that became due was done within 60 seconds; ask again to go on")
+        .answers(503, "Not everything that became due was done within 60 seconds; send the request again to continue")
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -39,7 +39,7 @@ const FARTHEST: u64 = 100 * 366 * 24 * 3600;
 impl Validate for Move {
     fn validate(&self, problems: &mut Problems) {
         let one = self.advance_seconds.is_some() != self.now.is_some();
-        problems.check("advanceSeconds", one, "or now must be given, and not both");
+        problems.check("advanceSeconds", one, "or now must be given, but not both");
         if let Some(seconds) = self.advance_seconds {
             problems.check("advanceSeconds", seconds <= FARTHEST, "must not be more than a hundred years");
         }
@@ -55,7 +55,7 @@ async fn advance(_: Operator, State(core): State<Core>, Valid(request): Valid<Mo
     let target = match request {
         Move { advance_seconds: Some(seconds), .. } => now.plus(Duration::from_secs(seconds)),
         Move { now: Some(target), .. } if target < now => {
-            return Err(Error::invalid("now", "must not lie in the past: the clock moves forward only"));
+            return Err(Error::invalid("now", "must not be in the past: the clock only moves forward"));
         }
         Move { now: Some(target), .. } => target,
         Move { .. } => now,

@@ -27,7 +27,7 @@ pub(super) fn routes() -> Routes<Core> {
     Routes::new("JSON login")
         .put("/auth/auth/password", set, "Set a password with a mailed link")
         .answers(401, "The link is not valid or has expired")
-        .answers(429, "Too many attempts; see Retry-After")
+        .answers(429, "Too many attempts; try again after the seconds in Retry-After")
         .merge(
             Routes::new("Hosted login")
                 .post(hosted::SET_PASSWORD, submit, "Set a password and sign in")

@@ -55,7 +55,7 @@ pub struct NewOwner {
 
 impl Validate for NewTenant {
     fn validate(&self, problems: &mut Problems) {
-        problems.check("owner.email", is_email(&self.owner.email), "must be an e-mail address");
+        problems.check("owner.email", is_email(&self.owner.email), "must be an email address");
         problems.text("owner.firstName", &self.owner.first_name);
         problems.text("owner.lastName", &self.owner.last_name);
         for (field, text) in [("name", &self.name), ("plan", &self.plan)] {

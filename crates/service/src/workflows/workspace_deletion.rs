@@ -22,9 +22,9 @@ pub(super) fn routes() -> Routes<Core> {
             "A subscription at the payment provider is first set to cancel at the end of its period, without refund. \
              When that fails, nothing is deleted.",
         )
-        .answers(409, "Something stands against it; the deletion preview says what")
+        .answers(409, "The workspace cannot be deleted yet; the deletion preview says why")
         .answers(502, "The payment provider could not cancel the subscription")
-        .get("/account/tenant/{tenant_id}/deletion-preview", preview, "See what deleting a workspace would remove")
+        .get("/account/tenant/{tenant_id}/deletion-preview", preview, "Preview what deleting a workspace would remove")
 }
 
 /// What would go, and what stands against it.
@@ -97,7 +97,7 @@ fn owns(user: &SignedIn, id: TenantId) -> Result<()> {
     if user.tenant() == id && user.standing.role == OWNER {
         return Ok(());
     }
-    Err(Error::new(Code::Forbidden, "Only an OWNER of the workspace, signed in to it, may do this."))
+    Err(Error::new(Code::Forbidden, "Only an OWNER of the workspace who is signed in to it may do this."))
 }
 
 /// Looks only.
@@ -138,7 +138,7 @@ fn operator_workspace(core: &Core, app: AppId, id: TenantId) -> Option<Blocker> 
     (app.profile.operator_tenant_id == Some(id)).then(|| {
         Blocker::new(
             "OPERATOR_WORKSPACE",
-            "The members of this workspace act for the whole app. Change the app's operatorTenantId first.",
+            "This is the app's operator workspace. Change the app's operatorTenantId first.",
         )
     })
 }

@@ -44,7 +44,7 @@ async function name(page, email, link = "Sign in") {
   await page.goto(app.origin);
   await follow(page, link);
   await heading(page, "Sign in to Difference Engine");
-  await type(page, "E-mail address", email);
+  await type(page, "Email address", email);
   await press(page, "Continue");
 }
 
@@ -67,7 +67,7 @@ async function password(page) {
   await follow(page, "Sign in");
   await heading(page, "Sign in to Difference Engine");
   await look(page, "identifier");
-  await type(page, "E-mail address", email);
+  await type(page, "Email address", email);
   await press(page, "Continue");
   await field(page, "Password");
   await look(page, "password");
@@ -101,7 +101,7 @@ async function keyboard(page) {
   await field(page, "Password");
   await page.keyboard.type("wrong");
   await page.keyboard.press("Enter");
-  await page.getByText("The address or the password is wrong.").waitFor();
+  await page.getByText("Incorrect email address or password.").waitFor();
   // Every stop shows where the keys are: another way is three stops away.
   const focused = page.locator(":focus");
   await page.keyboard.press("Tab");
@@ -118,15 +118,15 @@ async function mistakes(page) {
   await page.goto(app.origin);
   await follow(page, "Sign in");
   // What the browser takes for an address need not be one.
-  await type(page, "E-mail address", "ada..lovelace@customer.example");
+  await type(page, "Email address", "ada..lovelace@customer.example");
   await press(page, "Continue");
-  await page.getByText("Enter an e-mail address, such as ada@example.com.").waitFor();
+  await page.getByText("Enter a valid email address, such as ada@example.com.").waitFor();
   await look(page, "identifier-error");
-  await type(page, "E-mail address", email);
+  await type(page, "Email address", email);
   await press(page, "Continue");
   await type(page, "Password", "not this one");
   await press(page, "Sign in");
-  await page.getByText("The address or the password is wrong.").waitFor();
+  await page.getByText("Incorrect email address or password.").waitFor();
   await look(page, "password-error");
   await type(page, "Password", PASSWORD);
   await press(page, "Sign in");
@@ -149,8 +149,8 @@ async function workspaces(page) {
 async function magicLink(page) {
   const { email } = await owner("link@customer.example");
   await name(page, email);
-  await press(page, "Mail me a sign-in link");
-  await heading(page, "Check your mail");
+  await press(page, "Email me a sign-in link");
+  await heading(page, "Check your inbox");
   await look(page, "link-sent");
   const link = await mailedLink(email);
   await page.goto(link);
@@ -166,20 +166,20 @@ async function magicLink(page) {
 async function reset(page) {
   const { email } = await owner("reset@customer.example");
   await name(page, email);
-  await follow(page, "Forgotten your password?");
-  await heading(page, "Choose a new password");
+  await follow(page, "Forgot your password?");
+  await heading(page, "Reset your password");
   await look(page, "forgot");
-  await press(page, "Mail me a link");
-  await heading(page, "Check your mail");
+  await press(page, "Email me a link");
+  await heading(page, "Check your inbox");
   await page.goto(await mailedLink(email));
   await heading(page, "Choose a new password");
   await look(page, "new-password");
   await type(page, "Password", "password");
-  await press(page, "Set the password");
+  await press(page, "Set password");
   await page.getByText("Password is").waitFor();
   await look(page, "new-password-error");
   await type(page, "Password", NEW_PASSWORD);
-  await press(page, "Set the password");
+  await press(page, "Set password");
   await welcome(page, email);
   const elsewhere = await visitor(browser);
   await signIn(elsewhere, email, NEW_PASSWORD);
@@ -195,16 +195,16 @@ async function signUp(page) {
   await heading(page, "Sign up for Difference Engine");
   await look(page, "sign-up");
   await type(page, "First name", "Grace");
-  await type(page, "E-mail address", email);
+  await type(page, "Email address", email);
   await press(page, "Create an account");
-  await heading(page, "Check your mail");
+  await heading(page, "Check your inbox");
   await look(page, "sign-up-sent");
   await page.goto(await mailedLink(email));
   await heading(page, "Welcome to Difference Engine");
   await look(page, "sign-up-password");
   await type(page, "Password", NEW_PASSWORD);
-  await type(page, "Name of the workspace", "Compilers");
-  await press(page, "Set the password");
+  await type(page, "Workspace name", "Compilers");
+  await press(page, "Set password");
   await welcome(page, email);
 }
 
@@ -216,7 +216,7 @@ async function invitation(page) {
   await heading(page, "Welcome to Difference Engine");
   await look(page, "invitation");
   await type(page, "Password", NEW_PASSWORD);
-  await press(page, "Set the password");
+  await press(page, "Set password");
   // The app did not begin this login, and says so; the next one needs no password.
   await page.waitForURL(`${app.callback}?code=*`);
   await page.goto(`${app.origin}/login`);
@@ -231,7 +231,7 @@ async function codeOf(secret) {
 
 /// Sets up an authenticator app during a login, and tells its secret and the backup code.
 async function setUpFactor(page, picture) {
-  await heading(page, "Set up two-step sign-in");
+  await heading(page, "Set up two-step verification");
   if (picture) await look(page, "mfa-choice");
   await press(page, "Use an authenticator app");
   await field(page, "Code");
@@ -259,7 +259,7 @@ async function secondFactor(page) {
   await look(page, "mfa");
   await type(page, "Code", "000000");
   await press(page, "Continue");
-  await page.getByText("The code is wrong, was used, or has expired.").waitFor();
+  await page.getByText("The code is incorrect, has expired, or has already been used.").waitFor();
   await look(page, "mfa-error");
   await type(page, "Code", await codeOf(secret));
   await press(page, "Continue");
@@ -280,12 +280,12 @@ async function lostPhone(page) {
   await look(page, "mfa-backup");
   await type(page, "Backup code", backupCode);
   await press(page, "Continue");
-  await heading(page, "Set up two-step sign-in");
+  await heading(page, "Set up two-step verification");
   await type(page, "Phone number", "+49 170 1234567");
   await press(page, "Get codes by SMS");
   await field(page, "Code");
   await look(page, "mfa-phone");
-  await follow(page, "Choose another way");
+  await follow(page, "Choose another method");
   await setUpFactor(page);
   await welcome(page, email);
 }
@@ -305,9 +305,9 @@ async function passkey(page) {
   await follow(page, "Set up a passkey");
   await heading(page, "Set up a passkey");
   await look(page, "passkey-link");
-  await type(page, "E-mail address", email);
-  await press(page, "Mail me a link");
-  await heading(page, "Check your mail");
+  await type(page, "Email address", email);
+  await press(page, "Email me a link");
+  await heading(page, "Check your inbox");
   const link = await mailedLink(email);
   const scriptless = await visitor(browser);
   await scriptless.goto(link);
@@ -351,7 +351,7 @@ async function policy(page) {
 /// What people see when something is wrong with a request.
 async function errors(page) {
   await page.goto(`${BASE_URL}/auth/authorize?client_id=nobody&redirect_uri=https%3A%2F%2Fevil.example`);
-  await heading(page, "This did not work");
+  await heading(page, "This request could not be completed");
   await look(page, "error");
   await page.goto(`${BASE_URL}/auth/login/set-password?token=nonsense`);
   await heading(page, "This link no longer works");

@@ -25,7 +25,7 @@ async function flow() {
 
   const page = await visitor(browser);
   await page.goto(`${app.origin}/login`);
-  await type(page, "E-mail address", ada.email);
+  await type(page, "Email address", ada.email);
   await press(page, "Continue");
   await type(page, "Password", PASSWORD);
   await press(page, "Sign in");

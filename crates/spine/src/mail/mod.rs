@@ -73,7 +73,7 @@ fn check(mail: &NewMail) -> Result<()> {
     for (field, address) in addresses {
         let Some(address) = address else { continue };
         if spans_lines(address) || address.parse::<Mailbox>().is_err() {
-            problems.add(field, "must be an e-mail address");
+            problems.add(field, "must be an email address");
         }
     }
     for (field, text) in [("fromName", &mail.from_name), ("subject", &mail.subject)] {
@@ -95,7 +95,7 @@ pub struct Mailer(Dispatch<Post>, Sweep<Post>);
 impl Mailer {
     /// `from` is the service's own address, such as `no-reply@example.com`.
     pub fn new(db: Db, keyring: Keyring, transport: MailTransport, from: &str) -> Result<Self> {
-        let mailbox: Mailbox = from.parse().map_err(|_| Error::invalid("mail.from", "must be an e-mail address"))?;
+        let mailbox: Mailbox = from.parse().map_err(|_| Error::invalid("mail.from", "must be an email address"))?;
         let post = Post { transport, from: mailbox };
         Ok(Self(Dispatch::new(db.clone(), keyring, post), Sweep::new(db)))
     }

@@ -53,7 +53,7 @@ fn told(refusal: &DbError) -> Error {
     let code = refusal.code();
     let failed = StatementFailed { message: message(refusal), unique: *code == SqlState::UNIQUE_VIOLATION };
     if *code == SqlState::LOCK_NOT_AVAILABLE || *code == SqlState::QUERY_CANCELED {
-        Error::new(Code::TimedOut, "The database took too long over this. Try again in a moment.")
+        Error::new(Code::TimedOut, "The database took too long. Try again in a moment.")
             .with_retry_after(Duration::from_secs(2))
             .with_source(failed)
     } else if code.code().starts_with("53") || fate(refusal) == Fate::ConnectionLost {

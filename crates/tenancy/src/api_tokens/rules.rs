@@ -55,11 +55,11 @@ impl Measure<'_> {
         problems.check("expireAt", new.expire_at.is_none_or(|at| at > self.now), "must be in the future");
         problems.finish()?;
         if let Some(key) = new.privileges.iter().find(|key| !self.holds(key)) {
-            let message = format!("You can grant only privileges that you hold yourself, and {key} is not among them.");
+            let message = format!("You can only grant privileges that you have yourself, and you do not have {key}.");
             return Err(Error::new(Code::MissingPrivilege, message));
         }
         if let Some(key) = new.privileges.iter().find(|key| !self.allows(key)) {
-            let message = format!("API tokens of this app may not hold {key}: see allowedTokenPrivileges.");
+            let message = format!("API tokens of this app cannot have {key}: it is not in allowedTokenPrivileges.");
             return Err(Error::new(Code::PrivilegeNotAllowed, message));
         }
         let mut granted: Vec<String> = Vec::with_capacity(new.privileges.len());

@@ -104,7 +104,7 @@ pub fn list(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<SecretRecord>> {
 /// A new secret signs from now on; the ones before it still verify. The caller holds the app's lock.
 pub fn rotate(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId) -> Result<SecretRecord> {
     if list(tx, app)?.iter().filter(|secret| secret.retired_at.is_none()).count() >= MOST {
-        let message = format!("This app has {MOST} secrets already. Retire the ones that sign no token any more.");
+        let message = format!("This app already has {MOST} secrets. Retire the ones that are no longer used.");
         return Err(Error::new(Code::TooManySecrets, message));
     }
     let id = create_secret(tx, keyring, app)?;

@@ -149,7 +149,7 @@ impl ProfileChange {
             problems.check("emailSenderName", fits, "must not be longer than 200 characters");
         }
         if let Some(address) = self.email_sender_email.value() {
-            problems.check("emailSenderEmail", mails::is_address(address), "must be an e-mail address");
+            problems.check("emailSenderEmail", mails::is_address(address), "must be an email address");
         }
     }
 

@@ -31,7 +31,7 @@ fn own_routes() -> Routes<Tenancy> {
         .put("/account/app", change_own_profile, "Change the app profile")
         .description(
             "A missing member keeps its value, `null` clears it where it may be absent, read-only members are ignored. \
-             A new `emailSenderEmail` gets a mail with the link that verifies it.",
+             A new `emailSenderEmail` is sent an email with a verification link.",
         )
         .delete("/account/app", delete_own, "Delete the app and everything in it")
 }

@@ -55,6 +55,6 @@ fn asked(app: App, address: &serde_json::Value) -> Result<Asked> {
             let address = current.clone();
             Ok(Asked { app, address })
         }
-        _ => Err(Error::new(Code::NotFound, "The app uses another address by now.")),
+        _ => Err(Error::new(Code::NotFound, "The app has since changed its sender address.")),
     }
 }

@@ -53,8 +53,8 @@ async fn ask(State(tenancy): State<Tenancy>, Params(Token { token }): Params<Tok
         Ok(found) => found,
         Err(error) => return no_such_link(error),
     };
-    let question = words.get("Confirm that {appName} may send its mail from this address:");
-    let form = PostForm::new("verify-sender").hidden("token", &token).button(words.get("Confirm the address"));
+    let question = words.get("{appName} wants to send email from this address:");
+    let form = PostForm::new("verify-sender").hidden("token", &token).button(words.get("Confirm email address"));
     Ok(HostedPage::new(&brand, words.get("Confirm this sender address"))
         .paragraph(&question.replace("{appName}", &brand.app_name))
         .highlight(&asked.address)
@@ -73,12 +73,8 @@ async fn agree(State(tenancy): State<Tenancy>, Form(Token { token }): Form<Token
         Ok(verified) => verified,
         Err(error) => return no_such_link(error),
     };
-    Ok(HostedPage::new(&brand, words.get("The address is confirmed"))
-        .paragraph(
-            &words
-                .get("From now on, mail from {appName} comes from this address:")
-                .replace("{appName}", &brand.app_name),
-        )
+    Ok(HostedPage::new(&brand, words.get("Email address confirmed"))
+        .paragraph(&words.get("{appName} now sends email from this address:").replace("{appName}", &brand.app_name))
         .highlight(&asked.address)
         .paragraph(words.get("You can close this page.")))
 }
@@ -95,6 +91,6 @@ fn no_such_link(error: Error) -> Result<HostedPage> {
     let page = HostedPage::new(&Brand { app_name: "Tenantry".into(), ..Brand::default() }, "This link no longer works");
     Ok(page
         .status(StatusCode::NOT_FOUND)
-        .paragraph("It was used already, has expired, or has been replaced by a newer one.")
-        .paragraph("Ask for a new link if you still need it: setting the sender’s address again sends one."))
+        .paragraph("It has expired, has already been used, or has been replaced by a newer link.")
+        .paragraph("If you still need it, set the sender address again to get a new link."))
 }

@@ -37,7 +37,10 @@ pub fn set_template(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &Tem
     let app = apps::locked(tx, app)?;
     let TemplateChange { name, content, test_recipient } = change;
     if !mails::fits(tx, &app, *name, content)? {
-        return Err(kernel::Error::invalid("content", "names its variables so often that the mail becomes too large"));
+        return Err(kernel::Error::invalid(
+            "content",
+            "repeats its variables so often that the email becomes too large",
+        ));
     }
     store::put_template(tx, app.id, *name, content)?;
     if let Some(recipient) = test_recipient {

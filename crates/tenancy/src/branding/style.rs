@@ -32,7 +32,7 @@ impl Validate for NewStyle {
         problems.check(
             "content",
             !self.content.trim().is_empty(),
-            "must not be empty; delete it to go back to the default",
+            "must not be empty; delete it to restore the default",
         );
         problems.text_up_to("content", &self.content, MAX_CONTENT);
         problems.check("content", !breaks_out(&self.content), "must not contain </style or <!--");

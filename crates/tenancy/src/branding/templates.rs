@@ -51,7 +51,7 @@ impl Validate for TemplateChange {
         problems.check("content", !self.content.trim().is_empty(), "must not be empty");
         problems.text_up_to("content", &self.content, MAX_CONTENT);
         if let Some(recipient) = &self.test_recipient {
-            problems.check("testRecipient", mails::is_address(recipient), "must be an e-mail address");
+            problems.check("testRecipient", mails::is_address(recipient), "must be an email address");
         }
     }
 }

@@ -44,7 +44,7 @@ impl KeyCredential {
     pub fn in_workspace(&self, tenant: TenantId) -> Result<()> {
         match self.tenant {
             Some(own) if own != tenant => {
-                Err(Error::new(Code::Forbidden, "This API token acts only inside its own workspace."))
+                Err(Error::new(Code::Forbidden, "This API token is limited to its own workspace."))
             }
             _ => Ok(()),
         }
@@ -53,7 +53,10 @@ impl KeyCredential {
     /// 403 when this is a workspace-scoped token.
     pub fn for_whole_app(&self) -> Result<()> {
         match self.tenant {
-            Some(_) => Err(Error::new(Code::Forbidden, "This needs a key of the whole app, not of one workspace.")),
+            Some(_) => Err(Error::new(
+                Code::Forbidden,
+                "This operation requires a key of the whole app, not one of a single workspace.",
+            )),
             None => Ok(()),
         }
     }
@@ -90,6 +93,6 @@ async fn find(presented: &str, tenancy: &Tenancy) -> Result<KeyCredential> {
     }
     let key = tenancy.keys.find(presented).await?;
     let app = tenancy.apps.find(key.app).await?;
-    let app = app.ok_or_else(|| Error::new(Code::InvalidCredential, "The key's app is gone."))?;
+    let app = app.ok_or_else(|| Error::new(Code::InvalidCredential, "The key's app no longer exists."))?;
     Ok(KeyCredential { app, holder: KeyHolder::AppKey(key.id), tenant: None, privileges: key.privileges.clone() })
 }

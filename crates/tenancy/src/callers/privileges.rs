@@ -63,7 +63,7 @@ impl Privilege for AnyKey {
 pub(crate) fn require<P: Privilege>(held: &[String]) -> Result<()> {
     match P::KEY {
         Some(wanted) if !held.iter().any(|key| key == wanted) => {
-            Err(Error::new(Code::MissingPrivilege, format!("This needs the privilege {wanted}.")))
+            Err(Error::new(Code::MissingPrivilege, format!("This operation requires the privilege {wanted}.")))
         }
         _ => Ok(()),
     }

@@ -48,15 +48,13 @@ fn workspace(parts: &Parts, credential: &KeyCredential) -> Result<TenantId> {
     let named = optional_header(&parts.headers, "x-tenant-id")?;
     match (named, credential.tenant) {
         (None, Some(own)) => Ok(own),
-        (None, None) => {
-            Err(Error::new(Code::MissingHeader, "Name the workspace to act in with the x-tenant-id header."))
-        }
+        (None, None) => Err(Error::new(Code::MissingHeader, "Specify the workspace in the x-tenant-id header.")),
         (Some(named), own) => {
             // What cannot be an id is as unknown as an id of nothing.
             let named = named.parse::<TenantId>();
             match own {
                 Some(own) if named != Ok(own) => {
-                    Err(Error::new(Code::Forbidden, "This API token acts only inside its own workspace."))
+                    Err(Error::new(Code::Forbidden, "This API token is limited to its own workspace."))
                 }
                 _ => named.map_err(|_| Error::not_found("workspace")),
             }

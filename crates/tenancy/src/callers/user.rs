@@ -82,7 +82,7 @@ impl SignedIn {
         if self.holds(privilege) {
             return Ok(());
         }
-        Err(Error::new(Code::MissingPrivilege, format!("This needs the privilege {privilege}.")))
+        Err(Error::new(Code::MissingPrivilege, format!("This operation requires the privilege {privilege}.")))
     }
 
     /// 403 unless the member is OWNER or ADMIN.
@@ -197,7 +197,7 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for UserCaller {
         let user = authenticate(parts, state.as_ref()).await?;
         let named = required_header(&parts.headers, "x-app-id")?;
         if named.parse() != Ok(user.app()) {
-            return Err(Error::new(Code::Forbidden, "x-app-id names another app than the access token.").into());
+            return Err(Error::new(Code::Forbidden, "x-app-id does not match the app of the access token.").into());
         }
         Ok(Self(user))
     }

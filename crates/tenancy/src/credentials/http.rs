@@ -11,7 +11,7 @@ use crate::{
 
 pub fn routes() -> Routes<Tenancy> {
     Routes::new("App profile")
-        .put("/account/app/credentials", change, "Set or clear credentials with third parties")
+        .put("/account/app/credentials", change, "Set or clear third-party credentials")
         .description("Write-only. A missing member keeps its value; an empty text or `null` clears it.")
         .get("/account/app/credentialsState", state, "See which credentials are set")
 }

@@ -150,7 +150,7 @@ pub fn delete(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
     tx.lock(&workspaces_of(id))?;
     let connection = get(tx, app, id)?;
     if store::is_used(tx, app, id)? {
-        let message = "Workspaces still sign in through this connection: take it from them first.";
+        let message = "Workspaces still use this connection to sign in: remove it from them first.";
         return Err(Error::new(Code::ConnectionInUse, message));
     }
     store::delete(tx, app, id)?;

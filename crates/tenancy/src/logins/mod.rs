@@ -74,5 +74,5 @@ pub fn revoke_of_browser(tx: &mut Tx<'_>, app: AppId, browser: BrowserSessionId)
 
 /// The one answer to whatever is wrong with a login, so that nobody learns from it.
 pub fn ended() -> Error {
-    Error::new(Code::InvalidCredential, "This session has ended. Sign in again.")
+    Error::new(Code::InvalidCredential, "Session expired. Sign in again.")
 }

@@ -18,7 +18,7 @@ pub(super) struct Words {
 }
 
 /// Before the address, for mail programs that show no buttons.
-pub(super) const COPY_LINK: &str = "If the button does not work, copy this address into your browser:";
+pub(super) const COPY_LINK: &str = "If the button does not work, copy and paste this link into your browser:";
 
 impl AppMail {
     pub(super) fn words(&self) -> Words {
@@ -28,76 +28,76 @@ impl AppMail {
                 subject: "Join {workspace} on {appName}",
                 title: "Join {workspace}",
                 paragraphs: &[
-                    "You have been invited to the workspace {workspace} on {appName}. Choose a password to begin.",
+                    "You have been invited to join {workspace} on {appName}. Choose a password to get started.",
                 ],
-                action: Some("Accept the invitation"),
-                note: "This link works once, within 7 days. If you did not expect an invitation, you can ignore this mail.",
+                action: Some("Accept invitation"),
+                note: "This link expires in 7 days and can be used once. If you were not expecting an invitation, you can ignore this email.",
             },
             Self::InviteExisting { .. } => Words {
                 template: Some(TemplateName::InviteExisting),
-                subject: "You are now a member of {workspace}",
+                subject: "You have been added to {workspace}",
                 title: "Welcome to {workspace}",
                 paragraphs: &[
-                    "You have been added to the workspace {workspace} on {appName}. Sign in with the account you already have.",
+                    "You have been added to {workspace} on {appName}. Sign in with your existing account to open it.",
                 ],
                 action: Some("Open {appName}"),
-                note: "If you did not expect this, you can ignore this mail.",
+                note: "If you were not expecting this, you can ignore this email.",
             },
             Self::ResetPassword { .. } => Words {
                 template: Some(TemplateName::ResetPassword),
-                subject: "Choose a new {appName} password",
-                title: "Choose a new password",
+                subject: "Reset your {appName} password",
+                title: "Reset your password",
                 paragraphs: &[
-                    "Somebody asked for a new password for your {appName} account. If it was you, choose one now.",
+                    "We received a request to reset the password of your {appName} account. If it was you, choose a new password now.",
                 ],
-                action: Some("Choose a new password"),
-                note: "This link works once, within one hour. If it was not you, ignore this mail: your password stays as it is.",
+                action: Some("Reset password"),
+                note: "This link expires in one hour and can be used once. If it was not you, ignore this email: your password will not change.",
             },
             Self::SignUp { .. } => Words {
                 template: Some(TemplateName::SignUp),
-                subject: "Confirm your e-mail address for {appName}",
-                title: "Confirm your e-mail address",
+                subject: "Confirm your email address for {appName}",
+                title: "Confirm your email address",
                 paragraphs: &[
-                    "Thank you for signing up for {appName}. Confirm that this address is yours, and your account is ready.",
+                    "Thank you for signing up for {appName}. Confirm your email address to finish creating your account.",
                 ],
-                action: Some("Confirm the address"),
-                note: "This link works once, within 24 hours. If you did not sign up, you can ignore this mail.",
+                action: Some("Confirm email address"),
+                note: "This link expires in 24 hours and can be used once. If you did not sign up, you can ignore this email.",
             },
             Self::SignUpExisting { .. } => Words {
                 template: None,
                 subject: "You already have a {appName} account",
                 title: "You already have an account",
                 paragraphs: &[
-                    "Somebody tried to sign up for {appName} with this address, which has an account already. If it was you, simply sign in.",
+                    "Someone tried to sign up for {appName} with this email address, which already has an account. If it was you, sign in instead.",
                 ],
                 action: Some("Sign in"),
-                note: "If it was not you, you can ignore this mail. Nothing has changed.",
+                note: "If it was not you, you can ignore this email. Your account has not changed.",
             },
             Self::MagicLink { .. } => Words {
                 template: None,
                 subject: "Sign in to {appName}",
                 title: "Sign in to {appName}",
-                paragraphs: &["Use this link to sign in. No password needed."],
+                paragraphs: &["Use this link to sign in. You do not need a password."],
                 action: Some("Sign in"),
-                note: "This link works once, within 15 minutes. If you did not ask for it, you can ignore this mail.",
+                note: "This link expires in 15 minutes and can be used once. If you did not request it, you can ignore this email.",
             },
             Self::PasskeySetup { .. } => Words {
                 template: None,
                 subject: "Set up a passkey for {appName}",
                 title: "Set up a passkey",
                 paragraphs: &[
-                    "With a passkey you sign in to {appName} by fingerprint, face or screen lock instead of a password.",
+                    "A passkey lets you sign in to {appName} with your fingerprint, face or screen lock instead of a password.",
                 ],
                 action: Some("Set up a passkey"),
-                note: "This link works once, within one hour. If you did not ask for it, you can ignore this mail.",
+                note: "This link expires in one hour and can be used once. If you did not request it, you can ignore this email.",
             },
             Self::VerifySender { .. } => Words {
                 template: None,
-                subject: "May {appName} send mail from this address?",
+                subject: "Allow {appName} to send email from this address?",
                 title: "Confirm this sender address",
-                paragraphs: &["{appName} would like to send its mail from this address. Confirm that it may."],
-                action: Some("Confirm the address"),
-                note: "This link works once, within 24 hours. If this is news to you, ignore this mail: nothing will be sent in your name.",
+                paragraphs: &["{appName} wants to send email from this address. Confirm that you allow it."],
+                action: Some("Confirm email address"),
+                note: "This link expires in 24 hours and can be used once. If you were not expecting this, ignore this email: nothing will be sent from your address.",
             },
             Self::MfaCode { .. } => Words {
                 template: None,
@@ -105,17 +105,17 @@ impl AppMail {
                 title: "Your sign-in code",
                 paragraphs: &["Enter this code to finish signing in to {appName}:"],
                 action: None,
-                note: "The code works once, within 5 minutes. Nobody from {appName} will ever ask you for it.",
+                note: "The code expires in 5 minutes. Do not share it: nobody from {appName} will ever ask you for it.",
             },
             Self::PaymentFailure { .. } => Words {
                 template: Some(TemplateName::PaymentFailure),
-                subject: "A payment for {workspace} failed",
-                title: "A payment failed",
+                subject: "Payment failed for {workspace}",
+                title: "Payment failed",
                 paragraphs: &[
-                    "The last payment for the workspace {workspace} on {appName} did not go through. Check the payment details so that nothing is interrupted.",
+                    "We could not process the last payment for {workspace} on {appName}. Update your payment details to keep your plan.",
                 ],
-                action: Some("Check the payment details"),
-                note: "If you have paid in the meantime, you can ignore this mail.",
+                action: Some("Update payment details"),
+                note: "If you have already paid, you can ignore this email.",
             },
         }
     }

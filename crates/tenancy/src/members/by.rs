@@ -34,7 +34,7 @@ impl By {
             None => Ok(()),
             Some(privilege) => Err(Error::new(
                 Code::Forbidden,
-                format!("The role {} includes {}, which this API token does not hold itself.", role.key, privilege.key),
+                format!("The role {} includes {}, which this API token does not have.", role.key, privilege.key),
             )),
         }
     }
@@ -46,7 +46,7 @@ impl By {
         }
         Err(Error::new(
             Code::Forbidden,
-            "This person belongs to other workspaces too, where this would count as well. Use a key of the whole app.",
+            "This user belongs to other workspaces too, which this change would affect. Use a key of the whole app.",
         ))
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 pub fn routes() -> Routes<Tenancy> {
     Routes::new("Workspace users")
         .get("/account/tenant/user", list, "List the workspace's users, newest first")
-        .post("/account/tenant/user", create, "Add a user and mail them an invitation")
+        .post("/account/tenant/user", create, "Add a user and email them an invitation")
         .answers(409, "The person is already a member of this workspace")
         .get("/account/tenant/user/{user_id}", get, "Get a user")
         .put("/account/tenant/user/{user_id}", update, "Change a user")
@@ -23,8 +23,8 @@ pub fn routes() -> Routes<Tenancy> {
         .delete("/account/tenant/user/{user_id}", remove, "Remove a user from the workspace")
         .answers(409, "The last enabled OWNER cannot be removed")
         .get("/account/tenant/user/{user_id}/associations", associations, "List the workspaces a user belongs to")
-        .post("/account/tenant/user/{user_id}/password", send_reset_mail, "Mail a link that sets a new password")
-        .get("/account/tenant/user/{user_id}/passwordLink", reset_link, "Make a link that sets a new password")
+        .post("/account/tenant/user/{user_id}/password", send_reset_mail, "Email a password reset link")
+        .get("/account/tenant/user/{user_id}/passwordLink", reset_link, "Create a password reset link")
         .delete("/account/tenant/user/{user_id}/sessions", end_sessions, "Sign a user out everywhere")
 }
 

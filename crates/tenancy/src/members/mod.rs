@@ -240,7 +240,7 @@ fn keep_an_owner(tx: &mut Tx<'_>, app: AppId, leaving: &Member) -> Result<()> {
     if store::other_active_owners(tx, app, leaving)? > 0 {
         return Ok(());
     }
-    let message = "This is the last enabled OWNER of the workspace. Make somebody else OWNER first.";
+    let message = "This is the last enabled OWNER of the workspace. Make another member OWNER first.";
     Err(Error::new(Code::LastOwner, message))
 }
 

@@ -29,7 +29,7 @@ pub struct NewMember {
 
 impl Validate for NewMember {
     fn validate(&self, problems: &mut Problems) {
-        problems.check("username", is_email(&self.username), "must be an e-mail address");
+        problems.check("username", is_email(&self.username), "must be an email address");
         if let Some(role) = &self.role {
             problems.text("role", role);
         }

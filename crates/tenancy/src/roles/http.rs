@@ -11,7 +11,7 @@ use crate::{
 
 const ROLE_CONFLICT: &str =
     "The key is taken, OWNER's key would change, or the app would be left without a default role";
-const ROLE_STAYS: &str = "It is the default role or OWNER, or members still hold it";
+const ROLE_STAYS: &str = "It is the default role or OWNER, or members still have it";
 const PRIVILEGE_CONFLICT: &str = "The key is taken, or the privilege is built in";
 const PRIVILEGE_STAYS: &str = "It is built in, or a role would be left without any privilege";
 

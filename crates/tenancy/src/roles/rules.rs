@@ -147,7 +147,7 @@ pub(super) fn check_deletion(role: &Role, held: bool) -> Result<()> {
         return Err(Error::new(Code::DefaultRoleRequired, message));
     }
     if held {
-        return Err(Error::new(Code::RoleInUse, "Members still hold this role: give them another one first."));
+        return Err(Error::new(Code::RoleInUse, "Members still have this role: assign them another one first."));
     }
     Ok(())
 }
@@ -165,7 +165,7 @@ pub(super) fn check_privilege_deletion(record: &PrivilegeRecord, only_in: &[Stri
         return Err(built_in(record, "cannot be deleted"));
     }
     if !only_in.is_empty() {
-        let message = format!("It is the only privilege of {}: give that another one first.", only_in.join(", "));
+        let message = format!("It is the only privilege of {}: assign another one first.", only_in.join(", "));
         return Err(Error::new(Code::LastPrivilege, message));
     }
     Ok(())
@@ -176,7 +176,7 @@ fn is_built_in(record: &PrivilegeRecord) -> bool {
 }
 
 fn built_in(record: &PrivilegeRecord, what: &str) -> Error {
-    let message = format!("{} is built in, since operations of this service ask for it, and {what}.", record.key);
+    let message = format!("{} is built in, because operations of this service require it, and {what}.", record.key);
     Error::new(Code::BuiltInPrivilege, message)
 }
 

@@ -10,7 +10,7 @@ use crate::{api::Api, cli::Output, config::Config, startup};
 /// The server makes the backup, and this command saves what it sends.
 pub async fn backup(api: &Api, file: &Path, output: Output) -> Result<(), String> {
     if file.exists() {
-        return Err(format!("{} exists already. Choose another name: a backup is never overwritten.", file.display()));
+        return Err(format!("{} already exists. Choose another name: a backup is never overwritten.", file.display()));
     }
     let partial = file.with_added_extension("partial");
     api.download("/admin/backup", &partial).await?;
@@ -18,7 +18,7 @@ pub async fn backup(api: &Api, file: &Path, output: Output) -> Result<(), String
     let bytes = file.metadata().map(|metadata| metadata.len()).unwrap_or_default();
     print(output, &json!({ "file": file, "bytes": bytes }), |_| {
         format!(
-            "Wrote {} ({bytes} bytes).\nSecrets in it stay sealed: keep the master key as well, and apart from it.",
+            "Wrote {} ({bytes} bytes).\nSecrets in it stay encrypted: keep the master key too, in a different place.",
             file.display()
         )
     });

@@ -12,7 +12,7 @@ pub async fn run(api: &Api, output: Output) -> Result<bool, String> {
     let sick = findings.iter().any(|finding| finding["level"] == "problem");
     print(output, &report, |_| {
         let mut lines: Vec<String> = findings.iter().map(|finding| line(finding)).collect();
-        lines.push(if sick { "\nSomething needs mending." } else { "\nAll is well." }.to_owned());
+        lines.push(if sick { "\nSome problems need fixing." } else { "\nEverything is fine." }.to_owned());
         lines.join("\n")
     });
     Ok(!sick)

@@ -56,14 +56,14 @@ async fn app(api: &Api, of: &OfApp, in_file: Option<&str>) -> Result<String, Str
     match list_of(&apps) {
         [only] => Ok(text(only, "/id").to_owned()),
         [] => Err("There is no app yet.".to_owned()),
-        _ => Err("There are several apps: say which with --app.".to_owned()),
+        _ => Err("There are several apps: choose one with --app.".to_owned()),
     }
 }
 
 async fn find(api: &Api, app: &str, key: &str) -> Result<Value, String> {
     let flags = api.get(&format!("/admin/apps/{app}/flags")).await?;
     let flag = list_of(&flags).iter().find(|flag| text(flag, "/key") == key && flag["discovered"] == false);
-    flag.cloned().ok_or_else(|| format!("There is no flag with the key {key}."))
+    flag.cloned().ok_or_else(|| format!("No flag has the key {key}."))
 }
 
 fn row(flag: &Value) -> Vec<String> {

@@ -24,7 +24,7 @@ pub async fn run(api: &Api, command: KeyCommand) -> Result<(), String> {
         }
         KeyCommand::Revoke { app, key, output } => {
             let answer = api.delete(&format!("/admin/apps/{app}/keys/{key}")).await?;
-            print(output, &answer, |_| format!("Revoked {key}. It is refused from now on."));
+            print(output, &answer, |_| format!("Revoked {key}. It is no longer accepted."));
         }
     }
     Ok(())

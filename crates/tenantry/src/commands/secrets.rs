@@ -11,7 +11,7 @@ pub async fn run(api: &Api, command: SecretCommand) -> Result<(), String> {
             let secret = api.post(&format!("/admin/apps/{app}/secrets/rotate"), &json!({})).await?;
             print(output, &secret, |secret| {
                 let id = text(secret, "/id");
-                format!("New API tokens are signed with {id}.\nTokens of the secrets before it stay valid.")
+                format!("New API tokens are signed with {id}.\nTokens signed by older secrets stay valid.")
             });
         }
         SecretCommand::List { app, output } => {
@@ -23,7 +23,7 @@ pub async fn run(api: &Api, command: SecretCommand) -> Result<(), String> {
         }
         SecretCommand::Retire { app, secret, output } => {
             let answer = api.delete(&format!("/admin/apps/{app}/secrets/{secret}")).await?;
-            print(output, &answer, |_| format!("Retired {secret}. Tokens that it signed are refused from now on."));
+            print(output, &answer, |_| format!("Retired {secret}. Tokens it signed are no longer accepted."));
         }
     }
     Ok(())

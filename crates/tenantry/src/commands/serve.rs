@@ -58,7 +58,8 @@ fn logging(config: &Config) -> Result<Logging, String> {
     #[cfg(not(feature = "otel"))]
     match config.otel_endpoint {
         Some(_) => {
-            Err("otel.endpoint is set, but this build has no OpenTelemetry; build it with --features otel.".into())
+            Err("otel_endpoint is set, but this build does not include OpenTelemetry; build it with --features otel."
+                .into())
         }
         None => Ok(Logging { filter: config.log.clone(), format }),
     }
@@ -100,7 +101,7 @@ fn announce(config: &Config, service: &service::Service, first: Option<&FirstRun
     );
     if let Some(FirstRun { app, api_key }) = first {
         text += &format!(
-            "\nA first app was made for you. Keep its key: it is not shown again.\n\n  App id        {}\n  API key       {api_key}\n\n\
+            "\nA first app was created for you. Save its key: it will not be shown again.\n\n  App id        {}\n  API key       {api_key}\n\n\
              Try it:\n\n  curl -H \"x-api-key: {api_key}\" {base}/account/app\n",
             app.id
         );

@@ -11,7 +11,7 @@ pub async fn run(api: &Api, command: KeysCommand) -> Result<(), String> {
             let rotation = api.post("/admin/signing-keys/rotate", &json!({})).await?;
             print(output, &rotation, |rotation| {
                 format!(
-                    "Published the signing key {}.\nIt signs from {} on; tokens of the keys before it stay valid.",
+                    "Published the signing key {}.\nIt signs from {} on; tokens signed by older keys stay valid.",
                     text(rotation, "/key/kid"),
                     text(rotation, "/key/activeFrom")
                 )
@@ -21,7 +21,7 @@ pub async fn run(api: &Api, command: KeysCommand) -> Result<(), String> {
             let revocation = api.post(&format!("/admin/signing-keys/{kid}/revoke"), &json!({})).await?;
             print(output, &revocation, |revocation| {
                 format!(
-                    "Revoked the signing key {kid}: whoever holds its tokens has to sign in again.\nThe newest key is {}, \
+                    "Revoked the signing key {kid}: everybody with tokens signed by it has to sign in again.\nThe newest key is {}, \
                      which signs from {} on.",
                     text(revocation, "/key/kid"),
                     text(revocation, "/key/activeFrom")

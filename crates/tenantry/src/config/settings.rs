@@ -52,7 +52,7 @@ pub const SETTINGS: &[Setting] = &[
     text(
         "base_url",
         "http://<listen>",
-        "The address under which browsers and other services reach this one. The token issuer is <base_url>/auth.",
+        "The URL under which browsers and other services reach this one. The token issuer is <base_url>/auth.",
     ),
     text("data_dir", "./tenantry-data", "Folder for the embedded database and the generated keys."),
     text(
@@ -63,24 +63,24 @@ pub const SETTINGS: &[Setting] = &[
     secret(
         "operator_key",
         "generated into <data_dir>/operator.key",
-        "The key of the operator API under /admin. At least 32 characters. A new store takes the one it is given; a \
-         further node needs the same.",
+        "The key of the operator API under /admin. At least 32 characters. A new store adopts the one it is given; \
+         every further node needs the same one.",
     ),
     secret(
         "master_key",
         "generated into <data_dir>/master.key",
-        "32 bytes in base64 or hex that seal secrets at rest. Keep a copy apart from the backups: without it sealed \
+        "32 bytes in base64 or hex that encrypt secrets at rest. Keep a copy apart from the backups: without it these \
          secrets are lost.",
     ),
     secret(
         "master_key_previous",
         "none",
-        "The master key before the last change, accepted while a job seals everything anew with the present one.",
+        "The previous master key, accepted while a job re-encrypts everything with the current one.",
     ),
     text(
         "mail_url",
         "log:",
-        "How mail leaves: smtp://user:password@host:port (STARTTLS when offered), smtps://…, file:DIR (one .eml per \
+        "How mail is sent: smtp://user:password@host:port (STARTTLS when offered), smtps://…, file:DIR (one .eml per \
          message), or log: (printed to the log; for development).",
     ),
     text(
@@ -91,7 +91,7 @@ pub const SETTINGS: &[Setting] = &[
     text(
         "sms_url",
         "log:",
-        "How text messages leave: http(s)://… (a JSON POST of { to, text }), file:DIR, or log: (for development).",
+        "How text messages are sent: http(s)://… (a JSON POST of { to, text }), file:DIR, or log: (for development).",
     ),
     switch(
         "allow_private_targets",
@@ -101,23 +101,23 @@ pub const SETTINGS: &[Setting] = &[
     text(
         "trusted_proxies",
         "none",
-        "Address ranges, separated by commas, whose X-Forwarded-For header is believed, read from right to left.",
+        "Address ranges, separated by commas, whose X-Forwarded-For header is trusted, read from right to left.",
     ),
     switch("test_clock", "Run on a clock that POST /admin/test-clock moves forward. For testing only."),
     text("log", "info", "What is logged: a level, or directives such as info,store=debug."),
     text("log_format", "auto", "text, json, or auto: text on a terminal, json otherwise."),
     switch("metrics.public", "Serve /metrics without the operator key."),
-    number("limits.requests_per_second", "0", "Requests per second and client address; 0 is no limit."),
-    number("limits.in_flight", "2048", "Requests being served at once; beyond that callers get 503."),
+    number("limits.requests_per_second", "0", "Requests per second and client address; 0 means no limit."),
+    number("limits.in_flight", "2048", "Requests served at the same time; beyond that callers get 503."),
     number(
         "limits.credential_failures_per_minute",
         "100",
-        "Refused credentials per minute and client address; 0 is no limit.",
+        "Refused credentials per minute and client address; 0 means no limit.",
     ),
     number(
         "limits.messages_per_minute",
         "300",
-        "Requests per minute and client address that send a mail or an SMS; 0 is no limit.",
+        "Requests per minute and client address that send an email or an SMS; 0 means no limit.",
     ),
     number("server.request_timeout_seconds", "30", "A request that takes longer is answered with 503."),
     number("server.drain_seconds", "25", "How long a stopping server waits for the requests it is serving."),

@@ -14,7 +14,7 @@ async fn a_backup_of_a_running_server_can_be_restored(home: Home) {
     let file = home.path("all.backup");
     let made = home.run(&["backup", text(&file), "--json"]).ok().json();
     assert_eq!(made["bytes"], file.metadata().expect("a file").len());
-    home.run(&["backup", text(&file)]).fails("exists already");
+    home.run(&["backup", text(&file)]).fails("already exists");
     let apps = home.run(&["app", "list", "--json"]).ok().json();
     server.stop();
     home.run(&["backup", text(&home.path("stopped.backup"))]).ok();

@@ -113,7 +113,7 @@ async fn commands_reach_a_server_of_another_folder(home: Home) {
 
 async fn a_new_installation_is_well(home: Home) {
     let told = home.run(&["doctor"]).ok();
-    assert!(told.out.contains("All is well.") && told.out.contains("warning   mail"), "{told:?}");
+    assert!(told.out.contains("Everything is fine.") && told.out.contains("warning   mail"), "{told:?}");
     assert!(home.run(&["doctor", "--json"]).ok().json()["findings"].is_array());
 }
 

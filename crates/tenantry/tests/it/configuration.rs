@@ -43,7 +43,7 @@ fn everything_that_is_wrong_is_named_at_once() {
         )
     };
     for arguments in [&["serve"][..], &["app", "list"], &["config", "show"], &["restore", "x"]] {
-        let outcome = wrong(&mut home.command(arguments)).fails("The configuration is wrong:");
+        let outcome = wrong(&mut home.command(arguments)).fails("The configuration is not valid:");
         for problem in [
             "listen must be",
             "(from TENANTRY_LISTEN)",

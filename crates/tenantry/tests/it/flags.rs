@@ -56,7 +56,7 @@ async fn flags_live_in_a_file(home: Home) {
     std::fs::write(file, shown).expect("the file can be written");
     assert_eq!(applied(&home, &["flag", "apply", file, "--json"]), ["unchanged new-nav"]);
     home.run(&["flag", "delete", "new-nav"]).ok();
-    home.run(&["flag", "get", "new-nav"]).fails("There is no flag with the key new-nav.");
+    home.run(&["flag", "get", "new-nav"]).fails("No flag has the key new-nav.");
     server.stop();
     assert_eq!(home.run(&["flag", "get", "banner", "--json"]).ok().json()["version"], 2);
 }
@@ -67,6 +67,6 @@ async fn a_wrong_file_is_explained(home: Home) {
     let wrong = json!([{ "key": "k", "state": "on-with-rule", "rule": { "groupRef": "gone" } }]);
     std::fs::write(&file, wrong.to_string()).expect("the file can be written");
     let file = file.to_str().expect("a path");
-    home.run(&["flag", "apply", file]).fails("flag k: rule.groupRef names no saved group of this app");
+    home.run(&["flag", "apply", file]).fails("flag k: rule.groupRef is not a saved group of this app");
     home.run(&["flag", "apply", "nowhere.yaml"]).fails("Cannot read nowhere.yaml");
 }

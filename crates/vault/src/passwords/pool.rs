@@ -69,7 +69,7 @@ impl Passwords {
 }
 
 fn overloaded() -> Error {
-    Error::new(Code::Overloaded, "Too many people are signing in at this moment; try again shortly.")
+    Error::new(Code::Overloaded, "Too many sign-ins at the moment. Try again shortly.")
 }
 
 fn verify(password: &str, stored: &Stored, dummy: &str, salt: &[u8; 16]) -> Result<Verdict> {

@@ -22,7 +22,11 @@ impl<S: Sync, T: DeserializeOwned + Validate> FromRequest<S> for Form<T> {
         let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
         if !essence.eq_ignore_ascii_case(MEDIA_TYPE) {
-            return Err(Error::new(Code::UnsupportedMediaType, "Send the body as a form.").into());
+            return Err(Error::new(
+                Code::UnsupportedMediaType,
+                "Send the body with `Content-Type: application/x-www-form-urlencoded`.",
+            )
+            .into());
         }
         let bytes = collect(request).await?;
         let texts = std::str::from_utf8(&bytes)

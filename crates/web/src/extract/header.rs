@@ -8,7 +8,7 @@ pub fn optional_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(Error::new(Code::MalformedRequest, format!("The header {name} must be sent once.")));
+        return Err(Error::new(Code::MalformedRequest, format!("The header {name} must not be sent more than once.")));
     }
     match value.to_str().map(str::trim) {
         Ok("") => Ok(None),
@@ -20,5 +20,5 @@ pub fn optional_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result
 /// The header's text, or 400 `MISSING_HEADER`.
 pub fn required_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&'a str> {
     optional_header(headers, name)?
-        .ok_or_else(|| Error::new(Code::MissingHeader, format!("This operation needs the header {name}.")))
+        .ok_or_else(|| Error::new(Code::MissingHeader, format!("The header {name} is required.")))
 }

@@ -2,7 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::{Error, Result};
+use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
@@ -16,7 +16,8 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        let nothing_here = || Failure::from(Error::not_found("thing"));
+        let nothing_here =
+            || Failure::from(Error::new(Code::NotFound, "Nothing was found for the id or name in this path."));
         // PostgreSQL cannot even be asked for a text with NUL, which can only be written like this in a path.
         if parts.uri.path().contains("%00") {
             return Err(nothing_here());

@@ -235,17 +235,17 @@ impl Setting {
 /// The page for a request that failed. A person gets the words of the error, a way back, and what to quote to support.
 pub(crate) fn failure(setting: Option<&Setting>, status: StatusCode, error: &Error, request_id: &str) -> HostedPage {
     let title = match status {
-        StatusCode::NOT_FOUND => "This page does not exist",
-        StatusCode::TOO_MANY_REQUESTS => "Please wait a moment",
-        StatusCode::SERVICE_UNAVAILABLE => "Please try again in a moment",
-        status if status.is_server_error() => "Something went wrong here",
-        _ => "This did not work",
+        StatusCode::NOT_FOUND => "Page not found",
+        StatusCode::TOO_MANY_REQUESTS => "Too many attempts",
+        StatusCode::SERVICE_UNAVAILABLE => "Temporarily unavailable",
+        status if status.is_server_error() => "Something went wrong",
+        _ => "This request could not be completed",
     };
     let Setting { brand, language, words: say, way_back } = setting.cloned().unwrap_or_else(Setting::of_the_service);
     let page = HostedPage::new(&brand, &say(title)).language(&language).status(status);
     let mut page = match retry_after(error) {
         Some(seconds) if status == StatusCode::TOO_MANY_REQUESTS => {
-            let text = say("That was too often. Try again in {seconds} seconds.");
+            let text = say("Try again in {seconds} seconds.");
             page.paragraph(&text.replace("{seconds}", &seconds.to_string()))
         }
         _ => page.paragraph(&say(error.public())),
@@ -256,9 +256,12 @@ pub(crate) fn failure(setting: Option<&Setting>, status: StatusCode, error: &Err
         page = page.aside(&detail);
     }
     if let Some(href) = way_back {
-        page = page.link("", &say("Back to signing in"), &href);
+        page = page.link("", &say("Back to sign-in"), &href);
     }
-    page.aside(&say("If this goes on, tell support this number: {number}").replace("{number}", request_id))
+    page.aside(
+        &say("If the problem persists, contact support and quote this request ID: {number}")
+            .replace("{number}", request_id),
+    )
 }
 
 /// What a policy may allow of an address: the origin of a web address, the scheme of an app's own one.

@@ -194,7 +194,7 @@ pub fn delete(tx: &mut Tx<'_>, app: AppId, id: PlanId) -> Result<()> {
 fn refuse_while_used(tx: &mut Tx<'_>, app: AppId, plan: &Plan, what: &str) -> Result<()> {
     tx.lock(&workspaces_on(plan.id))?;
     if store::is_used(tx, app, &plan.key)? {
-        return Err(Error::new(Code::PlanInUse, format!("A plan that workspaces are on {what}.")));
+        return Err(Error::new(Code::PlanInUse, format!("Workspaces are on this plan, so it {what}.")));
     }
     Ok(())
 }

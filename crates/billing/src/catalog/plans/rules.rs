@@ -139,7 +139,7 @@ fn quotas(problems: &mut Problems, limits: &[Quota]) {
         problems.check(&format!("quotas[{index}].limit"), fits, "must be between 0 and 9007199254740991");
         quota.entitlement.iter().for_each(|name| problems.text(&format!("quotas[{index}].entitlement"), name));
         let repeated = limits.iter().take(index).any(|other| other.metric == quota.metric);
-        problems.check(&format!("quotas[{index}].metric"), !repeated, "has a quota already");
+        problems.check(&format!("quotas[{index}].metric"), !repeated, "already has a quota");
     }
 }
 

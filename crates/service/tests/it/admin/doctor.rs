@@ -41,7 +41,7 @@ async fn a_message_that_does_not_leave_is_reported(engine: EngineName) {
     app.drain().await;
     let finding = finding(&app, "messages").await;
     assert_eq!(finding["level"], "warning");
-    assert_eq!(finding["message"], json!("0 messages could not be delivered, 1 are being tried again"));
+    assert_eq!(finding["message"], json!("0 messages could not be delivered, 1 are being retried"));
 }
 
 async fn a_missing_signing_key_is_a_problem(app: TestApp) {

@@ -181,10 +181,7 @@ async fn several_workspaces_are_a_choice(app: TestApp) {
     // Somebody else's workspace is none of hers.
     let bob = app.owner("bob@customer.example").await;
     browser.open(&authorize(&app, &[])).await;
-    browser
-        .submit("/auth/login/workspace", &[("member", &bob.member.to_string())])
-        .await
-        .sees(401, "Please start again");
+    browser.submit("/auth/login/workspace", &[("member", &bob.member.to_string())]).await.sees(401, "Session expired");
 }
 
 async fn a_second_factor_is_asked_for_where_a_workspace_wants_one(app: TestApp) {
@@ -252,7 +249,7 @@ async fn nobody_is_sent_to_an_address_that_is_not_the_apps(app: TestApp) {
         ] {
             let answer = app.anon().get(&address).await.expect(400);
             assert_eq!(answer.header("location"), None, "{address}");
-            assert!(answer.body().contains("<h1>This did not work</h1>"), "{address}");
+            assert!(answer.body().contains("<h1>This request could not be completed</h1>"), "{address}");
         }
     }
     for id in ["nonsense", "app_00000000000000000000000000"] {

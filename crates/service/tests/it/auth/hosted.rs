@@ -54,7 +54,7 @@ async fn who(app: &TestApp, browser: &Browser) -> Value {
 
 async fn ask_for_link(app: &TestApp, email: &str, asked: &[(&str, &str)]) -> String {
     let mut browser = at_password(app, email, asked).await;
-    browser.submit("/auth/login/send-link", &[]).await.sees(200, "Check your mail").sees(200, email);
+    browser.submit("/auth/login/send-link", &[]).await.sees(200, "Check your inbox").sees(200, email);
     mailed(app, email).await
 }
 
@@ -122,11 +122,11 @@ async fn a_link_works_once_and_for_its_time(app: TestApp) {
         let email = if mail == "email" { "new@customer.example" } else { "ada@customer.example" };
         let mut browser = at_password(&app, email, &[]).await;
         browser.open(&browser.location.replace("/auth/login/password", path)).await;
-        browser.submit(path, &[(mail, email), ("first_name", "New")]).await.sees(200, "Check your mail");
+        browser.submit(path, &[(mail, email), ("first_name", "New")]).await.sees(200, "Check your inbox");
         let link = mailed(&app, email).await;
         app.advance(Duration::from_secs(hours * 3600 - 10)).await;
         let mut browser = app.browser();
-        browser.open(&link).await.sees(200, "Set the password");
+        browser.open(&link).await.sees(200, "Set password");
         app.advance(Duration::from_secs(10)).await;
         let chosen = [("password", "violet harbour lamb")];
         browser.submit("/auth/login/set-password", &chosen).await.sees(404, over);
@@ -141,7 +141,7 @@ async fn links_are_nothing_to_other_pages_and_apps(app: TestApp) {
     let mut browser = app.browser();
     browser.open(&link.replace("magic-link", "set-password")).await.sees(404, "This link no longer works");
     let mut forgot = at_password(&app, &ada.email, &[]).await;
-    forgot.open(&forgot.link("Forgotten your password?")).await.submit("/auth/login/forgot", &[]).await;
+    forgot.open(&forgot.link("Forgot your password?")).await.submit("/auth/login/forgot", &[]).await;
     let reset = mailed(&app, &ada.email).await;
     browser.open(&reset.replace("set-password", "magic-link")).await.sees(404, "This link no longer works");
     for token in ["", "x", "%0d%0alocation:%20https://evil.example"] {
@@ -175,7 +175,7 @@ async fn an_app_without_an_address_says_so(app: TestApp) {
     app.page().post("/auth/auth/password", body).await.expect(200);
     browser.open(&mailed(&app, &ada.email).await).await;
     browser.submit("/auth/login/set-password", &[("password", "violet harbour lamb")]).await;
-    browser.sees(200, "Your password is set").sees(200, "href=\"http://localhost:3000\"");
+    browser.sees(200, "Your password has been set").sees(200, "href=\"http://localhost:3000\"");
     ada.log_in().await.error(401, "INVALID_CREDENTIAL");
     let mut changed = ada;
     changed.password = "violet harbour lamb".into();
@@ -187,9 +187,9 @@ async fn a_forgotten_password_is_replaced_and_signs_in(app: TestApp) {
     let ada = app.owner("ada@customer.example").await;
     let elsewhere = ada.sign_in().await;
     let mut browser = at_password(&app, &ada.email, &[("state", "s1")]).await;
-    browser.open(&browser.link("Forgotten your password?")).await.sees(200, "value=\"ada@customer.example\"");
+    browser.open(&browser.link("Forgot your password?")).await.sees(200, "value=\"ada@customer.example\"");
     browser.submit("/auth/login/forgot", &[("username", "not an address")]).await.sees(400, "username-error");
-    browser.submit("/auth/login/forgot", &[("username", " ADA@customer.example ")]).await.sees(200, "Check your mail");
+    browser.submit("/auth/login/forgot", &[("username", " ADA@customer.example ")]).await.sees(200, "Check your inbox");
     let link = mailed(&app, &ada.email).await;
     for _ in 0..2 {
         app.browser().open(&link).await.sees(200, "Choose a new password").sees(200, "ada@customer.example");
@@ -202,14 +202,14 @@ async fn a_forgotten_password_is_replaced_and_signs_in(app: TestApp) {
     assert_eq!(who(&app, &browser).await["sub"], json!(ada.user));
     ada.log_in().await.error(401, "INVALID_CREDENTIAL");
     crate::auth::token::refresh(&app, &elsewhere.refresh).await.expect(400);
-    app.browser().open(&link).await.sees(404, "no longer works").sees(404, "Ask for a new link");
+    app.browser().open(&link).await.sees(404, "no longer works").sees(404, "Request a new link");
     app.drain().await;
 }
 
 async fn weak_passwords_come_back_to_their_field(app: TestApp) {
     let ada = app.owner("ada@customer.example").await;
     let mut browser = at_password(&app, &ada.email, &[]).await;
-    browser.open(&browser.link("Forgotten your password?")).await.submit("/auth/login/forgot", &[]).await;
+    browser.open(&browser.link("Forgot your password?")).await.submit("/auth/login/forgot", &[]).await;
     browser.open(&mailed(&app, &ada.email).await).await;
     for (weak, why) in [
         ("", "Password must have at least 8 characters"),
@@ -258,7 +258,7 @@ async fn sign_up(app: &TestApp, email: &str, start: &str) -> Browser {
     let mut browser = app.browser();
     browser.open(start).await.sees(200, "Sign up for");
     let typed = [("first_name", "Grace"), ("last_name", "Hopper"), ("email", email)];
-    browser.submit("/auth/login/signup", &typed).await.sees(200, "Check your mail").sees(200, email);
+    browser.submit("/auth/login/signup", &typed).await.sees(200, "Check your inbox").sees(200, email);
     let mut browser = app.browser();
     browser.open(&mailed(app, email).await).await.sees(200, "Welcome to");
     browser
@@ -277,14 +277,14 @@ async fn signing_up_makes_a_workspace_and_signs_in(app: TestApp) {
     page.open(&authorize(&app, &[])).await;
     page.open(&page.link("Create an account")).await;
     assert_eq!(page.link("Privacy policy"), "https://a.example/privacy");
-    assert_eq!(page.link("Terms"), "https://a.example/terms");
+    assert_eq!(page.link("Terms of service"), "https://a.example/terms");
     page.open(&page.link("Sign in")).await.sees(200, "Sign in to");
 
     let start = authorize(&app, &[("signup", "true"), ("state", "s")]);
     let mut browser = sign_up(&app, "grace@customer.example", &start).await;
     browser.sees(200, "value=\"Grace Hopper\"");
     let nameless = [("password", "violet harbour lamp"), ("workspace", " ")];
-    browser.submit("/auth/login/set-password", &nameless).await.sees(400, "Name of the workspace must not be empty");
+    browser.submit("/auth/login/set-password", &nameless).await.sees(400, "Workspace name must not be empty");
     let chosen = [("password", "violet harbour lamp"), ("workspace", " Navy <R&D> ")];
     browser.submit("/auth/login/set-password", &chosen).await;
     assert_eq!(browser.answer("state").as_deref(), Some("s"));
@@ -337,8 +337,8 @@ async fn signing_up_can_be_off_and_names_are_needed(app: TestApp) {
     browser.sees(400, "id=\"email-error\"").sees(400, "id=\"first_name-error\"").sees(400, "value=\"nonsense\"");
     app.key().put("/account/app", json!({ "tenantSelfSignup": false })).await.expect(200);
     let typed = [("email", "new@customer.example"), ("first_name", "New")];
-    browser.submit("/auth/login/signup", &typed).await.sees(403, "no self-service sign-up");
-    browser.open(&page).await.sees(403, "no self-service sign-up");
+    browser.submit("/auth/login/signup", &typed).await.sees(403, "not allow self-service sign-up");
+    browser.open(&page).await.sees(403, "not allow self-service sign-up");
     browser.open(&format!("/auth/url/signup/{}", app.app_id())).await;
     assert_eq!(browser.answer("error").as_deref(), Some("access_denied"));
     browser.open(&authorize(&app, &[])).await.sees(200, "Sign in to");
@@ -354,7 +354,7 @@ async fn a_link_still_asks_for_the_second_factor(app: TestApp) {
     browser.open(&ask_for_link(&app, &ada.email, &[]).await).await.submit("/auth/login/magic-link", &[]).await;
     assert!(browser.location.contains("/auth/login/mfa/setup?r="), "{}", browser.location);
     let mut browser = at_password(&app, &ada.email, &[]).await;
-    browser.open(&browser.link("Forgotten your password?")).await.submit("/auth/login/forgot", &[]).await;
+    browser.open(&browser.link("Forgot your password?")).await.submit("/auth/login/forgot", &[]).await;
     browser.open(&mailed(&app, &ada.email).await).await;
     browser.submit("/auth/login/set-password", &[("password", "violet harbour lamb")]).await;
     assert!(browser.location.contains("/auth/login/mfa/setup?r="), "{}", browser.location);
@@ -394,11 +394,15 @@ async fn the_pages_tell_nobody_who_has_an_account(app: TestApp) {
         let mut pages = Vec::new();
         let mut browser = at_password(&app, email, &[]).await;
         pages.push((browser.page().status(), anonymous(&browser, email)));
-        browser.clone().submit("/auth/login/password", &[("password", "wrong")]).await.sees(401, "is wrong");
+        browser
+            .clone()
+            .submit("/auth/login/password", &[("password", "wrong")])
+            .await
+            .sees(401, "Incorrect email address or password.");
         let mut link = browser.clone();
         link.submit("/auth/login/send-link", &[]).await;
         pages.push((link.page().status(), anonymous(&link, email)));
-        browser.open(&browser.link("Forgotten your password?")).await.submit("/auth/login/forgot", &[]).await;
+        browser.open(&browser.link("Forgot your password?")).await.submit("/auth/login/forgot", &[]).await;
         pages.push((browser.page().status(), anonymous(&browser, email)));
         browser.open(&format!("/auth/url/signup/{}", app.app_id())).await;
         browser.submit("/auth/login/signup", &[("email", email), ("first_name", "A")]).await;
@@ -418,16 +422,19 @@ async fn mails_to_one_address_are_limited(app: TestApp) {
         let mut browser = at_password(&app, email, &[]).await;
         let password = browser.location.clone();
         for _ in 0..10 {
-            browser.open(&password).await.submit("/auth/login/send-link", &[]).await.sees(200, "Check your mail");
+            browser.open(&password).await.submit("/auth/login/send-link", &[]).await.sees(200, "Check your inbox");
         }
         browser.open(&password).await;
         let mut forgot = browser.clone();
-        browser.submit("/auth/login/send-link", &[]).await.sees(429, "Please wait a moment");
+        browser.submit("/auth/login/send-link", &[]).await.sees(429, "Too many attempts");
         assert!(browser.page().header("retry-after").is_some());
-        forgot.open(&forgot.link("Forgotten your password?")).await;
-        forgot.submit("/auth/login/forgot", &[]).await.sees(429, "Please wait a moment");
+        forgot.open(&forgot.link("Forgot your password?")).await;
+        forgot.submit("/auth/login/forgot", &[]).await.sees(429, "Too many attempts");
         forgot.open(&format!("/auth/url/signup/{}", app.app_id())).await;
-        forgot.submit("/auth/login/signup", &[("email", email), ("first_name", "A")]).await.sees(429, "Please wait");
+        forgot
+            .submit("/auth/login/signup", &[("email", email), ("first_name", "A")])
+            .await
+            .sees(429, "Too many attempts");
     }
     app.drain().await;
 }
@@ -439,9 +446,9 @@ async fn switched_off_links_are_refused(app: TestApp) {
     following.open(&link).await;
     app.key().put("/account/app", json!({ "magicLinkEnabled": false })).await.expect(200);
     let mails = app.mails().len();
-    asking.submit("/auth/login/send-link", &[]).await.sees(403, "switched magic links off");
-    following.submit("/auth/login/magic-link", &[]).await.sees(403, "switched magic links off");
-    following.open(&link).await.sees(403, "switched magic links off");
+    asking.submit("/auth/login/send-link", &[]).await.sees(403, "turned magic links off");
+    following.submit("/auth/login/magic-link", &[]).await.sees(403, "turned magic links off");
+    following.open(&link).await.sees(403, "turned magic links off");
     let page = at_password(&app, &ada.email, &[]).await;
     assert!(!page.html().contains("/auth/login/send-link"));
     app.drain().await;

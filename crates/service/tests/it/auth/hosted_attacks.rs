@@ -34,7 +34,7 @@ async fn forms(app: &TestApp) -> Vec<(Browser, &'static str, Vec<(&'static str, 
     let start = app.browser().open(&authorize(app, &[])).await.clone();
     let password = at_password(app, &ada.email, &[]).await;
     let mut forgot = password.clone();
-    forgot.open(&password.link("Forgotten your password?")).await;
+    forgot.open(&password.link("Forgot your password?")).await;
     let mut sign_up = start.clone();
     sign_up.open(&start.link("Create an account")).await;
     let (mut asking, mut magic) = (password.clone(), app.browser());
@@ -70,19 +70,26 @@ async fn no_form_is_taken_from_elsewhere(app: TestApp) {
         let others = other.form("/auth/login").into_iter().find(|(name, _)| name == "csrf").expect("a value").1;
         for wrong in ["", "x", &others, "é"] {
             let mut browser = browser.clone();
-            browser.submit(action, &[&typed[..], &[("csrf", wrong)]].concat()).await.sees(403, "This did not work");
+            browser
+                .submit(action, &[&typed[..], &[("csrf", wrong)]].concat())
+                .await
+                .sees(403, "This request could not be completed");
         }
         let mut missing = browser.form(action);
         missing.retain(|(name, _)| name != "csrf" && !typed.iter().any(|(given, _)| given == name));
         missing.extend(typed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        browser.clone().post(action, &missing).await.sees(403, "This did not work");
-        browser.header("sec-fetch-site", "cross-site").submit(action, &typed).await.sees(403, "This did not work");
+        browser.clone().post(action, &missing).await.sees(403, "This request could not be completed");
+        browser
+            .header("sec-fetch-site", "cross-site")
+            .submit(action, &typed)
+            .await
+            .sees(403, "This request could not be completed");
         // The whole form in a browser that never saw the page, and in another one.
         let mut form = browser.form(action);
         form.retain(|(name, _)| !typed.iter().any(|(given, _)| given == name));
         form.extend(typed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         for mut victim in [app.browser(), other] {
-            victim.post(action, &form).await.sees(403, "This did not work");
+            victim.post(action, &form).await.sees(403, "This request could not be completed");
             let signed_in = |name: &String| name.contains("-session-") || name.contains("-login-");
             assert!(!victim.cookies().keys().any(signed_in), "{action}");
         }
@@ -154,7 +161,7 @@ async fn a_link_raced_for_is_used_once(app: TestApp) {
     let mut forgot = password.clone();
     password.submit("/auth/login/send-link", &[]).await;
     let magic = mailed(&app, &ada.email).await;
-    forgot.open(&forgot.link("Forgotten your password?")).await.submit("/auth/login/forgot", &[]).await;
+    forgot.open(&forgot.link("Forgot your password?")).await.submit("/auth/login/forgot", &[]).await;
     let reset = mailed(&app, &ada.email).await;
     for (link, action, typed) in
         [(magic, "/auth/login/magic-link", vec![]), (reset, "/auth/login/set-password", vec![("password", NEW)])]
@@ -179,13 +186,13 @@ async fn pages_have_the_apps_looks_and_words(app: TestApp) {
     app.key().put("/account/app", looks).await.expect(200);
     app.key().post("/admin/brand/css", json!({ "content": "a{}" })).await.expect(200);
     let words = json!({
-        "en": "de", "Sign in to {appName}": "Anmelden bei {appName}", "Choose a new password": "Neues Passwort",
-        "Sign up for {appName}": "Registrieren bei {appName}", "Check your mail": "Mail prüfen",
+        "en": "de", "Sign in to {appName}": "Anmelden bei {appName}", "Reset your password": "Neues Passwort",
+        "Sign up for {appName}": "Registrieren bei {appName}", "Check your inbox": "Mail prüfen",
         "Password": "Passwort", "must have at least 8 characters": "braucht mindestens 8 Zeichen",
-        "Mail me a sign-in link": "Link per Mail", "Forgotten your password?": "Passwort vergessen?",
+        "Email me a sign-in link": "Link per Mail", "Forgot your password?": "Passwort vergessen?",
         "Create an account": "Konto anlegen", "This link no longer works": "Link abgelaufen",
 
-        "If there is an account for {email}, a mail with a link is on its way.": "Post an {email}.",
+        "If an account exists for {email}, we have sent a link to that address.": "Post an {email}.",
     });
     app.key().post("/cloud-views/brand/translations", words).await.expect(200);
     app.owner("ada@customer.example").await;
@@ -235,7 +242,7 @@ async fn pages_have_the_apps_looks_and_words(app: TestApp) {
 async fn nothing_typed_becomes_html(app: TestApp) {
     let evil = "\"><script>alert(1)</script>";
     app.key().put("/account/app", json!({ "name": evil })).await.expect(200);
-    let words = json!({ "Check your mail": evil, "Password": evil, "en": evil });
+    let words = json!({ "Check your inbox": evil, "Password": evil, "en": evil });
     app.key().post("/cloud-views/brand/translations", words).await.expect(200);
     let clean = |browser: &Browser| {
         let html = browser.html();
@@ -282,11 +289,11 @@ async fn addresses_that_were_taken_back_or_changed_lead_nowhere(app: TestApp) {
         for r in [sealed, "", "x", "https://evil.example", &format!("{sealed}A"), &sealed[1..], &sealed.to_uppercase()]
         {
             let mut stranger = browser.clone();
-            stranger.open(&format!("{path}?r={r}")).await.sees(400, "This did not work");
+            stranger.open(&format!("{path}?r={r}")).await.sees(400, "This request could not be completed");
             assert_eq!(stranger.page().header("location"), None);
         }
     }
-    browser.submit("/auth/login/password", &[("password", &ada.password)]).await.sees(400, "not registered any more");
+    browser.submit("/auth/login/password", &[("password", &ada.password)]).await.sees(400, "no longer registered");
     // The mailed link still signs in, at an address that is the app's.
     let mut follower = app.browser();
     follower.open(&link).await.submit("/auth/login/magic-link", &[]).await;
@@ -308,7 +315,11 @@ async fn what_is_typed_injects_nothing_and_no_secret_is_logged(engine: EngineNam
         .await
         .sees(400, "error");
     browser.submit("/auth/login", &[("username", &ada.email)]).await;
-    browser.clone().submit("/auth/login/password", &[("password", "s3cret-wrong")]).await.sees(401, "is wrong");
+    browser
+        .clone()
+        .submit("/auth/login/password", &[("password", "s3cret-wrong")])
+        .await
+        .sees(401, "Incorrect email address or password.");
     browser.submit("/auth/login/send-link", &[]).await;
     let link = mailed(&app, &ada.email).await;
     browser.open(&link).await.submit("/auth/login/magic-link", &[]).await;
@@ -316,7 +327,7 @@ async fn what_is_typed_injects_nothing_and_no_secret_is_logged(engine: EngineNam
     assert!(!browser.location.contains(['\r', '\n']) && !browser.cookies().contains_key("evil"));
     let code = browser.answer("code").expect("a code");
     let mut forgot = at_password(&app, &ada.email, &[]).await;
-    forgot.open(&forgot.link("Forgotten your password?")).await.submit("/auth/login/forgot", &[]).await;
+    forgot.open(&forgot.link("Forgot your password?")).await.submit("/auth/login/forgot", &[]).await;
     let reset = mailed(&app, &ada.email).await;
     forgot.open(&reset).await.submit("/auth/login/set-password", &[("password", "s3cret-new harbour")]).await;
     app.drain().await;

@@ -81,7 +81,7 @@ async fn a_phone_is_set_up_while_signing_in(app: TestApp) {
     require(&app).await;
     let ada = app.owner("ada@example.com").await;
     let mut browser = typed_password(&app, &ada).await;
-    browser.sees(200, "Set up two-step sign-in");
+    browser.sees(200, "Set up two-step verification");
     browser.submit(SETUP, &[("method", "sms"), ("phone", "0170")]).await;
     browser.sees(400, "id=\"phone-error\"").sees(400, "value=\"0170\"");
     browser.submit(SETUP, &[("method", "sms"), ("phone", PHONE)]).await.sees(200, "we sent to •••67");
@@ -100,15 +100,15 @@ async fn an_authenticator_app_is_set_up_while_signing_in(app: TestApp) {
     let ada = app.owner("ada@example.com").await;
     let mut browser = typed_password(&app, &ada).await;
     let key = choose_app(&mut browser).await;
-    assert!(browser.link("Open the authenticator app on this device").contains(&format!("secret={key}")));
-    browser.submit(FINISH, &[("code", &shown(&app, &key, 9))]).await.sees(401, "The code is wrong");
+    assert!(browser.link("Open your authenticator app on this device").contains(&format!("secret={key}")));
+    browser.submit(FINISH, &[("code", &shown(&app, &key, 9))]).await.sees(401, "The code is incorrect");
     assert_eq!(highlighted(&browser).replace(' ', ""), key);
     browser.submit(FINISH, &[("code", &shown(&app, &key, 0))]).await.sees(200, "Save your backup code");
     // Sent again, or come back to, the page does not show the code again, and the login goes on.
     let backup = highlighted(&browser);
     let back = browser.form(CONTINUE);
     let again = [back, vec![("code".into(), shown(&app, &key, 0))]].concat();
-    browser.post(FINISH, &again).await.sees(200, "Two-step sign-in is on");
+    browser.post(FINISH, &again).await.sees(200, "Two-step verification is on");
     assert!(!browser.html().contains(&backup));
     browser.submit(CONTINUE, &[]).await;
     exchanged(&app, &browser, &ada).await;
@@ -126,7 +126,7 @@ async fn a_set_up_under_way_outlasts_its_page(app: TestApp) {
         assert_eq!(highlighted(&browser).replace(' ', ""), key);
     }
     // Looking at the choice changes nothing either.
-    let choice = browser.link("Choose another way");
+    let choice = browser.link("Choose another method");
     browser.open(&choice).await.sees(200, "Get codes by SMS").open(&page).await;
     assert_eq!(highlighted(&browser).replace(' ', ""), key);
     browser.open(&choice).await.submit(SETUP, &[("method", "sms"), ("phone", PHONE)]).await.sees(200, "•••67");
@@ -153,7 +153,7 @@ async fn a_code_of_the_authenticator_app_is_asked_for(app: TestApp) {
     let mut browser = typed_password(&app, &ada).await;
     browser.sees(200, "Enter the code from your authenticator app.");
     assert!(!browser.html().contains(RESEND));
-    browser.submit(MFA, &[("code", &shown(&app, &key, 0))]).await.sees(401, "was used");
+    browser.submit(MFA, &[("code", &shown(&app, &key, 0))]).await.sees(401, "already been used");
     app.advance(Duration::from_secs(30)).await;
     browser.submit(MFA, &[("code", &shown(&app, &key, 0))]).await;
     exchanged(&app, &browser, &ada).await;
@@ -166,7 +166,7 @@ async fn somebody_signed_in_steps_up_where_a_workspace_wants_two_factors(app: Te
     app.key().put(&format!("/account/tenant/{}", ada.tenant), json!({ "mfa": true })).await.expect(200);
     // A cookie alone does not set a factor up: the password is asked for again.
     sign_in(browser.open(&authorize(&app, &[])).await, &ada).await;
-    browser.sees(200, "Set up two-step sign-in");
+    browser.sees(200, "Set up two-step verification");
     let key = choose_app(&mut browser).await;
     browser.submit(FINISH, &[("code", &shown(&app, &key, 0))]).await.submit(CONTINUE, &[]).await;
     exchanged(&app, &browser, &ada).await;
@@ -183,11 +183,11 @@ async fn five_wrong_codes_end_the_login(app: TestApp) {
         browser.submit(MFA, &[("code", &other(&code))]).await.sees(401, "Enter the code we sent");
     }
     let form = browser.form(MFA);
-    browser.submit(MFA, &[("code", &other(&code))]).await.sees(401, "Please start again");
-    browser.open(&page).await.sees(401, "too many wrong codes");
+    browser.submit(MFA, &[("code", &other(&code))]).await.sees(401, "Session expired");
+    browser.open(&page).await.sees(401, "too many incorrect codes");
     let right = [&form[..2], &[("code".to_owned(), code)]].concat();
-    browser.post(MFA, &right).await.sees(401, "Please start again");
-    let start = browser.link("Back to signing in");
+    browser.post(MFA, &right).await.sees(401, "Session expired");
+    let start = browser.link("Back to sign-in");
     sign_in(browser.open(&start).await, &ada).await;
     browser.sees(200, "Enter the code we sent").submit(MFA, &[("code", &sms(&app).await)]).await;
     assert!(browser.answer("code").is_some());
@@ -200,16 +200,16 @@ async fn codes_are_sent_again_within_limits(app: TestApp) {
     let first = sms(&app).await;
     // One for the login; nine more go out. That of the set-up is counted apart.
     for _ in 0..9 {
-        browser.submit(RESEND, &[]).await.sees(200, "Another code is on its way.");
+        browser.submit(RESEND, &[]).await.sees(200, "We have sent a new code.");
     }
     let page = browser.location.clone();
     let last = sms(&app).await;
     assert_eq!(app.sms().len(), 11);
-    browser.submit(RESEND, &[]).await.sees(429, "Please wait a moment");
+    browser.submit(RESEND, &[]).await.sees(429, "Too many attempts");
     assert!(browser.page().header("retry-after").is_some());
     browser.open(&page).await;
     if first != last {
-        browser.submit(MFA, &[("code", &first)]).await.sees(401, "The code is wrong");
+        browser.submit(MFA, &[("code", &first)]).await.sees(401, "The code is incorrect");
     }
     browser.submit(MFA, &[("code", &last)]).await;
     assert!(browser.answer("code").is_some());
@@ -223,7 +223,7 @@ async fn the_backup_code_leads_to_a_new_set_up(app: TestApp) {
     let way_out = browser.link("Use your backup code");
     browser.open(&way_out).await.sees(200, "Use your backup code");
     browser.submit(BACKUP, &[("code", "AAAAA-AAAAA-AAAAA-AAAAA")]).await.sees(401, "id=\"code-error\"");
-    browser.submit(BACKUP, &[("code", &backup)]).await.sees(200, "Set up two-step sign-in");
+    browser.submit(BACKUP, &[("code", &backup)]).await.sees(200, "Set up two-step verification");
     let key = choose_app(&mut browser).await;
     browser.submit(FINISH, &[("code", &shown(&app, &key, 0))]).await.sees(200, "Save your backup code");
     assert_ne!(highlighted(&browser), backup);
@@ -231,7 +231,7 @@ async fn the_backup_code_leads_to_a_new_set_up(app: TestApp) {
     exchanged(&app, &browser, &ada).await;
     let mut browser = typed_password(&app, &ada).await;
     let way_out = browser.link("Use your backup code");
-    browser.open(&way_out).await.submit(BACKUP, &[("code", &backup)]).await.sees(401, "The code is wrong");
+    browser.open(&way_out).await.submit(BACKUP, &[("code", &backup)]).await.sees(401, "The code is incorrect");
     app.drain().await;
 }
 
@@ -247,7 +247,7 @@ async fn guesses_are_slowed_down_over_logins(app: TestApp) {
     let mut browser = typed_password(&app, &ada).await;
     let page = browser.location.clone();
     let code = sms(&app).await;
-    browser.submit(MFA, &[("code", &code)]).await.sees(429, "Please wait a moment");
+    browser.submit(MFA, &[("code", &code)]).await.sees(429, "Too many attempts");
     app.advance(Duration::from_secs(16)).await;
     browser.open(&page).await.submit(MFA, &[("code", &code)]).await;
     assert!(browser.answer("code").is_some());
@@ -260,18 +260,18 @@ async fn a_login_that_is_over_leads_to_its_start(app: TestApp) {
     let page = browser.location.clone();
     let way_out = browser.link("Use your backup code");
     // Another browser has no such login.
-    app.browser().open(&page).await.sees(401, "Please start again");
+    app.browser().open(&page).await.sees(401, "Session expired");
     app.advance(Duration::from_secs(601)).await;
-    browser.submit(MFA, &[("code", "123456")]).await.sees(401, "Please start again");
+    browser.submit(MFA, &[("code", "123456")]).await.sees(401, "Session expired");
     for address in [&page, &way_out, &page.replace(MFA, SETUP)] {
-        browser.open(address).await.sees(401, "Please start again");
+        browser.open(address).await.sees(401, "Session expired");
     }
     // Nor has one that has finished it.
     let mut browser = typed_password(&app, &ada).await;
     let page = browser.location.clone();
     browser.submit(MFA, &[("code", &sms(&app).await)]).await;
     assert!(browser.answer("code").is_some());
-    browser.open(&page).await.sees(401, "Please start again");
+    browser.open(&page).await.sees(401, "Session expired");
     app.drain().await;
 }
 
@@ -284,9 +284,9 @@ async fn a_factor_of_another_login_is_not_replaced(app: TestApp) {
     hers.submit(FINISH, &[("code", &shown(&app, &key, 0))]).await.submit(CONTINUE, &[]).await;
     assert!(hers.answer("code").is_some());
     let page = thief.location.clone();
-    thief.submit(FINISH, &[("code", &shown(&app, &stolen, 0))]).await.sees(401, "Please start again");
+    thief.submit(FINISH, &[("code", &shown(&app, &stolen, 0))]).await.sees(401, "Session expired");
     let choice = format!("{page}&choose=1");
-    thief.open(&choice).await.submit(SETUP, &[("method", "totp")]).await.sees(401, "Please start again");
+    thief.open(&choice).await.submit(SETUP, &[("method", "totp")]).await.sees(401, "Session expired");
     app.drain().await;
 }
 
@@ -310,7 +310,7 @@ async fn forms_of_other_pages_change_nothing(app: TestApp) {
         ] {
             let form = [("r", value("r")), ("csrf", csrf.clone()), (name, typed.to_owned())];
             let form: Vec<(String, String)> = form.map(|(name, value)| (name.to_owned(), value)).into();
-            browser.post(action, &form).await.sees(403, "This form was not sent from its own page");
+            browser.post(action, &form).await.sees(403, "This form has expired");
         }
     }
     app.drain().await;

@@ -105,8 +105,8 @@ async fn mailed(app: &TestApp, email: &str) -> String {
 async fn followed_link(app: &TestApp, email: &str) -> Browser {
     let mut browser = login_page(app).await;
     let link = browser.link("Set up a passkey");
-    browser.open(&link).await.sees(200, "We mail you a link").submit(LINK, &[("username", email)]).await;
-    browser.sees(200, "Check your mail").sees(200, email);
+    browser.open(&link).await.sees(200, "We will email you a link").submit(LINK, &[("username", email)]).await;
+    browser.sees(200, "Check your inbox").sees(200, email);
     browser.open(&mailed(app, email).await).await.sees(200, "Set up a passkey");
     browser
 }
@@ -154,14 +154,14 @@ async fn the_script_comes_from_here_and_only_where_it_is_needed(app: Secure) {
     let form = &html[html.find("id=\"passkey\"").expect("a form")..];
     assert!(form[..form.find('>').expect("a tag ends")].ends_with(" hidden"), "{form}");
     assert!(
-        form.contains("data-failed=\"This did not work.") && form.contains("data-cancelled=\"No passkey was used.")
+        form.contains("data-failed=\"Something went wrong.") && form.contains("data-cancelled=\"No passkey was used.")
     );
     browser.submit("/auth/login", &[("username", "ada@example.com")]).await.sees(200, "Password");
     assert!(!policy(&browser).contains("script"));
     let script = app.anon().get("/cloud-views/passkey.js").await.expect(200);
     assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
     assert_eq!(script.header("cache-control"), Some("public, max-age=300"));
-    let words = json!({ "This did not work. Reload the page and try again.": "Das ging nicht." });
+    let words = json!({ "Something went wrong. Reload the page and try again.": "Das ging nicht." });
     app.key().post("/cloud-views/brand/translations", words).await.expect(200);
     login_page(&app).await.sees(200, "data-failed=\"Das ging nicht.\"");
     app.drain().await;
@@ -197,7 +197,7 @@ async fn an_answer_counts_once_and_for_five_minutes(app: Secure) {
     let mut again = browser.clone();
     browser.post(SIGN_IN, &form).await;
     assert!(browser.answer("code").is_some());
-    again.post(SIGN_IN, &form).await.sees(401, "This passkey is not known here");
+    again.post(SIGN_IN, &form).await.sees(401, "This passkey is not registered here");
     assert!(!again.cookies().keys().any(|name| name.contains("-session-")));
     // The page offers to try again.
     let form = shown(&again, &mut device, HERE).await;
@@ -220,13 +220,13 @@ async fn another_origin_gets_nowhere(app: Secure) {
     app.key().put("/account/app", json!({ "allowedOrigins": [elsewhere] })).await.expect(200);
     let mut browser = followed_link(&app, &ada.email).await;
     let form = created(&browser, &mut Device::default(), elsewhere).await;
-    browser.post(SETUP, &form).await.sees(400, "This did not work.");
+    browser.post(SETUP, &form).await.sees(400, "Something went wrong.");
     let mut device = Device::default();
     let form = created(&browser, &mut device, HERE).await;
     browser.post(SETUP, &form).await.sees(200, "Your passkey is ready");
     let mut browser = login_page(&app).await;
     let form = shown(&browser, &mut device, elsewhere).await;
-    browser.post(SIGN_IN, &form).await.sees(401, "This passkey is not known here");
+    browser.post(SIGN_IN, &form).await.sees(401, "This passkey is not registered here");
     app.drain().await;
 }
 
@@ -238,13 +238,13 @@ async fn another_apps_passkey_is_not_known(app: Secure) {
     let mut browser = app.browser();
     browser.open(&format!("/auth/url/login/{}", other.app_id())).await.sees(200, "Sign in to");
     let form = shown(&browser, &mut device, HERE).await;
-    browser.post(SIGN_IN, &form).await.sees(401, "This passkey is not known here");
+    browser.post(SIGN_IN, &form).await.sees(401, "This passkey is not registered here");
     // Nor does a link of one app set up a passkey at another, or its options come from there.
     let setup = followed_link(&app, &ada.email).await.form(SETUP);
     let token = setup.into_iter().find(|(name, _)| name == "token").expect("the mailed token");
     let crossed = [&browser.form(SIGN_IN)[..2], &[token]].concat();
     fetched(&browser, SETUP_OPTIONS, &crossed).await.error(403, "FORM_REJECTED");
-    browser.post(SETUP, &crossed).await.sees(403, "not sent from its own page");
+    browser.post(SETUP, &crossed).await.sees(403, "This form has expired");
     app.drain().await;
 }
 
@@ -258,12 +258,12 @@ async fn switched_off_passkeys_are_not_offered_and_refused(app: Secure) {
     asking.open(&link).await;
     app.key().put("/account/app", json!({ "passkeysEnabled": false })).await.expect(200);
     fetched(&browser, OPTIONS, &form).await.error(403, "LOGIN_METHOD_OFF");
-    browser.post(SIGN_IN, &form).await.sees(403, "switched passkeys off");
-    browser.open(&link).await.sees(403, "switched passkeys off");
-    asking.submit(LINK, &[("username", &ada.email)]).await.sees(403, "switched passkeys off");
+    browser.post(SIGN_IN, &form).await.sees(403, "turned passkeys off");
+    browser.open(&link).await.sees(403, "turned passkeys off");
+    asking.submit(LINK, &[("username", &ada.email)]).await.sees(403, "turned passkeys off");
     fetched(&setting_up, SETUP_OPTIONS, &setup).await.error(403, "LOGIN_METHOD_OFF");
-    setting_up.post(SETUP, &setup).await.sees(403, "switched passkeys off");
-    setting_up.open(&page).await.sees(403, "switched passkeys off");
+    setting_up.post(SETUP, &setup).await.sees(403, "turned passkeys off");
+    setting_up.open(&page).await.sees(403, "turned passkeys off");
     let browser = login_page(&app).await;
     assert!(!browser.html().contains("passkey"), "{}", browser.html());
     app.drain().await;
@@ -276,7 +276,7 @@ async fn a_link_works_once_and_for_an_hour(app: Secure) {
     let (first, second) = (created(&browser, &mut device, HERE).await, created(&browser, &mut device, HERE).await);
     browser.clone().post(SETUP, &first).await.sees(200, "Your passkey is ready");
     browser.post(SETUP, &second).await.sees(404, "This link no longer works");
-    let another = browser.link("Ask for a new link");
+    let another = browser.link("Request a new link");
     browser.open(&page).await.sees(404, "This link no longer works");
     browser.open(&another).await.submit(LINK, &[("username", "no address")]).await.sees(400, "id=\"username-error\"");
     let mut late = followed_link(&app, &ada.email).await;
@@ -306,7 +306,7 @@ async fn unknown_addresses_get_the_same_answer(app: Secure) {
     for email in ["ada@example.com", "nobody@example.com"] {
         let mut browser = login_page(&app).await;
         let link = browser.link("Set up a passkey");
-        browser.open(&link).await.submit(LINK, &[("username", email)]).await.sees(200, "Check your mail");
+        browser.open(&link).await.submit(LINK, &[("username", email)]).await.sees(200, "Check your inbox");
         let html = browser.html().replace(email, "-");
         pages.push(html[..html.find("href=\"/auth").expect("a link")].to_owned());
     }
@@ -324,10 +324,10 @@ async fn links_are_mailed_within_limits(app: Secure) {
             .await
             .submit(LINK, &[("username", "nobody@example.com")])
             .await
-            .sees(200, "Check your mail");
+            .sees(200, "Check your inbox");
     }
     browser.open(&link).await.submit(LINK, &[("username", "nobody@example.com")]).await;
-    browser.sees(429, "Please wait a moment");
+    browser.sees(429, "Too many attempts");
     app.drain().await;
 }
 
@@ -348,13 +348,13 @@ async fn forms_of_other_pages_change_nothing(app: Secure) {
     link.push(("username".into(), ada.email.clone()));
     for csrf in ["", "nonsense", foreign.1.as_str()] {
         for (action, form) in [(SIGN_IN, &form), (LINK, &link), (SETUP, &setup)] {
-            browser.clone().post(action, &with(form, csrf)).await.sees(403, "not sent from its own page");
+            browser.clone().post(action, &with(form, csrf)).await.sees(403, "This form has expired");
         }
         for (action, form) in [(OPTIONS, &form), (SETUP_OPTIONS, &setup)] {
             fetched(&browser, action, &with(form, csrf)).await.error(403, "FORM_REJECTED");
         }
         // From a browser that has been nowhere yet, even what was right elsewhere.
-        app.browser().post(SIGN_IN, &form).await.sees(403, "not sent from its own page");
+        app.browser().post(SIGN_IN, &form).await.sees(403, "This form has expired");
     }
     app.drain().await;
     assert_eq!(app.mails().len(), mails);

@@ -46,7 +46,7 @@ async fn a_new_sender_is_used_once_its_link_was_confirmed(app: TestApp) {
     assert_eq!((mail.to.as_str(), mail.from.as_str()), ("hello@shop.example", "Shop Team <no-reply@tenantry.test>"));
 
     let done = press(&app, &first).await.expect(200);
-    assert!(done.body().contains("The address is confirmed") && done.body().contains("hello@shop.example"));
+    assert!(done.body().contains("Email address confirmed") && done.body().contains("hello@shop.example"));
     assert!(is_verified(&app).await);
     // The same address, however it is written, is not asked again; nor do other changes forget it.
     for change in [json!({ "emailSenderEmail": "Hello@shop.example" }), json!({ "mfaEnabled": true })] {
@@ -114,7 +114,7 @@ async fn the_page_has_the_apps_looks_and_words_and_nothing_else(app: TestApp) {
     let looks = json!({ "name": "R&D", "logo": "https://cdn.shop.example/logo.svg?a=1&b=2" });
     app.key().put("/account/app", looks).await.expect(200);
     app.key().post("/admin/brand/css", json!({ "content": "a{}" })).await.expect(200);
-    let words = json!({ "Confirm the address": "Adresse bestätigen", "Confirm this sender address": "<Absender>" });
+    let words = json!({ "Confirm email address": "Adresse bestätigen", "Confirm this sender address": "<Absender>" });
     app.key().post("/cloud-views/brand/translations", words).await.expect(200);
     set(&app, "hello@shop.example").await;
     let page = app.anon().get(&link(&app).await).await.expect(200);

@@ -73,8 +73,10 @@ async fn a_test_mail_shows_the_template_with_sample_values(app: TestApp) {
     app.drain().await;
     let [mail] = app.mails().try_into().expect("one mail");
     assert_eq!(mail.to, "ada@customer.example");
-    assert_eq!(mail.subject, "[Test] Confirm your e-mail address for R&D <Shop>");
-    assert!(mail.html.contains("<b>R&amp;D &lt;Shop&gt;</b> Confirm your e-mail address Confirm the address https://"));
+    assert_eq!(mail.subject, "[Test] Confirm your email address for R&D <Shop>");
+    assert!(
+        mail.html.contains("<b>R&amp;D &lt;Shop&gt;</b> Confirm your email address Confirm email address https://")
+    );
     assert!(mail.html.contains("{{appColour}}"), "{}", mail.html);
 }
 
@@ -90,7 +92,7 @@ async fn the_layout_is_tried_around_a_whole_mail(app: TestApp) {
     app.drain().await;
     let [mail] = app.mails().try_into().expect("one mail");
     assert!(mail.html.starts_with("<html><body><i>http://localhost:3000</i><h1"), "{}", mail.html);
-    assert!(mail.html.contains("Choose a new password"));
+    assert!(mail.html.contains("Reset your password"));
 }
 
 async fn a_template_that_would_become_too_large_is_refused(app: TestApp) {

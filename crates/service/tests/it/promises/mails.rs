@@ -29,7 +29,7 @@ async fn a_mail_is_in_the_apps_words_looks_and_name(app: TestApp) {
     app.key().put("/account/app", looks).await.expect(200);
     let words = json!({
         "Join {workspace} on {appName}": "Komm zu {workspace} bei {appName}",
-        "Accept the invitation": "Einladung annehmen",
+        "Accept invitation": "Einladung annehmen",
     });
     app.key().post("/cloud-views/brand/translations", words).await.expect(200);
     let mail = sent(&app, invitation()).await;
@@ -69,60 +69,60 @@ async fn every_mail_reads_well(app: TestApp) {
 
     Join Acme Corporation
 
-    You have been invited to the workspace Acme Corporation on My app. Choose a password to begin.
+    You have been invited to join Acme Corporation on My app. Choose a password to get started.
 
-    Accept the invitation:
+    Accept invitation:
     https://example.com/sample?token=sample
 
-    This link works once, within 7 days. If you did not expect an invitation, you can ignore this mail.
+    This link expires in 7 days and can be used once. If you were not expecting an invitation, you can ignore this email.
 
     -- 
     My app
     http://localhost:3000
 
     ======
-    Subject: You are now a member of Acme Corporation
+    Subject: You have been added to Acme Corporation
 
     Welcome to Acme Corporation
 
-    You have been added to the workspace Acme Corporation on My app. Sign in with the account you already have.
+    You have been added to Acme Corporation on My app. Sign in with your existing account to open it.
 
     Open My app:
     https://example.com/sample?token=sample
 
-    If you did not expect this, you can ignore this mail.
+    If you were not expecting this, you can ignore this email.
 
     -- 
     My app
     http://localhost:3000
 
     ======
-    Subject: Choose a new My app password
+    Subject: Reset your My app password
 
-    Choose a new password
+    Reset your password
 
-    Somebody asked for a new password for your My app account. If it was you, choose one now.
+    We received a request to reset the password of your My app account. If it was you, choose a new password now.
 
-    Choose a new password:
+    Reset password:
     https://example.com/sample?token=sample
 
-    This link works once, within one hour. If it was not you, ignore this mail: your password stays as it is.
+    This link expires in one hour and can be used once. If it was not you, ignore this email: your password will not change.
 
     -- 
     My app
     http://localhost:3000
 
     ======
-    Subject: Confirm your e-mail address for My app
+    Subject: Confirm your email address for My app
 
-    Confirm your e-mail address
+    Confirm your email address
 
-    Thank you for signing up for My app. Confirm that this address is yours, and your account is ready.
+    Thank you for signing up for My app. Confirm your email address to finish creating your account.
 
-    Confirm the address:
+    Confirm email address:
     https://example.com/sample?token=sample
 
-    This link works once, within 24 hours. If you did not sign up, you can ignore this mail.
+    This link expires in 24 hours and can be used once. If you did not sign up, you can ignore this email.
 
     -- 
     My app
@@ -133,12 +133,12 @@ async fn every_mail_reads_well(app: TestApp) {
 
     You already have an account
 
-    Somebody tried to sign up for My app with this address, which has an account already. If it was you, simply sign in.
+    Someone tried to sign up for My app with this email address, which already has an account. If it was you, sign in instead.
 
     Sign in:
     https://example.com/sample?token=sample
 
-    If it was not you, you can ignore this mail. Nothing has changed.
+    If it was not you, you can ignore this email. Your account has not changed.
 
     -- 
     My app
@@ -149,12 +149,12 @@ async fn every_mail_reads_well(app: TestApp) {
 
     Sign in to My app
 
-    Use this link to sign in. No password needed.
+    Use this link to sign in. You do not need a password.
 
     Sign in:
     https://example.com/sample?token=sample
 
-    This link works once, within 15 minutes. If you did not ask for it, you can ignore this mail.
+    This link expires in 15 minutes and can be used once. If you did not request it, you can ignore this email.
 
     -- 
     My app
@@ -165,28 +165,28 @@ async fn every_mail_reads_well(app: TestApp) {
 
     Set up a passkey
 
-    With a passkey you sign in to My app by fingerprint, face or screen lock instead of a password.
+    A passkey lets you sign in to My app with your fingerprint, face or screen lock instead of a password.
 
     Set up a passkey:
     https://example.com/sample?token=sample
 
-    This link works once, within one hour. If you did not ask for it, you can ignore this mail.
+    This link expires in one hour and can be used once. If you did not request it, you can ignore this email.
 
     -- 
     My app
     http://localhost:3000
 
     ======
-    Subject: May My app send mail from this address?
+    Subject: Allow My app to send email from this address?
 
     Confirm this sender address
 
-    My app would like to send its mail from this address. Confirm that it may.
+    My app wants to send email from this address. Confirm that you allow it.
 
-    Confirm the address:
+    Confirm email address:
     https://example.com/sample?token=sample
 
-    This link works once, within 24 hours. If this is news to you, ignore this mail: nothing will be sent in your name.
+    This link expires in 24 hours and can be used once. If you were not expecting this, ignore this email: nothing will be sent from your address.
 
     -- 
     My app
@@ -201,23 +201,23 @@ async fn every_mail_reads_well(app: TestApp) {
 
     482 913
 
-    The code works once, within 5 minutes. Nobody from My app will ever ask you for it.
+    The code expires in 5 minutes. Do not share it: nobody from My app will ever ask you for it.
 
     -- 
     My app
     http://localhost:3000
 
     ======
-    Subject: A payment for Acme Corporation failed
+    Subject: Payment failed for Acme Corporation
 
-    A payment failed
+    Payment failed
 
-    The last payment for the workspace Acme Corporation on My app did not go through. Check the payment details so that nothing is interrupted.
+    We could not process the last payment for Acme Corporation on My app. Update your payment details to keep your plan.
 
-    Check the payment details:
+    Update payment details:
     https://example.com/sample?token=sample
 
-    If you have paid in the meantime, you can ignore this mail.
+    If you have already paid, you can ignore this email.
 
     -- 
     My app

@@ -266,7 +266,7 @@ async fn an_app_that_insists_on_pkce_begins_each_login_itself(app: TestApp) {
     let link = app.key().in_workspace(ada.tenant).get(&path).await.expect(200).json();
     browser.open(link.as_str().expect("a link")).await.sees(200, "Choose a new password");
     browser.submit("/auth/login/set-password", &[("password", "amber lantern quay")]).await;
-    browser.sees(200, "Your password is set").sees(200, "Open ");
+    browser.sees(200, "Your password has been set").sees(200, "Open ");
     app.drain().await;
 }
 

@@ -13,12 +13,10 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Tenancy> {
-    Routes::new("API tokens")
-        .post("/account/api-token/introspect", introspect, "Tell what an API token may do")
-        .description(
-            "Compare `appId` with your own app: a genuine token of another app is active too. Whatever is not an active \
-             token answers `{ \"active\": false }` and nothing else.",
-        )
+    Routes::new("API tokens").post("/account/api-token/introspect", introspect, "Introspect an API token").description(
+        "Compare `appId` with your own app: a valid token of another app is active too. Anything else answers \
+             `{ \"active\": false }` only.",
+    )
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -22,7 +22,7 @@ pub(super) fn routes() -> Routes<Tenancy> {
         .post("/account/api-token/me/app", create, "Create an API token of your workspace, shown this once")
         .description(
             "For an OWNER or ADMIN. For members of the app's operatorTenantId it is a token of the whole app. Nobody can \
-             grant more than they hold themselves.",
+             grant more privileges than they have.",
         )
         .answers(403, NOT_GRANTED)
         .delete("/account/api-token/me/app/{token_id}", revoke, "Revoke an API token of your workspace")

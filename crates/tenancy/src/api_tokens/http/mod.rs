@@ -14,4 +14,4 @@ pub fn routes() -> Routes<Tenancy> {
 }
 
 /// What may come of asking for a token.
-const NOT_GRANTED: &str = "A privilege that the caller does not hold, or one outside allowedTokenPrivileges";
+const NOT_GRANTED: &str = "A privilege that the caller does not have, or that allowedTokenPrivileges does not include";

@@ -13,10 +13,10 @@ use crate::{
 pub(super) fn routes() -> Routes<Tenancy> {
     Routes::new("Apps")
         .get("/admin/apps/{app_id}/secrets", list, "List the secrets that sign an app's API tokens, newest first")
-        .post("/admin/apps/{app_id}/secrets/rotate", rotate, "Let a new secret sign the app's API tokens")
-        .description("Tokens that older secrets signed go on working until their secret is retired.")
-        .answers(409, "The app has too many secrets that are not retired")
-        .delete("/admin/apps/{app_id}/secrets/{secret_id}", retire, "Retire a secret and revoke what it signed")
+        .post("/admin/apps/{app_id}/secrets/rotate", rotate, "Rotate the secret that signs the app's API tokens")
+        .description("Tokens signed by older secrets remain valid until their secret is retired.")
+        .answers(409, "The app has too many secrets; retire some first")
+        .delete("/admin/apps/{app_id}/secrets/{secret_id}", retire, "Retire a secret and revoke the tokens it signed")
         .answers(409, "The secret signs new API tokens; rotate first")
 }
 
