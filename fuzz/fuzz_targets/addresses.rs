@@ -1,8 +1,8 @@
 //! Redirect URIs, origins and web URLs: an accepted one hides nothing from whoever reads it otherwise.
 #![no_main]
 
+use kernel::text::{is_origin, is_redirect_uri, is_web_url};
 use libfuzzer_sys::fuzz_target;
-use tenancy::apps::{is_origin, is_redirect_uri, is_web_url};
 use url::Url;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -3,8 +3,7 @@
 
 use std::{fmt::Display, net::IpAddr, str::FromStr, sync::LazyLock};
 
-use identity::mfa::e164;
-use kernel::{AppId, Country, Currency, Locale, Timestamp, email_key, is_email};
+use kernel::{AppId, Country, Currency, Locale, Timestamp, email_key, is_email, text::e164};
 use libfuzzer_sys::fuzz_target;
 use web::TrustedProxies;
 

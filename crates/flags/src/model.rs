@@ -3,7 +3,7 @@
 //! These types accept anything of the right shape; [`crate::rules::check`] says what is wrong with it, and only what
 //! passed that is ever stored.
 
-use kernel::id_kinds;
+use kernel::{id_kinds, text_types};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -183,11 +183,10 @@ pub struct GroupDefinition {
     pub branches: Vec<Branch>,
 }
 
-/// Flag and group keys: what fits into a path, a log line and a metric without escaping.
-pub fn is_key(text: &str) -> bool {
-    (1..=128).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-'))
+text_types! {
+    /// Flag and group keys: what fits into a path, a log line and a metric without escaping.
+    FlagKey {
+        "pattern": "^[A-Za-z0-9._:-]{1,128}$",
+        "x-message": "must be 1 to 128 letters, digits or any of . _ : -",
+    }
 }
-
-/// The pattern of [`is_key`], for the documentation.
-pub const KEY_PATTERN: &str = "^[A-Za-z0-9._:-]{1,128}$";

@@ -4,7 +4,9 @@ use std::{convert::Infallible, net::IpAddr, sync::Arc};
 
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, header, request::Parts};
-use kernel::{Code, Error, Result};
+use kernel::{Code, Error, Result, text::NOT_BLANK, text_types};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use tenancy::{App, apps::AppDirectory};
 use web::{Describe, Operation, Origins as _, Scope};
 
@@ -58,6 +60,19 @@ pub(crate) fn foreign_origin() -> Error {
 }
 
 /// The only `mode` there is: answers are JSON, with neither cookies nor redirects.
-pub(crate) fn check_mode(problems: &mut kernel::Problems, mode: &str) {
-    problems.check("mode", mode == "sdk", "must be sdk");
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum Mode {
+    Sdk,
+}
+
+text_types! {
+    /// A code that somebody types in.
+    ShortCode {
+        "minLength": 1,
+        "maxLength": 64,
+        "pattern": NOT_BLANK,
+        "x-message": "must not be empty",
+    }
 }

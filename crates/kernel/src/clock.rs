@@ -93,11 +93,24 @@ impl FromStr for Timestamp {
         if text.len() > 64 || text.contains('[') {
             return Err(InvalidTimestamp);
         }
-        let instant: jiff::Timestamp = text.parse().map_err(|_| InvalidTimestamp)?;
-        // Clamping would make another time of it than was meant.
-        let micros = instant.as_microsecond();
-        if (Self::MIN.0..=Self::MAX.0).contains(&micros) { Ok(Self(micros)) } else { Err(InvalidTimestamp) }
+        match text.parse::<jiff::Timestamp>() {
+            // Clamping would make another time of it than was meant.
+            Ok(instant) if instant.as_microsecond() < Self::MIN.0 => Err(InvalidTimestamp),
+            Ok(instant) => Ok(Self::from_micros(instant.as_microsecond())),
+            Err(_) if is_in_the_last_hours(text) => Ok(Self::MAX),
+            Err(_) => Err(InvalidTimestamp),
+        }
     }
+}
+
+/// "Never" is often written as the last second of the year 9999, which lies 26 hours beyond what jiff can hold.
+fn is_in_the_last_hours(text: &str) -> bool {
+    let end = jiff::civil::date(9999, 12, 31).at(23, 59, 59, 999_999_999);
+    let Ok(pieces) = jiff::fmt::temporal::Pieces::parse(text) else { return false };
+    let (Some(time), Some(offset)) = (pieces.time(), pieces.to_numeric_offset()) else { return false };
+    let local = pieces.date().to_datetime(time);
+    let ahead = jiff::SignedDuration::from_secs(offset.seconds().into());
+    local.checked_sub(ahead).is_ok_and(|utc| utc.year() == 9999 && utc <= end)
 }
 
 impl Serialize for Timestamp {
@@ -123,7 +136,7 @@ impl schemars::JsonSchema for Timestamp {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "format": "date-time" })
+        schemars::json_schema!({ "type": "string", "format": "date-time", "x-message": InvalidTimestamp.to_string() })
     }
 }
 
@@ -235,6 +248,26 @@ mod tests {
     fn junk_is_no_timestamp() {
         for junk in ["", "tomorrow", "2026-01-31", "2026-01-31T09:30:00", "2026-01-31T09:30:00Z[UTC]", "1769851800"] {
             assert_eq!(junk.parse::<Timestamp>(), Err(InvalidTimestamp), "{junk}");
+        }
+    }
+
+    #[test]
+    fn the_last_hours_of_9999_are_accepted() {
+        let last = |text: &str| text.parse::<Timestamp>();
+        for text in
+            ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999999Z", "9999-12-30T22:00:01Z", "9999-12-31T13:59:59-10:00"]
+        {
+            assert_eq!(last(text), Ok(Timestamp::MAX), "{text}");
+        }
+        assert!(last("9999-12-30T22:00:00Z").is_ok());
+        for beyond in [
+            "9999-12-31T23:59:59-00:01",
+            "9999-12-31T24:00:00Z",
+            "9999-12-31T23:59:59",
+            "9999-12-31",
+            "10000-01-01T00:00:00Z",
+        ] {
+            assert_eq!(last(beyond), Err(InvalidTimestamp), "{beyond}");
         }
     }
 

@@ -64,7 +64,13 @@ impl schemars::JsonSchema for Country {
         "Country".into()
     }
 
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        if generator.contract().is_deserialize() {
+            return schemars::json_schema!({
+                "type": "string", "description": "ISO 3166-1 alpha-2, in any case", "format": "country-code", "minLength": 2, "maxLength": 2,
+                "x-message": "must be an ISO 3166-1 alpha-2 country code such as DE",
+            });
+        }
         let codes: Vec<&str> = CODES.split(' ').collect();
         schemars::json_schema!({ "type": "string", "description": "ISO 3166-1 alpha-2", "enum": codes })
     }

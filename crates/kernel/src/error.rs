@@ -209,6 +209,12 @@ impl StdError for Error {
     }
 }
 
+/// What somebody said who panicked.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

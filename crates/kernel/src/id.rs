@@ -184,7 +184,11 @@ impl<K: IdKind> schemars::JsonSchema for Id<K> {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let pattern = format!("^{}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$", K::PREFIX);
-        schemars::json_schema!({ "type": "string", "pattern": pattern })
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": pattern,
+            "x-message": InvalidId { prefix: K::PREFIX }.to_string(),
+        })
     }
 }
 

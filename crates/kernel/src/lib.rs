@@ -13,6 +13,7 @@ mod locale;
 mod money;
 mod page;
 mod secret;
+pub mod text;
 pub mod validate;
 
 #[cfg(test)]
@@ -28,8 +29,11 @@ pub use locale::Locale;
 pub use money::{Currency, Money};
 pub use page::Page;
 pub use secret::Secret;
+pub use text::{
+    Content, Email, HostName, Key, Label, Name, OptionalName, Origin, Password, Phone, RedirectUri, Text, WebUrl, Words,
+};
 pub use validate::{FieldProblem, Problems};
 
-/// Used by [`id_kinds!`] so that callers need no dependency of their own.
+/// Used by [`id_kinds!`] and [`text_types!`] so that callers need no dependency of their own.
 #[doc(hidden)]
 pub use schemars;

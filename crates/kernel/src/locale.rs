@@ -15,6 +15,8 @@ const CODES: &str = "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br
                      sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk \
                      ur uz ve vi vo wa wo xh yi yo za zh zu";
 
+const UNKNOWN: &str = "must be an ISO 639-1 language code such as en";
+
 impl Locale {
     pub const ENGLISH: Self = Self("en");
 
@@ -31,7 +33,7 @@ impl FromStr for Locale {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::all().find(|code| *code == text).map(Self).ok_or("must be an ISO 639-1 language code such as en")
+        Self::all().find(|code| *code == text).map(Self).ok_or(UNKNOWN)
     }
 }
 
@@ -66,7 +68,7 @@ impl schemars::JsonSchema for Locale {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let codes: Vec<&str> = Self::all().collect();
-        schemars::json_schema!({ "type": "string", "description": "ISO 639-1", "enum": codes })
+        schemars::json_schema!({ "type": "string", "description": "ISO 639-1", "enum": codes, "x-message": UNKNOWN })
     }
 }
 

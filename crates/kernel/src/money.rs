@@ -77,7 +77,13 @@ impl schemars::JsonSchema for Currency {
         "Currency".into()
     }
 
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        if generator.contract().is_deserialize() {
+            return schemars::json_schema!({
+                "type": "string", "description": "ISO 4217, in any case", "format": "currency-code", "minLength": 3, "maxLength": 3,
+                "x-message": "must be an ISO 4217 currency code such as EUR",
+            });
+        }
         let codes: Vec<&str> = BY_DIGITS.iter().flat_map(|(_, codes)| codes.split(' ')).collect();
         schemars::json_schema!({ "type": "string", "description": "ISO 4217", "enum": codes })
     }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct Page {
     /// At most so many entries.
-    #[schemars(range(min = 1, max = 1000))]
+    #[schemars(range(min = 1, max = Page::MAX_LIMIT))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Leave out so many entries first.

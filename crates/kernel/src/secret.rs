@@ -18,6 +18,11 @@ impl<T> Secret<T> {
         &self.0
     }
 
+    /// The same secret in another form.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Secret<U> {
+        Secret(change(self.0))
+    }
+
     pub fn into_exposed(self) -> T {
         self.0
     }
@@ -32,6 +37,24 @@ impl<T> fmt::Debug for Secret<T> {
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Secret<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         T::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<T: schemars::JsonSchema> schemars::JsonSchema for Secret<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        T::json_schema(generator)
     }
 }
 

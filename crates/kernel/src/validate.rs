@@ -3,7 +3,7 @@
 //! ```
 //! # use kernel::Problems;
 //! let mut problems = Problems::new();
-//! problems.text("name", "");
+//! problems.check("name", false, "must not be empty");
 //! problems.check("trialDays", false, "must be at least 1");
 //! assert_eq!(problems.finish().unwrap_err().details().len(), 2);
 //! ```
@@ -11,15 +11,6 @@
 use serde::Serialize;
 
 use crate::{Error, Result};
-
-/// Text members are limited to this many bytes unless they are content.
-pub const MAX_TEXT: usize = 64 * 1024;
-/// Lists are limited to this many entries, bulk import apart.
-pub const MAX_LIST: usize = 1_000;
-
-/// What a key looks like: the name by which programs know a role, a privilege or a plan. Without spaces, since
-/// privileges are listed between spaces in tokens.
-pub const KEY_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$";
 
 /// One wrong field. `field` is its path in the request (`prices[0].amount`), `message` reads on from it ("must not be negative").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -32,55 +23,35 @@ pub struct FieldProblem {
 #[derive(Debug, Default)]
 pub struct Problems(Vec<FieldProblem>);
 
+impl From<Vec<FieldProblem>> for Problems {
+    fn from(found: Vec<FieldProblem>) -> Self {
+        Self(found)
+    }
+}
+
 impl Problems {
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// What was said first about a field stands.
     pub fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
-        self.0.push(FieldProblem { field: field.into(), message: message.into() });
+        let field = field.into();
+        if self.0.iter().all(|known| known.field != field) {
+            self.0.push(FieldProblem { field, message: message.into() });
+        }
+    }
+
+    /// Adds what a text type says is wrong with a text, if anything.
+    pub fn add_some(&mut self, field: &str, problem: Option<String>) {
+        if let Some(problem) = problem {
+            self.add(field, problem);
+        }
     }
 
     pub fn check(&mut self, field: &str, holds: bool, message: &str) {
         if !holds {
             self.add(field, message);
-        }
-    }
-
-    /// A required text: not blank, no NUL (PostgreSQL cannot store it), within the general limit.
-    pub fn text(&mut self, field: &str, value: &str) {
-        self.check(field, !value.trim().is_empty(), "must not be empty");
-        self.optional_text(field, value);
-    }
-
-    /// A key, as [`KEY_PATTERN`] describes it.
-    pub fn key(&mut self, field: &str, value: &str) {
-        let fits = value.len() <= 128
-            && value.starts_with(|first: char| first.is_ascii_alphanumeric())
-            && value.chars().all(|character| character.is_ascii_alphanumeric() || "._:-".contains(character));
-        self.check(
-            field,
-            fits,
-            "must be 1 to 128 letters, digits, dots, colons, hyphens or underscores, a letter or digit first",
-        );
-    }
-
-    /// A text that may be empty.
-    pub fn optional_text(&mut self, field: &str, value: &str) {
-        self.text_up_to(field, value, MAX_TEXT);
-    }
-
-    /// A text that may be empty, with a limit of its own in bytes.
-    pub fn text_up_to(&mut self, field: &str, value: &str, limit: usize) {
-        self.check(field, !value.contains('\0'), "must not contain a NUL character");
-        if value.len() > limit {
-            self.add(field, format!("must not be longer than {limit} bytes"));
-        }
-    }
-
-    pub fn list<T>(&mut self, field: &str, entries: &[T]) {
-        if entries.len() > MAX_LIST {
-            self.add(field, format!("must not have more than {MAX_LIST} entries"));
         }
     }
 
@@ -99,31 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_words_for_programs() {
-        for (key, fits) in [
-            ("OWNER", true),
-            ("reports:read", true),
-            ("1.a-b_c", true),
-            ("", false),
-            ("a b", false),
-            ("_a", false),
-            ("ä", false),
-        ] {
-            let mut problems = Problems::new();
-            problems.key("key", key);
-            assert_eq!(problems.is_empty(), fits, "{key}");
-        }
-    }
-
-    #[test]
-    fn collects_every_problem_in_order() {
+    fn collects_every_problem_in_order_and_each_field_once() {
         let mut problems = Problems::new();
-        problems.text("name", "  ");
-        problems.text("note", "a\0b");
-        problems.text("fine", "x");
-        problems.list("tags", &[0; MAX_LIST + 1]);
-        let error = problems.finish().expect_err("three problems");
-        let fields: Vec<_> = error.details().iter().map(|d| d.field.as_str()).collect();
-        assert_eq!(fields, ["name", "note", "tags"]);
+        problems.check("name", false, "must not be empty");
+        problems.check("fine", true, "must not be empty");
+        problems.add("tags", "is unknown");
+        problems.add("name", "is unknown");
+        let error = problems.finish().expect_err("two problems");
+        let told: Vec<_> = error.details().iter().map(|d| (d.field.as_str(), d.message.as_str())).collect();
+        assert_eq!(told, [("name", "must not be empty"), ("tags", "is unknown")]);
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use kernel::{Error, Result, Ticker};
+use kernel::{Error, Result, Ticker, error::panic_text};
 use tokio::sync::oneshot;
 
 use crate::tx::{Hook, Tx};
@@ -58,7 +58,7 @@ where
         let started = self.ticker.now();
         // A closure is `Fn` and its transaction is rolled back, so nothing half-changed survives the panic.
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.work)(tx)))
-            .unwrap_or_else(|panic| Err(Error::internal(format!("panic in a transaction: {}", text_of(&*panic)))));
+            .unwrap_or_else(|panic| Err(Error::internal(format!("panic in a transaction: {}", panic_text(&*panic)))));
         let took = self.ticker.since(started);
         if self.log_slow && took > SLOW {
             tracing::warn!(from = %self.from, took_ms = took.as_millis(), "slow transaction closure");
@@ -84,12 +84,4 @@ where
         // The caller may have gone away; what it asked for is done all the same.
         let _ = reply.send(outcome.unwrap_or_else(|| Err(crate::fault::closed())));
     }
-}
-
-fn text_of(panic: &(dyn std::any::Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
 }

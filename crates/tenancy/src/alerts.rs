@@ -23,7 +23,7 @@ pub fn queue(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, alert: &Alert) -> Re
         Some(tenant) => members::owner_addresses(tx, app.id, tenant)?,
         None => Vec::new(),
     };
-    let subject = mails::one_line(&format!("[{}] {}", app.profile.name, alert.subject));
+    let subject = mails::header_line(&format!("[{}] {}", app.profile.name, alert.subject));
     for to in &recipients {
         let mail = NewMail {
             app: Some(app.id),

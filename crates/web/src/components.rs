@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::schemas;
+
 pub(crate) struct Components {
     pub(crate) requests: Map<String, Value>,
     pub(crate) answers: Map<String, Value>,
@@ -12,9 +14,14 @@ const PREFIX: &str = "#/components/schemas/";
 
 /// Merges both sets and lets the requests in `paths` refer to the renamed ones.
 pub(crate) fn merge(paths: &mut Map<String, Value>, components: Components) -> Map<String, Value> {
-    let Components { requests, mut answers } = components;
+    let Components { mut requests, mut answers } = components;
+    requests.values_mut().for_each(schemas::bound);
+    unite(&requests, &mut answers);
     let differing = differing(&requests, &answers);
     for operation in paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
+        let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten();
+        parameters.filter(|parameter| parameter["in"] == "query").for_each(schemas::bound);
+        operation.get_mut("requestBody").into_iter().for_each(schemas::bound);
         for part in ["parameters", "requestBody"] {
             if let Some(part) = operation.get_mut(part) {
                 rename(part, &differing);
@@ -30,6 +37,17 @@ pub(crate) fn merge(paths: &mut Map<String, Value>, components: Components) -> M
     answers
 }
 
+/// What reads as it writes was within the limits when it was read, so its one schema names them.
+fn unite(requests: &Map<String, Value>, answers: &mut Map<String, Value>) {
+    for (name, answer) in answers {
+        let mut bounded = answer.clone();
+        schemas::bound(&mut bounded);
+        if requests.get(name) == Some(&bounded) {
+            *answer = bounded;
+        }
+    }
+}
+
 /// The names whose two schemas differ, or that refer to one whose schemas do.
 fn differing(requests: &Map<String, Value>, answers: &Map<String, Value>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
@@ -43,33 +61,6 @@ fn differing(requests: &Map<String, Value>, answers: &Map<String, Value>) -> Vec
             None => return names,
         }
     }
-}
-
-/// Says as numbers what the widths of integers say in Rust, so that a client knows what is out of range.
-pub(crate) fn bound_integers(value: &mut Value) {
-    match value {
-        Value::Array(entries) => entries.iter_mut().for_each(bound_integers),
-        Value::Object(members) => {
-            bound(members);
-            members.values_mut().for_each(bound_integers);
-        }
-        _ => {}
-    }
-}
-
-fn bound(members: &mut Map<String, Value>) {
-    let bounds: (Value, Value) = match members.get("format").and_then(Value::as_str) {
-        Some("int32") => (i32::MIN.into(), i32::MAX.into()),
-        Some("int64") => (i64::MIN.into(), i64::MAX.into()),
-        Some("uint8") => (0.into(), u8::MAX.into()),
-        Some("uint16") => (0.into(), u16::MAX.into()),
-        Some("uint32") => (0.into(), u32::MAX.into()),
-        Some("uint" | "uint64") => (0.into(), u64::MAX.into()),
-        _ => return,
-    };
-    members.remove("format");
-    members.entry("minimum").or_insert(bounds.0);
-    members.entry("maximum").or_insert(bounds.1);
 }
 
 /// Whether `text` is a reference to one of the names.

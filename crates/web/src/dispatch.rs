@@ -2,7 +2,6 @@
 //! its timeout, and turns a panic into an error. A wrong method is a 405 that names the right ones.
 
 use std::{
-    any::Any,
     convert::Infallible,
     panic::AssertUnwindSafe,
     sync::Arc,
@@ -17,7 +16,7 @@ use axum::{
 use futures_util::{FutureExt, future::BoxFuture};
 use http::{HeaderValue, Method, StatusCode, header};
 use http_body_util::Limited;
-use kernel::{Code, Error};
+use kernel::{Code, Error, error::panic_text};
 use tower::Service;
 
 use crate::{Failure, Scope, cors, routes::Route};
@@ -107,11 +106,6 @@ fn limit_body(request: Request, limit: usize) -> kernel::Result<Request> {
 
 pub(crate) fn body_too_large() -> Error {
     Error::new(Code::BodyTooLarge, "The request body is larger than this operation accepts.")
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 impl Service<Request> for PathService {

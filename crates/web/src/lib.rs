@@ -27,6 +27,7 @@ mod patch;
 mod proxies;
 mod record;
 mod routes;
+mod schemas;
 mod scope;
 pub mod server;
 mod table;
@@ -36,8 +37,8 @@ pub use conventions::{App, Conventions, Peer, Settings};
 pub use cors::Origins;
 pub use docs::docs_routes;
 pub use extract::{
-    Form, Page, Params, Path, RawBody, Valid, ValidOrNone, Validate, form_fields, from_json, optional_header,
-    required_header,
+    Form, MediaType, Page, Params, Path, RawBody, Valid, ValidOrNone, Validate, form_fields, from_json, not_json,
+    optional_header, required_header,
 };
 pub use failure::{Failure, status_of};
 pub use handler::Handler;

@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Access, Routes,
-    components::{Components, bound_integers, merge},
+    components::{Components, merge},
     failure::ErrorBody,
     operation::{Content, HeaderParameter, SchemaOf},
     routes::Route,
+    schemas,
 };
 
 /// What the document says about the service as a whole.
@@ -45,7 +46,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             "paths": paths,
             "components": { "schemas": components, "securitySchemes": security_schemes() },
         });
-        bound_integers(&mut document);
+        schemas::publish(&mut document);
         document
     }
 }

@@ -17,11 +17,11 @@ pub enum Patch<T> {
 
 impl<T> Patch<T> {
     /// The value to keep from now on, given the one so far.
-    pub fn apply(self, current: Option<T>) -> Option<T> {
+    pub fn apply<U: From<T>>(self, current: Option<U>) -> Option<U> {
         match self {
             Self::Missing => current,
             Self::Null => None,
-            Self::Value(value) => Some(value),
+            Self::Value(value) => Some(value.into()),
         }
     }
 
@@ -77,8 +77,8 @@ pub struct Given<T>(pub Option<T>);
 
 impl<T> Given<T> {
     /// The value to keep from now on, given the one so far.
-    pub fn or(self, current: T) -> T {
-        self.0.unwrap_or(current)
+    pub fn or<U: From<T>>(self, current: U) -> U {
+        self.0.map_or(current, U::from)
     }
 
     pub fn value(&self) -> Option<&T> {
@@ -94,9 +94,9 @@ impl<T> Default for Given<T> {
 
 impl<T> Given<T> {
     /// Puts the new value, if one was given, in the place of the one so far.
-    pub fn apply(self, current: &mut T) {
+    pub fn apply<U: From<T>>(self, current: &mut U) {
         if let Some(value) = self.0 {
-            *current = value;
+            *current = value.into();
         }
     }
 }
@@ -131,22 +131,22 @@ mod tests {
 
     #[test]
     fn what_cannot_be_cleared_refuses_null() {
-        assert_eq!(Given::default().or(1), 1);
+        assert_eq!(Given::<i32>::default().or(1), 1);
         assert_eq!(serde_json::from_str::<Given<i32>>("2").unwrap().or(1), 2);
         assert!(serde_json::from_str::<Given<i32>>("null").is_err());
     }
 
     #[test]
     fn missing_keeps_null_clears_and_a_value_replaces() {
-        assert_eq!(Patch::Missing.apply(Some(1)), Some(1));
-        assert_eq!(Patch::Null.apply(Some(1)), None);
+        assert_eq!(Patch::<i32>::Missing.apply(Some(1)), Some(1));
+        assert_eq!(Patch::<i32>::Null.apply(Some(1)), None);
         assert_eq!(Patch::Value(2).apply(Some(1)), Some(2));
     }
 
     #[test]
     fn what_cannot_be_cleared_takes_a_value_or_nothing() {
         let mut ttl = 60;
-        Given::default().apply(&mut ttl);
+        Given::<i32>::default().apply(&mut ttl);
         assert_eq!(ttl, 60);
         Given(Some(90)).apply(&mut ttl);
         assert_eq!(ttl, 90);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{Error, Problems, Result, Timestamp, validate::KEY_PATTERN};
+use kernel::{Error, Key, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{App, workspaces::BillingView};
@@ -15,17 +15,12 @@ use crate::catalog::{Plan, Price};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanChoice {
-    #[schemars(regex(pattern = KEY_PATTERN))]
-    pub plan_key: String,
+    pub plan_key: Key,
     /// One of the plan's prices; required when it has any.
     pub price_offer: Option<PriceOffer>,
 }
 
-impl Validate for PlanChoice {
-    fn validate(&self, problems: &mut Problems) {
-        problems.key("planKey", &self.plan_key);
-    }
-}
+impl Validate for PlanChoice {}
 
 /// The price that was chosen; none for a plan that has none.
 pub(super) fn chosen_price(plan: &Plan, offer: Option<PriceOffer>) -> Result<Option<Price>> {

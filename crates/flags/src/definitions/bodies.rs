@@ -1,6 +1,6 @@
 //! What the operator sends: new flags and groups, and partial updates of them.
 
-use kernel::{Code, Error, Problems, Result};
+use kernel::{Code, Error, Name, Problems, Result, Text};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -8,17 +8,16 @@ use web::{Patch, Validate};
 
 use super::AppDefinitions;
 use crate::{
-    model::{Branch, Definition, GroupDefinition, Rule, State, ValueType},
-    rules::{check, check_branches, check_key},
+    model::{Branch, Definition, FlagKey, GroupDefinition, Rule, State, ValueType},
+    rules::{Groups, check, check_branches, check_key},
 };
 
 /// A new flag. Values of a boolean flag are `false` and `true` unless given; of others both are required.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewFlag {
-    #[schemars(regex(pattern = crate::model::KEY_PATTERN))]
-    pub key: String,
-    pub description: Option<String>,
+    pub key: FlagKey,
+    pub description: Option<Text>,
     pub state: Option<State>,
     pub value_type: Option<ValueType>,
     pub off_value: Option<Value>,
@@ -27,16 +26,20 @@ pub struct NewFlag {
 }
 
 impl Validate for NewFlag {
-    /// Checked with the app's groups at hand, in [`check_flag`].
-    fn validate(&self, _: &mut Problems) {}
+    /// Checked once more with the app's groups at hand, in [`check_flag`].
+    fn validate(&self, problems: &mut Problems) {
+        if self.rule.as_ref().is_none_or(|rule| rule.group_ref.is_none()) {
+            check(&self.definition(), &Groups::new(), problems);
+        }
+    }
 }
 
 impl NewFlag {
     pub(super) fn definition(&self) -> Definition {
         let value_type = self.value_type.unwrap_or_default();
         Definition {
-            key: self.key.clone(),
-            description: self.description.clone().unwrap_or_default(),
+            key: self.key.to_string(),
+            description: self.description.clone().map(String::from).unwrap_or_default(),
             state: self.state.unwrap_or_default(),
             value_type,
             off_value: self.off_value.clone().unwrap_or_else(|| default_value(value_type, false)),
@@ -62,7 +65,7 @@ pub struct FlagUpdate {
     #[serde(default)]
     pub key: Option<String>,
     #[serde(default)]
-    pub description: Patch<String>,
+    pub description: Patch<Text>,
     #[serde(default)]
     pub state: Option<State>,
     #[serde(default)]
@@ -75,9 +78,7 @@ pub struct FlagUpdate {
     pub rule: Patch<Rule>,
 }
 
-impl Validate for FlagUpdate {
-    fn validate(&self, _: &mut Problems) {}
-}
+impl Validate for FlagUpdate {}
 
 impl FlagUpdate {
     pub(super) fn apply(&self, before: &Definition) -> Result<Definition> {
@@ -117,22 +118,22 @@ pub(super) fn check_flag(definition: &Definition, app: &AppDefinitions) -> Resul
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "NewFlagGroup")]
 pub struct NewGroup {
-    #[schemars(regex(pattern = crate::model::KEY_PATTERN))]
-    pub key: String,
-    #[schemars(length(min = 1), regex(pattern = "\\S"))]
-    pub name: String,
+    pub key: FlagKey,
+    pub name: Name,
     #[serde(default)]
     #[schemars(length(max = 100))]
     pub branches: Vec<Branch>,
 }
 
 impl Validate for NewGroup {
-    fn validate(&self, _: &mut Problems) {}
+    fn validate(&self, problems: &mut Problems) {
+        check_branches(&self.branches, "branches", None, problems);
+    }
 }
 
 impl NewGroup {
     pub(super) fn definition(&self) -> GroupDefinition {
-        GroupDefinition { key: self.key.clone(), name: self.name.clone(), branches: self.branches.clone() }
+        GroupDefinition { key: self.key.to_string(), name: self.name.to_string(), branches: self.branches.clone() }
     }
 }
 
@@ -144,22 +145,20 @@ pub struct GroupUpdate {
     #[serde(default)]
     pub key: Option<String>,
     #[serde(default)]
-    pub name: Option<String>,
+    pub name: Option<Name>,
     #[serde(default)]
     #[schemars(length(max = 100))]
     pub branches: Option<Vec<Branch>>,
 }
 
-impl Validate for GroupUpdate {
-    fn validate(&self, _: &mut Problems) {}
-}
+impl Validate for GroupUpdate {}
 
 impl GroupUpdate {
     pub(super) fn apply(&self, before: &GroupDefinition) -> Result<GroupDefinition> {
         same_key(self.key.as_deref(), &before.key)?;
         Ok(GroupDefinition {
             key: before.key.clone(),
-            name: self.name.clone().unwrap_or_else(|| before.name.clone()),
+            name: self.name.as_ref().map_or_else(|| before.name.clone(), Name::to_string),
             branches: self.branches.clone().unwrap_or_else(|| before.branches.clone()),
         })
     }
@@ -169,7 +168,7 @@ impl GroupUpdate {
 pub(super) fn check_group(group: &GroupDefinition, app: &AppDefinitions) -> Result<()> {
     let mut problems = Problems::new();
     check_key(&group.key, &mut problems);
-    problems.text("name", &group.name);
+    problems.add_some("name", Name::problem(&group.name));
     check_branches(&group.branches, "branches", None, &mut problems);
     for flag in app.flags.iter().filter(|flag| flag.definition.uses_group(&group.key)) {
         let Definition { key, value_type, .. } = &flag.definition;
@@ -202,8 +201,4 @@ pub struct Rollback {
     pub version: i64,
 }
 
-impl Validate for Rollback {
-    fn validate(&self, problems: &mut Problems) {
-        problems.check("version", self.version >= 1, "must be at least 1");
-    }
-}
+impl Validate for Rollback {}

@@ -3,10 +3,10 @@
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use http::{HeaderMap, header};
-use kernel::{Code, Error, Result};
+use kernel::Result;
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
-use web::{Describe, Failure, Operation, RawBody};
+use web::{Describe, Failure, MediaType, Operation, RawBody, not_json};
 
 use crate::rules::Sent;
 
@@ -37,22 +37,15 @@ impl Describe for ContextBody {
 
 /// 415 for a body that says it is something else than JSON, or says nothing. No body needs no type.
 pub(crate) fn require_json(headers: &HeaderMap) -> Result<()> {
-    let json = match headers.get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes) {
-        Some(b"application/json") => true,
-        Some(media_type) => {
-            let essence = media_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-            let essence = essence.to_ascii_lowercase();
-            essence.strip_prefix(b"application/").is_some_and(|kind| kind == b"json" || kind.ends_with(b"+json"))
-        }
-        None => {
+    let json = match MediaType::of(headers) {
+        MediaType::Json => true,
+        MediaType::Form | MediaType::Other => false,
+        MediaType::Missing => {
             let length = headers.get(header::CONTENT_LENGTH).map(http::HeaderValue::as_bytes);
             !headers.contains_key(header::TRANSFER_ENCODING) && length.is_none_or(|length| length == b"0")
         }
     };
-    if json {
-        return Ok(());
-    }
-    Err(Error::new(Code::UnsupportedMediaType, "Send the body as JSON with `Content-Type: application/json`."))
+    if json { Ok(()) } else { Err(not_json()) }
 }
 
 /// What rules look at, all of it optional; for the documentation.

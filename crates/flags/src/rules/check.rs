@@ -1,7 +1,7 @@
 //! What may be saved: every value of the flag's type, every operator with values it understands, nothing without a
 //! bound. All problems are told at once, each with its path.
 
-use kernel::Problems;
+use kernel::{Problems, Text};
 use serde_json::Value;
 
 use super::{
@@ -9,7 +9,7 @@ use super::{
     compile::split,
     condition::{Test, is_pattern},
 };
-use crate::model::{Branch, Condition, Definition, Operator, Rule, State, ValueType, is_key};
+use crate::model::{Branch, Condition, Definition, FlagKey, Operator, Rule, State, ValueType};
 
 const MAX_BRANCHES: usize = 100;
 const MAX_CONDITIONS: usize = 50;
@@ -25,7 +25,7 @@ const MAX_DEFINITION: usize = 512 * 1024;
 /// Tells everything that is wrong with a definition, given the app's saved groups.
 pub fn check(definition: &Definition, groups: &Groups, problems: &mut Problems) {
     check_key(&definition.key, problems);
-    problems.optional_text("description", &definition.description);
+    problems.add_some("description", Text::problem(&definition.description));
     let value_type = definition.value_type;
     check_value("offValue", &definition.off_value, value_type, problems);
     check_value("onValue", &definition.on_value, value_type, problems);
@@ -39,7 +39,7 @@ pub fn check(definition: &Definition, groups: &Groups, problems: &mut Problems) 
 }
 
 pub fn check_key(key: &str, problems: &mut Problems) {
-    problems.check("key", is_key(key), "must be 1 to 128 letters, digits or any of . _ : -");
+    problems.add_some("key", FlagKey::problem(key));
 }
 
 /// Problems of a group's branches. A group is of no type; that its values suit is asked per flag that uses it.

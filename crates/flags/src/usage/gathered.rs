@@ -4,7 +4,7 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use kernel::{AppId, Timestamp};
 
-use crate::model::{ValueType, is_key};
+use crate::model::{FlagKey, ValueType};
 
 /// Keys without a flag that are kept per app, here and in the store.
 pub(super) const MAX_DISCOVERIES: usize = 1_000;
@@ -34,7 +34,7 @@ impl Gathered {
 
     /// Keys that could not be a flag's are not worth listing.
     pub(super) fn discover(&mut self, app: AppId, key: &str, value_type: Option<ValueType>, now: Timestamp) {
-        if is_key(key) {
+        if FlagKey::problem(key).is_none() {
             self.see(app, key, Sighting { value_type, first: now, last: now, count: 1 });
         }
     }

@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::{HeaderMap, header, request::Parts};
-use kernel::{AppId, Code, Error, Problems, Result, Timestamp, validate::MAX_LIST};
+use kernel::{AppId, Code, Error, Result, Timestamp, text::NOT_BLANK, text_types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tenancy::callers::{AnyKey, KeyCaller};
@@ -14,7 +14,7 @@ use web::{
 use crate::{
     Flags,
     evaluation::require_json,
-    model::{KEY_PATTERN, ValueType, is_key},
+    model::{FlagKey, ValueType},
 };
 
 pub fn routes() -> Routes<Flags> {
@@ -71,7 +71,7 @@ pub struct Reports<T>(Vec<T>);
 
 /// What a list of these is called in an object.
 pub trait Report: DeserializeOwned + JsonSchema + Send {
-    type List: DeserializeOwned + Validate + JsonSchema + Into<Vec<Self>>;
+    type List: DeserializeOwned + Validate + JsonSchema + Into<Vec<Self>> + 'static;
     const MEMBER: &'static str;
 }
 
@@ -113,7 +113,6 @@ macro_rules! reports {
     ($list:ident { $member:ident: $report:ident } = $name:literal) => {
         #[derive(Deserialize, JsonSchema)]
         pub struct $list {
-            #[schemars(length(max = 1000))]
             $member: Vec<$report>,
         }
 
@@ -128,29 +127,14 @@ macro_rules! reports {
             const MEMBER: &'static str = $name;
         }
 
-        impl Validate for $list {
-            fn validate(&self, problems: &mut Problems) {
-                if self.$member.len() > MAX_LIST {
-                    problems.list($name, &self.$member);
-                    return;
-                }
-                for (index, report) in self.$member.iter().enumerate() {
-                    report.check(&format!("{}[{index}]", $name), problems);
-                }
-            }
-        }
+        impl Validate for $list {}
     };
-}
-
-fn check_key(path: &str, member: &str, key: &str, problems: &mut Problems) {
-    problems.check(&format!("{path}.{member}"), is_key(key), "must be 1 to 128 letters, digits or any of . _ : -");
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalEvent {
-    #[schemars(regex(pattern = KEY_PATTERN))]
-    flag_key: String,
+    flag_key: FlagKey,
     /// The branch, or -1.
     #[schemars(range(min = -1, max = 99))]
     variant_index: i32,
@@ -161,64 +145,35 @@ pub struct EvalEvent {
     count: Option<i64>,
 }
 
-impl EvalEvent {
-    fn check(&self, path: &str, problems: &mut Problems) {
-        check_key(path, "flagKey", &self.flag_key, problems);
-        problems.check(
-            &format!("{path}.variantIndex"),
-            (-1..=99).contains(&self.variant_index),
-            "must be between -1 and 99",
-        );
-        let counts = self.count.is_none_or(|count| (1..=1_000_000_000).contains(&count));
-        problems.check(&format!("{path}.count"), counts, "must be between 1 and 1000000000");
-    }
-}
-
 reports!(EvalEvents { events: EvalEvent } = "events");
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SeenKey {
-    #[schemars(regex(pattern = KEY_PATTERN))]
-    key: String,
+    key: FlagKey,
     value_type: Option<ValueType>,
 }
 
-impl SeenKey {
-    fn check(&self, path: &str, problems: &mut Problems) {
-        check_key(path, "key", &self.key, problems);
+reports!(SeenKeys { keys: SeenKey } = "keys");
+
+text_types! {
+    /// The path of a file of code.
+    SourceFile {
+        "minLength": 1,
+        "maxLength": 1_024,
+        "pattern": NOT_BLANK,
+        "x-message": "must not be empty",
     }
 }
-
-reports!(SeenKeys { keys: SeenKey } = "keys");
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ReportedCallSite")]
 pub struct Site {
-    #[schemars(regex(pattern = KEY_PATTERN))]
-    flag_key: String,
-    #[schemars(length(min = 1, max = 1024), regex(pattern = "\\S"))]
-    file: String,
+    flag_key: FlagKey,
+    file: SourceFile,
     #[schemars(range(min = 0, max = 100_000_000))]
     line: i64,
-}
-
-impl Site {
-    fn check(&self, path: &str, problems: &mut Problems) {
-        check_key(path, "flagKey", &self.flag_key, problems);
-        problems.text(&format!("{path}.file"), &self.file);
-        problems.check(
-            &format!("{path}.file"),
-            self.file.chars().count() <= 1_024,
-            "must not be longer than 1024 characters",
-        );
-        problems.check(
-            &format!("{path}.line"),
-            (0..=100_000_000).contains(&self.line),
-            "must be between 0 and 100000000",
-        );
-    }
 }
 
 reports!(Sites { sites: Site } = "sites");

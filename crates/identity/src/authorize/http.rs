@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use kernel::{AppId, Code, Error, Problems, Result};
+use kernel::{AppId, Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::App;
-use web::{Form, Params, Path, Routes, State, Validate};
+use web::{Form, Params, Path, Routes, State};
 
 use super::{SignUpWish, Wish};
 use crate::{
@@ -79,10 +79,6 @@ struct Authorize {
     request: Option<String>,
     #[schemars(skip)]
     request_uri: Option<String>,
-}
-
-impl Validate for Authorize {
-    fn validate(&self, _: &mut Problems) {}
 }
 
 async fn authorize(
@@ -158,10 +154,6 @@ struct Login {
     federation_connection: Option<String>,
 }
 
-impl Validate for Login {
-    fn validate(&self, _: &mut Problems) {}
-}
-
 async fn login(
     request: Request,
     State(identity): State<Identity>,
@@ -208,10 +200,6 @@ struct SignUp {
     code_challenge_method: Option<String>,
 }
 
-impl Validate for SignUp {
-    fn validate(&self, _: &mut Problems) {}
-}
-
 async fn sign_up(
     request: Request,
     State(identity): State<Identity>,
@@ -241,10 +229,6 @@ async fn sign_up(
 struct Logout {
     /// Where the person lands after signing in again; one of the app's `redirectUris`.
     redirect_uri: Option<String>,
-}
-
-impl Validate for Logout {
-    fn validate(&self, _: &mut Problems) {}
 }
 
 async fn logout(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, Problems, Result};
+use kernel::{AppId, Code, Error, Result, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::callers::authenticate_token;
@@ -20,15 +20,10 @@ pub fn routes() -> Routes<Identity> {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct NewHandover {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    access_token: String,
+    access_token: Words,
 }
 
-impl Validate for NewHandover {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("accessToken", &self.access_token);
-    }
-}
+impl Validate for NewHandover {}
 
 #[derive(Serialize, JsonSchema)]
 struct HandoverCode {

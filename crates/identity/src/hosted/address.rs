@@ -1,13 +1,10 @@
 //! The form that asks for somebody's address, which several pages have.
 
 use http::StatusCode;
-use kernel::{Problems, Result, is_email};
+use kernel::{Result, is_email};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use web::{
-    Validate,
-    pages::{Field, FieldKind, HostedPage},
-};
+use web::pages::{Field, FieldKind, HostedPage};
 
 use super::{Reply, Visit};
 use crate::{Identity, browser::Request};
@@ -20,10 +17,6 @@ pub(super) struct Who {
     csrf: String,
     #[serde(default)]
     username: String,
-}
-
-impl Validate for Who {
-    fn validate(&self, _: &mut Problems) {}
 }
 
 /// A page with the form: what was typed, and what is wrong with it.

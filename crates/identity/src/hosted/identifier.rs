@@ -2,11 +2,11 @@
 //! are the same for addresses with and without an account.
 
 use http::StatusCode;
-use kernel::{Code, Error, Problems, Result, Secret};
+use kernel::{Code, Error, Result, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, Params, Routes, State, Validate,
+    Form, Params, Routes, State,
     pages::{Field, FieldKind, HostedPage},
 };
 
@@ -89,13 +89,8 @@ struct WithPassword {
     #[serde(default)]
     csrf: String,
     #[serde(default)]
+    #[schemars(length(max = 4096))]
     password: String,
-}
-
-impl Validate for WithPassword {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text_up_to("password", &self.password, 4096);
-    }
 }
 
 async fn submit_password(

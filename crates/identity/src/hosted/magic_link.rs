@@ -1,11 +1,11 @@
 //! Signing in with a mailed link: asking for it, the page that says to look into the mailbox, and the page behind the
 //! link. What is said is the same whether there is an account or not.
 
-use kernel::{Code, Error, Problems, Result};
+use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::links::Purpose;
-use web::{Form, LimitClass, Params, Routes, State, Validate};
+use web::{Form, LimitClass, Params, Routes, State};
 
 use super::{
     At, Pressed, Reply, Visit, go_on,
@@ -89,10 +89,6 @@ struct Followed {
     token: String,
     #[serde(default)]
     csrf: String,
-}
-
-impl Validate for Followed {
-    fn validate(&self, _: &mut Problems) {}
 }
 
 async fn follow(request: Request, State(identity): State<Identity>, Form(form): Form<Followed>) -> Result<Reply> {

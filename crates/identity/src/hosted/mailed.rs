@@ -4,17 +4,14 @@
 use std::{ops::Deref, sync::Arc};
 
 use http::StatusCode;
-use kernel::{Code, Error, Problems, Result};
+use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{
     App,
     links::{self, MailedLink, Purpose},
 };
-use web::{
-    Validate,
-    pages::{Brand, HostedPage, PostForm},
-};
+use web::pages::{Brand, HostedPage, PostForm};
 
 use super::{Guest, Reply, Visit, paths};
 use crate::{
@@ -29,10 +26,6 @@ use crate::{
 pub(super) struct Shown {
     #[serde(default)]
     pub(super) token: String,
-}
-
-impl Validate for Shown {
-    fn validate(&self, _: &mut Problems) {}
 }
 
 /// Where somebody with a link is.

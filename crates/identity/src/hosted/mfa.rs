@@ -2,11 +2,11 @@
 //! codes end the login; whoever comes back to one that is over is led to its start.
 
 use http::StatusCode;
-use kernel::{Code, Error, Problems, Result};
+use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, LimitClass, Params, Routes, State, Validate,
+    Form, LimitClass, Params, Routes, State,
     pages::{Field, FieldKind, HostedPage},
 };
 
@@ -124,10 +124,6 @@ struct Sent {
     sent: Option<String>,
 }
 
-impl Validate for Sent {
-    fn validate(&self, _: &mut Problems) {}
-}
-
 async fn show(request: Request, State(identity): State<Identity>, Params(query): Params<Sent>) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &query.r).await?;
     match stage(&visit).await? {
@@ -145,13 +141,8 @@ pub(super) struct WithCode {
     #[serde(default)]
     pub(super) csrf: String,
     #[serde(default)]
+    #[schemars(length(max = 64))]
     pub(super) code: String,
-}
-
-impl Validate for WithCode {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text_up_to("code", &self.code, 64);
-    }
 }
 
 async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<WithCode>) -> Result<Reply> {

@@ -2,11 +2,11 @@
 //! A set-up under way is kept with the login, so that showing its page again changes nothing.
 
 use http::StatusCode;
-use kernel::{Code, Problems, Result};
+use kernel::{Code, Result, text::e164};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, LimitClass, Params, Routes, State, Validate,
+    Form, LimitClass, Params, Routes, State,
     pages::{Field, FieldKind, HostedPage},
 };
 
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Identity,
     browser::Request,
-    mfa::{NewSecret, Setup, Stage, e164, flows},
+    mfa::{NewSecret, Setup, Stage, flows},
     sessions::MfaState,
 };
 
@@ -50,10 +50,6 @@ struct SetupPage {
     sent: Option<String>,
     /// Present to choose once more.
     choose: Option<String>,
-}
-
-impl Validate for SetupPage {
-    fn validate(&self, _: &mut Problems) {}
 }
 
 async fn show(request: Request, State(identity): State<Identity>, Params(query): Params<SetupPage>) -> Result<Reply> {
@@ -131,22 +127,22 @@ fn grouped(key: &str) -> String {
 }
 
 /// What to set up.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Method {
+    Totp,
+    Sms,
+}
+
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 struct Choice {
     r: String,
     #[serde(default)]
     csrf: String,
+    method: Method,
     #[serde(default)]
-    method: String,
-    #[serde(default)]
+    #[schemars(length(max = 64))]
     phone: String,
-}
-
-impl Validate for Choice {
-    fn validate(&self, problems: &mut Problems) {
-        problems.check("method", matches!(self.method.as_str(), "totp" | "sms"), "must be totp or sms");
-        problems.text_up_to("phone", &self.phone, 64);
-    }
 }
 
 async fn choose(request: Request, State(identity): State<Identity>, Form(form): Form<Choice>) -> Result<Reply> {
@@ -157,8 +153,8 @@ async fn choose(request: Request, State(identity): State<Identity>, Form(form): 
         Some((_, Stage::Passed)) => return Ok(Reply::see(visit.path(paths::MFA_SETUP)?)),
         Some((session, Stage::Choose | Stage::Phone(_) | Stage::App(_))) => session,
     };
-    let setup = match (form.method.as_str(), e164(&form.phone)) {
-        ("totp", _) => Setup::Totp,
+    let setup = match (form.method, e164(&form.phone)) {
+        (Method::Totp, _) => Setup::Totp,
         (_, Some(phone)) => Setup::Sms { phone },
         (_, None) => {
             let problem = visit.say("Enter a phone number with its country code, such as +49 170 1234567.");

@@ -26,10 +26,9 @@ mod texts;
 pub(crate) mod visit;
 mod workspace;
 
-use kernel::Problems;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use web::{Routes, Validate};
+use web::Routes;
 
 pub(crate) use begin::{begin, sign_out};
 pub(crate) use finish::go_on;
@@ -80,18 +79,10 @@ pub(crate) struct At {
     pub(crate) r: String,
 }
 
-impl Validate for At {
-    fn validate(&self, _: &mut Problems) {}
-}
-
 /// A form without fields of its own.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct Pressed {
     pub(crate) r: String,
     #[serde(default)]
     pub(crate) csrf: String,
-}
-
-impl Validate for Pressed {
-    fn validate(&self, _: &mut Problems) {}
 }

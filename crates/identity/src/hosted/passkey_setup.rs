@@ -2,11 +2,11 @@
 //! is used up when the passkey is stored, not before, and then leads on to where the app asked for the login.
 
 use http::StatusCode;
-use kernel::{Code, Problems, Result};
+use kernel::{Code, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::links::Purpose;
-use web::{Form, Json, LimitClass, Params, Routes, State, Validate, WithHeaders, pages::HostedPage};
+use web::{Form, Json, LimitClass, Params, Routes, State, WithHeaders, pages::HostedPage};
 
 use super::{
     At, Guest, Reply, Visit,
@@ -126,10 +126,6 @@ struct Asked {
     csrf: String,
     #[serde(default)]
     token: String,
-}
-
-impl Validate for Asked {
-    fn validate(&self, _: &mut Problems) {}
 }
 
 async fn options(

@@ -2,11 +2,11 @@
 //! allows. The one script there is runs the ceremony; its outcome comes as a form like any other.
 
 use http::{StatusCode, header};
-use kernel::{Code, Problems, Result};
+use kernel::{Code, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, Json, Routes, Script, State, Validate, WithHeaders,
+    Form, Json, Routes, Script, State, WithHeaders,
     pages::{HostedPage, PostForm},
 };
 
@@ -100,12 +100,6 @@ pub(super) struct Answered {
     challenge: String,
     #[serde(default)]
     credential: String,
-}
-
-impl Validate for Answered {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text_up_to("credential", &self.credential, 65_536);
-    }
 }
 
 impl Answered {

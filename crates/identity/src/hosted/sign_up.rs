@@ -2,11 +2,11 @@
 //! an account gets a mail that says so, so that the pages tell nobody.
 
 use http::StatusCode;
-use kernel::{Problems, Result, is_email};
+use kernel::{Name, OptionalName, Result, is_email};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, LimitClass, Params, Routes, State, Validate,
+    Form, LimitClass, Params, Routes, State,
     pages::{Field, FieldKind, HostedPage},
 };
 
@@ -50,15 +50,7 @@ struct Typed {
     #[serde(default)]
     first_name: String,
     #[serde(default)]
-    last_name: String,
-}
-
-impl Validate for Typed {
-    fn validate(&self, problems: &mut Problems) {
-        for (field, name) in [("first_name", &self.first_name), ("last_name", &self.last_name)] {
-            problems.optional_text(field, name);
-        }
-    }
+    last_name: OptionalName,
 }
 
 /// What is said beside the fields.
@@ -99,7 +91,7 @@ async fn submit(request: Request, State(identity): State<Identity>, Form(form): 
     let (email, first_name) = (form.email.trim().to_owned(), form.first_name.trim().to_owned());
     let wrong = Wrong {
         email: (!is_email(&email)).then(|| visit.say("Enter a valid email address, such as ada@example.com.")),
-        first_name: first_name.is_empty().then(|| visit.say("Enter your first name.")),
+        first_name: Name::problem(&first_name).map(|_| visit.say("Enter your first name.")),
     };
     if wrong.email.is_some() || wrong.first_name.is_some() {
         let page = page(&visit, &form, &wrong)?.status(StatusCode::BAD_REQUEST);
@@ -109,7 +101,7 @@ async fn submit(request: Request, State(identity): State<Identity>, Form(form): 
     let sign_up = SignUpRequest {
         email,
         first_name,
-        last_name: form.last_name.trim().to_owned(),
+        last_name: form.last_name.to_string(),
         wish: visit.request.sign_up.clone().unwrap_or_default(),
         request: Some(visit.request.seal(&identity.tenancy)?),
     };

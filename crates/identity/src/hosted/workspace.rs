@@ -1,10 +1,10 @@
 //! The choice of a workspace, for people who belong to several; and the page of somebody who has signed out.
 
-use kernel::{AppId, Code, MemberId, Problems, Result};
+use kernel::{AppId, Code, MemberId, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::standing::{self, Standing};
-use web::{Form, Params, Routes, State, Validate};
+use web::{Form, Params, Routes, State};
 
 use super::{
     At, Guest, Reply, Visit, browser_sessions,
@@ -77,10 +77,6 @@ struct Chosen {
     member: MemberId,
 }
 
-impl Validate for Chosen {
-    fn validate(&self, _: &mut Problems) {}
-}
-
 async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Chosen>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     match chooser(&visit).await? {
@@ -97,10 +93,6 @@ async fn submit(request: Request, State(identity): State<Identity>, Form(form): 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 struct Of {
     app: AppId,
-}
-
-impl Validate for Of {
-    fn validate(&self, _: &mut Problems) {}
 }
 
 async fn signed_out(

@@ -1,6 +1,6 @@
 //! `/auth/auth/…`: the JSON login flows for pages of the app's own.
 
-use kernel::{AppId, EMAIL_PATTERN, Error, Problems, Result, Secret, is_email};
+use kernel::{AppId, Email, Error, OptionalName, Password, RedirectUri, Result, Secret, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Identity,
     authorize::SignUpWish,
-    browser::{Request, check_mode},
+    browser::{Mode, Request},
     sessions::SessionAnswer,
     tokens::unstored,
 };
@@ -58,44 +58,29 @@ pub(crate) const LIMITED: &str = "Too many attempts; try again after the seconds
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Who {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    username: String,
+    username: Words,
     app_id: AppId,
     /// Always `sdk`.
-    #[schemars(regex(pattern = "^sdk$"))]
-    mode: String,
+    #[expect(dead_code, reason = "it has one value, which reading checks")]
+    mode: Mode,
 }
 
-impl Validate for Who {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("username", &self.username);
-        check_mode(problems, &self.mode);
-    }
-}
+impl Validate for Who {}
 
 /// The body of `POST /auth/auth/signup`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SignUp {
-    #[schemars(length(min = 3, max = 254), regex(pattern = EMAIL_PATTERN))]
-    email: String,
-    first_name: Option<String>,
-    last_name: Option<String>,
+    email: Email,
+    first_name: Option<OptionalName>,
+    last_name: Option<OptionalName>,
     app_id: AppId,
     /// Always `sdk`.
-    #[schemars(regex(pattern = "^sdk$"))]
-    mode: String,
+    #[expect(dead_code, reason = "it has one value, which reading checks")]
+    mode: Mode,
 }
 
-impl Validate for SignUp {
-    fn validate(&self, problems: &mut Problems) {
-        problems.check("email", is_email(&self.email), "must be an email address");
-        for (field, name) in [("firstName", &self.first_name), ("lastName", &self.last_name)] {
-            problems.optional_text(field, name.as_deref().unwrap_or_default());
-        }
-        check_mode(problems, &self.mode);
-    }
-}
+impl Validate for SignUp {}
 
 /// The answer is the same for every address.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -112,9 +97,9 @@ async fn sign_up(
 ) -> Result<Json<SignUpAnswer>> {
     let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
-    let name = |name: Option<String>| name.unwrap_or_default().trim().to_owned();
+    let name = |name: Option<OptionalName>| name.map(String::from).unwrap_or_default();
     let (first_name, last_name) = (name(body.first_name), name(body.last_name));
-    let (email, wish) = (body.email, SignUpWish::default());
+    let (email, wish) = (body.email.into(), SignUpWish::default());
     flows::sign_up(&identity, &app, SignUpRequest { email, first_name, last_name, wish, request: None }).await?;
     Ok(Json(SignUpAnswer { success: true, message: "Check your inbox to continue." }))
 }
@@ -137,17 +122,10 @@ async fn credentials_config(
 struct Authenticate {
     #[serde(flatten)]
     who: Who,
-    #[schemars(with = "String", length(min = 1, max = 4096))]
-    password: String,
+    password: Secret<Password>,
 }
 
-impl Validate for Authenticate {
-    fn validate(&self, problems: &mut Problems) {
-        self.who.validate(problems);
-        problems.check("password", !self.password.is_empty(), "must not be empty");
-        problems.text_up_to("password", &self.password, 4096);
-    }
-}
+impl Validate for Authenticate {}
 
 async fn authenticate(
     request: Request,
@@ -156,7 +134,7 @@ async fn authenticate(
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let app = identity.app(&request, body.who.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
-    let password = Secret::new(body.password);
+    let password = body.password.map(String::from);
     let session = flows::password(&identity, &app, request.scope.client(), &body.who.username, password).await?;
     Ok(unstored(session))
 }
@@ -168,17 +146,10 @@ struct MagicLink {
     #[serde(flatten)]
     who: Who,
     /// Where the link leads, with the token in `service_magic_link_token`; the hosted login without it.
-    success_url: Option<String>,
+    success_url: Option<RedirectUri>,
 }
 
-impl Validate for MagicLink {
-    fn validate(&self, problems: &mut Problems) {
-        self.who.validate(problems);
-        if let Some(url) = &self.success_url {
-            problems.check("successUrl", Url::parse(url).is_ok(), "must be a URL");
-        }
-    }
-}
+impl Validate for MagicLink {}
 
 /// How long what was sent works.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
@@ -210,15 +181,10 @@ async fn magic_link(
 /// The body of `POST /auth/auth/magic-link/authenticate`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 struct Token {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    token: String,
+    token: Words,
 }
 
-impl Validate for Token {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("token", &self.token);
-    }
-}
+impl Validate for Token {}
 
 async fn follow_magic_link(
     request: Request,

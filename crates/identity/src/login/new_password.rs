@@ -1,6 +1,6 @@
 //! A password that somebody sets with a mailed link: of an invitation, of a reset, or of a sign-up.
 
-use kernel::{AppId, Code, Error, Problems, Result, Secret, UserId};
+use kernel::{AppId, Code, Error, Problems, Result, Secret, UserId, text::MAX_NAME};
 use serde::{Deserialize, Serialize};
 use store::Tx;
 use tenancy::{
@@ -35,7 +35,8 @@ impl SignUpRequest {
     /// What the workspace is called when nobody gives it a name.
     pub fn workspace_name(&self) -> String {
         let named = people::full_name(&self.first_name, &self.last_name);
-        if named.is_empty() { self.email.clone() } else { named }
+        let name = if named.is_empty() { &self.email } else { &named };
+        name.chars().take(MAX_NAME).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The second factor's part of the JSON login flows, and taking a member's factor away.
 
-use kernel::{Error, Problems, Result};
+use kernel::{Error, Phone, Problems, Result, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::{
@@ -10,10 +10,10 @@ use tenancy::{
 };
 use web::{Json, LimitClass, Path, Routes, State, Success, Valid, Validate, WithHeaders};
 
-use super::{CODE_LIFETIME, Proof, Setup, e164, flows};
+use super::{CODE_LIFETIME, Proof, Setup, flows};
 use crate::{
     Identity,
-    browser::{Request, check_mode},
+    browser::{Mode, Request, ShortCode},
     login::http::LIMITED,
     sessions::{self, Claims, SessionAnswer},
     tokens::unstored,
@@ -55,21 +55,17 @@ const FOREIGN: &str = "The request's Origin is missing or not among the app's al
 #[serde(rename_all = "camelCase")]
 struct InSession {
     /// The login session.
-    session: Option<String>,
+    session: Option<Words>,
     /// An older name of `session`.
-    auth_token: Option<String>,
+    auth_token: Option<Words>,
     /// Always `sdk`.
-    #[schemars(regex(pattern = "^sdk$"))]
-    mode: String,
+    #[expect(dead_code, reason = "it has one value, which reading checks")]
+    mode: Mode,
 }
 
 impl Validate for InSession {
     fn validate(&self, problems: &mut Problems) {
-        match self.token() {
-            Some(token) => problems.text("session", token),
-            None => problems.add("session", "is required"),
-        }
-        check_mode(problems, &self.mode);
+        problems.check("session", self.token().is_some(), "is required");
     }
 }
 
@@ -95,7 +91,7 @@ struct StartSetup {
     #[serde(flatten)]
     session: InSession,
     /// In international form, for codes by SMS.
-    phone_number: Option<String>,
+    phone_number: Option<Phone>,
     /// `totp` for an authenticator app; `sms` without it.
     method: Option<MethodName>,
 }
@@ -112,13 +108,7 @@ impl Validate for StartSetup {
     fn validate(&self, problems: &mut Problems) {
         self.session.validate(problems);
         if self.method != Some(MethodName::Totp) {
-            match &self.phone_number {
-                None => problems.add("phoneNumber", "is required"),
-                Some(number) if e164(number).is_none() => {
-                    problems.add("phoneNumber", "must be a phone number in international form: +491701234567");
-                }
-                Some(_) => {}
-            }
+            problems.check("phoneNumber", self.phone_number.is_some(), "is required");
         }
     }
 }
@@ -149,9 +139,9 @@ async fn start_setup(
     Valid(body): Valid<StartSetup>,
 ) -> Result<WithHeaders<Json<SetupStarted>>> {
     let (session, app) = body.session.open(&request, &identity)?;
-    let setup = match (body.method, body.phone_number.as_deref().and_then(e164)) {
+    let setup = match (body.method, body.phone_number) {
         (Some(MethodName::Totp), _) => Setup::Totp,
-        (_, Some(phone)) => Setup::Sms { phone },
+        (_, Some(phone)) => Setup::Sms { phone: phone.into() },
         (_, None) => return Err(Error::invalid("phoneNumber", "is required")),
     };
     let answer = match flows::start_setup(&identity, &app, session, setup).await? {
@@ -169,15 +159,12 @@ async fn start_setup(
 struct WithCode {
     #[serde(flatten)]
     session: InSession,
-    #[schemars(length(min = 1, max = 64), regex(pattern = r"\S"))]
-    mfa_code: String,
+    mfa_code: ShortCode,
 }
 
 impl Validate for WithCode {
     fn validate(&self, problems: &mut Problems) {
         self.session.validate(problems);
-        problems.text("mfaCode", &self.mfa_code);
-        problems.text_up_to("mfaCode", &self.mfa_code, 64);
     }
 }
 
@@ -198,7 +185,7 @@ async fn finish_setup(
 ) -> Result<WithHeaders<Json<SetupFinished>>> {
     let (session, _) = body.session.open(&request, &identity)?;
     let client = request.scope.client();
-    let (session, backup_code) = flows::finish_setup(&identity, client, session, body.mfa_code).await?;
+    let (session, backup_code) = flows::finish_setup(&identity, client, session, body.mfa_code.into()).await?;
     Ok(unstored(SetupFinished { session, backup_code }))
 }
 
@@ -231,7 +218,7 @@ async fn commit(
     Valid(body): Valid<WithCode>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let (session, _) = body.session.open(&request, &identity)?;
-    Ok(unstored(flows::commit(&identity, request.scope.client(), session, body.mfa_code).await?))
+    Ok(unstored(flows::commit(&identity, request.scope.client(), session, body.mfa_code.into()).await?))
 }
 
 /// The body of `POST /auth/auth/resetUserMfaSetup`.
@@ -240,15 +227,12 @@ async fn commit(
 struct Reset {
     #[serde(flatten)]
     session: InSession,
-    #[schemars(length(min = 1, max = 64), regex(pattern = r"\S"))]
-    backup_code: String,
+    backup_code: ShortCode,
 }
 
 impl Validate for Reset {
     fn validate(&self, problems: &mut Problems) {
         self.session.validate(problems);
-        problems.text("backupCode", &self.backup_code);
-        problems.text_up_to("backupCode", &self.backup_code, 64);
     }
 }
 
@@ -258,7 +242,7 @@ async fn reset(
     Valid(body): Valid<Reset>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let (session, _) = body.session.open(&request, &identity)?;
-    Ok(unstored(flows::reset(&identity, request.scope.client(), session, body.backup_code).await?))
+    Ok(unstored(flows::reset(&identity, request.scope.client(), session, body.backup_code.into()).await?))
 }
 
 async fn clear(

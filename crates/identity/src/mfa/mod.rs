@@ -4,14 +4,13 @@
 mod factors;
 pub(crate) mod flows;
 pub mod http;
-mod phone;
 #[cfg(test)]
 mod properties;
 mod totp;
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, Result, Timestamp};
+use kernel::{AppId, Code, Error, Result, Timestamp, text::one_line};
 use serde_json::json;
 use spine::{NewFact, NewSms, emit, queue_sms};
 use store::{FromRow, Row, Tx, args};
@@ -19,7 +18,6 @@ use tenancy::App;
 use vault::{Place, hash_token};
 
 pub use factors::{CHANGED, Factor, Proof, clear, find as find_factor};
-pub use phone::e164;
 
 use crate::{
     Identity,
@@ -111,10 +109,6 @@ fn send_to(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: SessionId, 
     let text =
         format!("{code} is your verification code for {}. It expires in 5 minutes.", one_line(&app.profile.name));
     queue_sms(tx, keyring, &NewSms { app: Some(app.id), to: phone.to_owned(), text }).map(|_| ())
-}
-
-fn one_line(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Each of the million equally likely, but for one part in four thousand million.

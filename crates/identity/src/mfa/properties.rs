@@ -2,9 +2,10 @@
 
 use corpus::{edited, edits, nasty_text, replay, seeds};
 use kernel::Timestamp;
+use kernel::text::e164;
 use proptest::prelude::*;
 
-use super::{e164, totp::matching_step};
+use super::totp::matching_step;
 
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
 

@@ -1,6 +1,6 @@
 //! `/auth/auth/passkeys/…`.
 
-use kernel::{AppId, Error, Problems, Result};
+use kernel::{AppId, Error, Result, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use web::{
 use super::{Ceremony, Options, check_enabled};
 use crate::{
     Identity,
-    browser::{Request, check_mode, foreign_origin},
+    browser::{Mode, Request, foreign_origin},
     login::http::LIMITED,
     sessions::SessionAnswer,
     tokens::unstored,
@@ -49,20 +49,14 @@ const OFF: &str = "Passkeys are off, or the Origin is not among the app's allowe
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SetupLink {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    username: String,
+    username: Words,
     app_id: AppId,
     /// Always `sdk`.
-    #[schemars(regex(pattern = "^sdk$"))]
-    mode: String,
+    #[expect(dead_code, reason = "it has one value, which reading checks")]
+    mode: Mode,
 }
 
-impl Validate for SetupLink {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("username", &self.username);
-        check_mode(problems, &self.mode);
-    }
-}
+impl Validate for SetupLink {}
 
 async fn request_setup_link(
     request: Request,
@@ -79,15 +73,10 @@ async fn request_setup_link(
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SetupToken {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    passkey_setup_token: String,
+    passkey_setup_token: Words,
 }
 
-impl Validate for SetupToken {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("passkeySetupToken", &self.passkey_setup_token);
-    }
-}
+impl Validate for SetupToken {}
 
 /// Options for the browser: what WebAuthn defines, and `sdkChallengeToken`, which is taken out before the ceremony.
 #[derive(Serialize, JsonSchema)]
@@ -139,19 +128,12 @@ struct Credential {
     #[serde(default)]
     client_extension_results: Option<Map<String, Value>>,
     app_id: AppId,
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    sdk_challenge_token: String,
+    sdk_challenge_token: Words,
     /// The page's origin, one that the app allows.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    sdk_origin: String,
+    sdk_origin: Words,
 }
 
-impl Validate for Credential {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("sdkChallengeToken", &self.sdk_challenge_token);
-        problems.text("sdkOrigin", &self.sdk_origin);
-    }
-}
+impl Validate for Credential {}
 
 impl Credential {
     /// 403 for an origin that the app does not allow.
@@ -163,7 +145,7 @@ impl Credential {
             "id": self.id, "rawId": self.raw_id, "type": self.r#type, "response": self.response,
             "clientExtensionResults": self.client_extension_results.unwrap_or_default(),
         });
-        Ok(Ceremony { origin: self.sdk_origin, challenge_token: self.sdk_challenge_token, credential })
+        Ok(Ceremony { origin: self.sdk_origin.into(), challenge_token: self.sdk_challenge_token.into(), credential })
     }
 }
 
@@ -199,16 +181,11 @@ struct Assertion {
     #[serde(flatten)]
     credential: Credential,
     /// Always `sdk`.
-    #[schemars(regex(pattern = "^sdk$"))]
-    mode: String,
+    #[expect(dead_code, reason = "it has one value, which reading checks")]
+    mode: Mode,
 }
 
-impl Validate for Assertion {
-    fn validate(&self, problems: &mut Problems) {
-        self.credential.validate(problems);
-        check_mode(problems, &self.mode);
-    }
-}
+impl Validate for Assertion {}
 
 async fn verify_authentication(
     request: Request,

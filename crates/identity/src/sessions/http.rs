@@ -1,13 +1,13 @@
 //! `POST /auth/token/direct`.
 
-use kernel::{AppId, MemberId, Problems, Result};
+use kernel::{AppId, MemberId, Result, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{Json, Routes, State, Valid, Validate, WithHeaders};
 
 use crate::{
     Identity,
-    browser::{Request, check_mode},
+    browser::{Mode, Request},
     tokens::{Asked, TokenSetWithProfile, unstored},
 };
 
@@ -23,24 +23,18 @@ pub fn routes() -> Routes<Identity> {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Direct {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    session: String,
+    session: Words,
     /// One of the session's `tenantUsers`; may be left out when there is exactly one.
     tenant_user_id: Option<String>,
     app_id: AppId,
     /// `openid profile email onboarding tenant` without it.
     scope: Option<String>,
     /// Always `sdk`.
-    #[schemars(regex(pattern = "^sdk$"))]
-    mode: String,
+    #[expect(dead_code, reason = "it has one value, which reading checks")]
+    mode: Mode,
 }
 
-impl Validate for Direct {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("session", &self.session);
-        check_mode(problems, &self.mode);
-    }
-}
+impl Validate for Direct {}
 
 async fn direct(
     request: Request,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kernel::{AppId, Error, MemberId, Problems, Result};
+use kernel::{AppId, Error, MemberId, Result, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{
@@ -46,24 +46,16 @@ async fn token(
 #[serde(rename_all = "camelCase")]
 struct Grant {
     /// For `code`.
-    code: Option<String>,
+    code: Option<Words>,
     /// For `code`; the app's `defaultCallbackUri` without it.
     redirect_uri: Option<String>,
     /// For `code`, when a PKCE challenge was sent.
     code_verifier: Option<String>,
     /// For `refresh`.
-    refresh_token: Option<String>,
+    refresh_token: Option<Words>,
 }
 
-impl Validate for Grant {
-    fn validate(&self, problems: &mut Problems) {
-        for (field, value) in [("code", &self.code), ("refreshToken", &self.refresh_token)] {
-            if let Some(value) = value {
-                problems.text(field, value);
-            }
-        }
-    }
-}
+impl Validate for Grant {}
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -82,14 +74,14 @@ async fn grant(
     let needed = |value: Option<String>, field: &str| value.ok_or_else(|| Error::invalid(field, "is required"));
     let granted = match kind {
         GrantType::Code => {
-            let code = needed(body.code, "code")?;
+            let code = needed(body.code.map(String::from), "code")?;
             let redirect_uri = body.redirect_uri.or_else(|| app.profile.default_callback_uri.clone());
             let redirect_uri = needed(redirect_uri, "redirectUri")?;
             let shown = ShownCode { code, redirect_uri, verifier: body.code_verifier };
             super::from_code(&identity.tenancy, &app, shown).await?
         }
         GrantType::Refresh => {
-            let token = needed(body.refresh_token, "refreshToken")?;
+            let token = needed(body.refresh_token.map(String::from), "refreshToken")?;
             super::from_refresh_token(&identity.tenancy, &app, &token, None).await?
         }
     };
@@ -103,9 +95,7 @@ struct Refresh {
     scope: Option<String>,
 }
 
-impl Validate for Refresh {
-    fn validate(&self, _: &mut Problems) {}
-}
+impl Validate for Refresh {}
 
 async fn refresh(
     RefreshingCaller(user): RefreshingCaller,
@@ -120,15 +110,10 @@ async fn refresh(
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WorkspaceList {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    access_token: String,
+    access_token: Words,
 }
 
-impl Validate for WorkspaceList {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("accessToken", &self.access_token);
-    }
-}
+impl Validate for WorkspaceList {}
 
 async fn workspace_list(
     request: Request,
@@ -143,19 +128,12 @@ async fn workspace_list(
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WorkspaceSwitch {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    access_token: String,
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    target_tenant_user_id: String,
+    access_token: Words,
+    target_tenant_user_id: Words,
     scope: Option<String>,
 }
 
-impl Validate for WorkspaceSwitch {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("accessToken", &self.access_token);
-        problems.text("targetTenantUserId", &self.target_tenant_user_id);
-    }
-}
+impl Validate for WorkspaceSwitch {}
 
 async fn workspace_switch(
     request: Request,
@@ -174,18 +152,13 @@ async fn workspace_switch(
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Revoke {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    refresh_token: String,
+    refresh_token: Words,
     /// Signs the user out everywhere, not only here.
     #[serde(default)]
     all: bool,
 }
 
-impl Validate for Revoke {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("refreshToken", &self.refresh_token);
-    }
-}
+impl Validate for Revoke {}
 
 async fn revoke(State(identity): State<Identity>, Valid(body): Valid<Revoke>) -> Result<Success> {
     super::revoke(&identity.tenancy, &body.refresh_token, body.all).await?;

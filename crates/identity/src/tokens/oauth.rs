@@ -8,13 +8,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderValue, StatusCode, header};
-use kernel::{AppId, Code, Error, Problems, Result};
+use kernel::{AppId, Code, Error, Problems, Result, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use tenancy::{App, Tenancy};
 use web::{
-    Describe, Failure, Json, Operation, RawBody, Scope, Validate, WithHeaders, form_fields, from_json, status_of,
+    Describe, Failure, Json, MediaType, Operation, RawBody, Scope, Validate, WithHeaders, form_fields, from_json,
+    status_of,
 };
 
 use super::{TokenSet, codes::ShownCode, from_code, from_refresh_token};
@@ -23,37 +24,30 @@ use super::{TokenSet, codes::ShownCode, from_code, from_refresh_token};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct TokenRequest {
     /// The app's id.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    client_id: String,
+    client_id: Words,
     /// `authorization_code` or `refresh_token`.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    grant_type: String,
+    grant_type: Words,
     /// For `authorization_code`.
-    code: Option<String>,
+    code: Option<Words>,
     /// For `authorization_code`: the one that the code was asked for with.
-    redirect_uri: Option<String>,
+    redirect_uri: Option<Words>,
     /// For `authorization_code`, when a challenge was sent.
     code_verifier: Option<String>,
     /// For `refresh_token`.
-    refresh_token: Option<String>,
+    refresh_token: Option<Words>,
     /// For `refresh_token`: narrows what the token was granted.
     scope: Option<String>,
 }
 
 impl Validate for TokenRequest {
     fn validate(&self, problems: &mut Problems) {
-        problems.text("client_id", &self.client_id);
-        problems.text("grant_type", &self.grant_type);
-        let needed: &[(&str, &Option<String>)] = match self.grant_type.as_str() {
+        let needed: &[(&str, &Option<Words>)] = match self.grant_type.as_str() {
             "authorization_code" => &[("code", &self.code), ("redirect_uri", &self.redirect_uri)],
             "refresh_token" => &[("refresh_token", &self.refresh_token)],
             _ => &[],
         };
         for (field, value) in needed {
-            match value {
-                Some(value) => problems.text(field, value),
-                None => problems.add(*field, "is required"),
-            }
+            problems.check(field, value.is_some(), "is required");
         }
     }
 }
@@ -66,14 +60,13 @@ impl TokenRequest {
 }
 
 /// Reads a body by its `Content-Type`. The same members make the same request either way.
-fn read<T: DeserializeOwned + JsonSchema + Validate>(content_type: &str, body: &[u8]) -> Result<T> {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-        from_json(&form_to_json(body)?)
-    } else if essence.eq_ignore_ascii_case("application/json") {
-        from_json(body)
-    } else {
-        Err(Error::new(Code::UnsupportedMediaType, "Send the body as a form or as JSON."))
+fn read<T: DeserializeOwned + JsonSchema + Validate + 'static>(content_type: &str, body: &[u8]) -> Result<T> {
+    match MediaType::parse(content_type.as_bytes()) {
+        MediaType::Form => from_json(&form_to_json(body)?),
+        MediaType::Json => from_json(body),
+        MediaType::Other | MediaType::Missing => {
+            Err(Error::new(Code::UnsupportedMediaType, "Send the body as a form or as JSON."))
+        }
     }
 }
 
@@ -83,7 +76,7 @@ pub(super) struct Asked<T> {
     request_id: String,
 }
 
-impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for Asked<T> {
+impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate + 'static> FromRequest<S> for Asked<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
@@ -182,12 +175,13 @@ pub(super) async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenReques
     let app = client(tenancy, scope, &request.client_id)?;
     let granted = match request.grant_type.as_str() {
         "authorization_code" => {
-            let (code, redirect_uri) = (request.code.unwrap_or_default(), request.redirect_uri.unwrap_or_default());
+            let text = |value: Option<Words>| value.map(String::from).unwrap_or_default();
+            let (code, redirect_uri) = (text(request.code), text(request.redirect_uri));
             from_code(tenancy, &app, ShownCode { code, redirect_uri, verifier: request.code_verifier }).await
         }
         "refresh_token" => {
-            let token = request.refresh_token.unwrap_or_default();
-            from_refresh_token(tenancy, &app, &token, request.scope.as_deref()).await
+            let token = request.refresh_token.as_deref().unwrap_or_default();
+            from_refresh_token(tenancy, &app, token, request.scope.as_deref()).await
         }
         _ => Err(Error::new(Code::UnsupportedGrantType, "grant_type must be authorization_code or refresh_token.")),
     };

@@ -5,8 +5,7 @@ use std::collections::HashSet;
 
 use kernel::{Code, Error, Result};
 use tenancy::callers::AccessClaims;
-
-pub const OIDC_SCOPES: [&str; 7] = ["openid", "profile", "email", "address", "phone", "onboarding", "tenant"];
+pub use tenancy::roles::OIDC_SCOPES;
 
 /// What is granted when nothing is asked for.
 pub const DEFAULT_SCOPE: &str = "openid profile email onboarding tenant";

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, Problems, Result, TenantId, UserId};
+use kernel::{AppId, Code, Error, Result, TenantId, UserId, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::args;
@@ -35,19 +35,12 @@ pub fn routes() -> Routes<Identity> {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 struct Revocation {
     /// The app's id.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    client_id: String,
+    client_id: Words,
     /// An access token or a refresh token.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    token: String,
+    token: Words,
 }
 
-impl Validate for Revocation {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("client_id", &self.client_id);
-        problems.text("token", &self.token);
-    }
-}
+impl Validate for Revocation {}
 
 async fn revoke(request: Request, State(identity): State<Identity>, asked: Asked<Revocation>) -> Result<Answer<Empty>> {
     asked.answer(async |asked| end_login(&identity.tenancy, &request.scope, &asked).await).await
@@ -78,15 +71,10 @@ fn login_of(tenancy: &Tenancy, token: &str) -> Option<(AppId, LoginId)> {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 struct Introspection {
     /// An access token or a refresh token.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    token: String,
+    token: Words,
 }
 
-impl Validate for Introspection {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("token", &self.token);
-    }
-}
+impl Validate for Introspection {}
 
 /// What a token is worth now.
 #[derive(Serialize, JsonSchema)]

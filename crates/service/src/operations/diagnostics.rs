@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use kernel::{Problems, Result, Timestamp};
+use kernel::{Result, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
-use web::{Json, Params, Routes, State, Validate};
+use web::{Json, Params, Routes, State};
 
 use crate::{Core, VERSION};
 
@@ -40,10 +40,6 @@ async fn greet(State(core): State<Core>) -> Result<Json<Greeting>> {
 struct Wait {
     /// Milliseconds to wait before answering; at most 10,000 are waited, and none while many others wait.
     sleep_ms: Option<u64>,
-}
-
-impl Validate for Wait {
-    fn validate(&self, _: &mut Problems) {}
 }
 
 const LONGEST_WAIT: u64 = 10_000;

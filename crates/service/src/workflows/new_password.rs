@@ -8,7 +8,7 @@ use identity::{
     hosted::{self, Reply, SetPasswordPage},
     login::{NewPassword, Outcome, SignUpRequest},
 };
-use kernel::{Code, Error, Locale, Problems, Result, Secret, UserId};
+use kernel::{Code, Error, Locale, Name, Password, Result, Secret, UserId, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -40,18 +40,13 @@ pub(super) fn routes() -> Routes<Core> {
 #[derive(Deserialize, JsonSchema)]
 struct SetPassword {
     /// From the mailed link: of an invitation, a reset or a sign-up.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    token: String,
+    token: Words,
     /// At least 8 characters, and not easy to guess.
-    #[schemars(length(min = 8, max = 512))]
-    password: String,
+    #[schemars(length(min = vault::passwords::MIN_LENGTH))]
+    password: Secret<Password>,
 }
 
-impl Validate for SetPassword {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("token", &self.token);
-    }
-}
+impl Validate for SetPassword {}
 
 async fn set(
     ClientAddress(client): ClientAddress,
@@ -59,7 +54,7 @@ async fn set(
     Valid(body): Valid<SetPassword>,
 ) -> Result<Success> {
     core.identity.addresses.check(client)?;
-    set_password(&core, client, &body.token, Secret::new(body.password), None).await?;
+    set_password(&core, client, &body.token, body.password.map(String::from), None).await?;
     Ok(Success)
 }
 
@@ -71,17 +66,11 @@ struct Chosen {
     #[serde(default)]
     csrf: String,
     #[serde(default)]
+    #[schemars(length(max = 4096))]
     password: String,
     /// The name of the workspace, when one is made.
     #[serde(default)]
     workspace: String,
-}
-
-impl Validate for Chosen {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text_up_to("password", &self.password, 4096);
-        problems.optional_text("workspace", &self.workspace);
-    }
 }
 
 async fn submit(request: hosted::Request, State(core): State<Core>, Form(form): Form<Chosen>) -> Result<Reply> {
@@ -91,8 +80,8 @@ async fn submit(request: hosted::Request, State(core): State<Core>, Form(form): 
         Err(over) => return Ok(over),
     };
     let name = form.workspace.trim();
-    if page.asks_for_name() && name.is_empty() {
-        return page.refused(name, &Error::invalid("workspace", "must not be empty"));
+    if let Some(problem) = Name::problem(name).filter(|_| page.asks_for_name()) {
+        return page.refused(name, &Error::invalid("workspace", problem));
     }
     let named = page.asks_for_name().then(|| name.to_owned());
     match set_password(&core, request.client(), &form.token, Secret::new(form.password), named).await {

@@ -1,6 +1,6 @@
 //! `POST /account/tenant`: a workspace with its plan and its first owner, in one transaction.
 
-use kernel::{EMAIL_PATTERN, Locale, Problems, Result, is_email};
+use kernel::{Email, Locale, Name, Result, WebUrl, Words, text::MAX_NAME};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::Tx;
@@ -9,7 +9,7 @@ use tenancy::{
     callers::{AppCaller, TenantWrite},
     members::{self, Joining},
     people, roles,
-    workspaces::{self, BillingView, Metadata, NewWorkspace, SignupBy, Tenant, check_logo, check_metadata},
+    workspaces::{self, BillingView, MAX_METADATA, Metadata, NewWorkspace, SignupBy, Tenant},
 };
 use web::{Json, Routes, State, Valid, Validate};
 
@@ -25,17 +25,15 @@ pub(super) fn routes() -> Routes<Core> {
 pub struct NewTenant {
     pub owner: NewOwner,
     /// The owner's full name without it.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub name: Option<String>,
+    pub name: Option<Name>,
     /// The key of a plan of the app.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub plan: Option<String>,
+    pub plan: Option<Words>,
     /// English without it.
     pub locale: Option<Locale>,
     /// An absolute http or https URL.
-    #[schemars(url)]
-    pub logo: Option<String>,
+    pub logo: Option<WebUrl>,
     pub onboarded: Option<bool>,
+    #[schemars(extend("x-maxBytes" = MAX_METADATA))]
     pub metadata: Option<Metadata>,
     /// Whether the owner gets no invitation by mail.
     pub mute_notifications: Option<bool>,
@@ -45,44 +43,28 @@ pub struct NewTenant {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewOwner {
-    #[schemars(length(min = 3, max = 254), regex(pattern = EMAIL_PATTERN))]
-    pub email: String,
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub first_name: String,
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub last_name: String,
+    pub email: Email,
+    pub first_name: Name,
+    pub last_name: Name,
 }
 
-impl Validate for NewTenant {
-    fn validate(&self, problems: &mut Problems) {
-        problems.check("owner.email", is_email(&self.owner.email), "must be an email address");
-        problems.text("owner.firstName", &self.owner.first_name);
-        problems.text("owner.lastName", &self.owner.last_name);
-        for (field, text) in [("name", &self.name), ("plan", &self.plan)] {
-            if let Some(text) = text {
-                problems.text(field, text);
-            }
-        }
-        check_logo(problems, self.logo.as_ref());
-        check_metadata(problems, self.metadata.as_ref());
-    }
-}
+impl Validate for NewTenant {}
 
 impl NewTenant {
     fn to_workspace(&self, billing: BillingView) -> NewWorkspace {
         let signup_by = SignupBy {
-            email: self.owner.email.clone(),
-            first_name: self.owner.first_name.trim().to_owned(),
-            last_name: self.owner.last_name.trim().to_owned(),
+            email: self.owner.email.to_string(),
+            first_name: self.owner.first_name.to_string(),
+            last_name: self.owner.last_name.to_string(),
         };
         let name = match &self.name {
-            Some(name) => name.trim().to_owned(),
-            None => people::full_name(&signup_by.first_name, &signup_by.last_name),
+            Some(name) => name.to_string(),
+            None => people::full_name(&signup_by.first_name, &signup_by.last_name).chars().take(MAX_NAME).collect(),
         };
         NewWorkspace {
             name,
             locale: self.locale.unwrap_or(Locale::ENGLISH),
-            logo: self.logo.clone(),
+            logo: self.logo.clone().map(String::from),
             onboarded: self.onboarded.unwrap_or(false),
             metadata: self.metadata.clone().unwrap_or_default(),
             jit_provisioning: true,

@@ -4,7 +4,7 @@ mod transport;
 
 use std::time::Duration;
 
-use kernel::{AppId, Problems, Result, id_kinds};
+use kernel::{AppId, Phone as PhoneNumber, Problems, Result, Words, id_kinds};
 use serde::{Deserialize, Serialize};
 use store::{Db, Tx};
 use vault::Keyring;
@@ -37,19 +37,13 @@ pub(crate) struct Content {
 /// Queues an SMS that leaves once `tx` has committed.
 pub fn queue_sms(tx: &mut Tx<'_>, keyring: &Keyring, sms: &NewSms) -> Result<SmsId> {
     let mut problems = Problems::new();
-    problems.check("to", is_phone_number(&sms.to), "must be a phone number in international form: +491701234567");
-    problems.text("text", &sms.text);
+    problems.add_some("to", PhoneNumber::problem(&sms.to));
+    problems.add_some("text", Words::problem(&sms.text));
     problems.finish()?;
     let id: SmsId = tx.new_id();
     let content = Content { text: sms.text.clone() };
     delivery::queue::<Phone>(tx, keyring, &id.to_string(), sms.app, &sms.to, &content)?;
     Ok(id)
-}
-
-/// E.164: a plus sign and up to fifteen digits.
-fn is_phone_number(text: &str) -> bool {
-    let Some(digits) = text.strip_prefix('+') else { return false };
-    (6..=15).contains(&digits.len()) && !digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Sends queued SMS.

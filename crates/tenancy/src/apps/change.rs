@@ -1,63 +1,43 @@
 //! A change of the profile: what `PUT /account/app` may say, what each member must look like, and what becomes of the
 //! profile. Read-only members are not here, so they are ignored like unknown ones.
 
-use kernel::{Problems, TenantId};
+use std::fmt::Display;
+
+use kernel::{Email, Name, Origin, RedirectUri, TenantId, WebUrl, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{Given, Patch, Validate};
 
-use super::{
-    OnboardingFlow, Profile,
-    rules::{self, ORIGIN, REDIRECT_URI, WEB_URL},
-    webhook,
-};
-use crate::mails;
-
-/// Seconds: one minute to 30 days.
-const ACCESS_TOKEN_TTL: std::ops::RangeInclusive<u32> = 60..=2_592_000;
-/// Seconds: five minutes to 365 days.
-const REFRESH_TOKEN_TTL: std::ops::RangeInclusive<u32> = 300..=31_536_000;
-const LONGEST_SENDER_NAME: usize = 200;
+use super::{OnboardingFlow, Profile, webhook::EventType};
 
 /// The body of `PUT /account/app`: a missing member keeps its value, `null` clears it where it may be absent.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProfileChange {
     /// What people read: on pages, in mails.
-    #[schemars(length(min = 1), regex(pattern = "\\S"))]
-    pub name: Given<String>,
+    pub name: Given<Name>,
     /// An http or https URL.
-    #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
-    pub api_url: Patch<String>,
+    pub api_url: Patch<WebUrl>,
     /// Where the app's pages are; their origin may call from a browser.
-    #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
-    pub ui_url: Patch<String>,
+    pub ui_url: Patch<WebUrl>,
     /// Receives webhook events.
-    #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
-    pub webhook_url: Patch<String>,
+    pub webhook_url: Patch<WebUrl>,
     /// Whether events are sent.
     pub webhook_enabled: Given<bool>,
     /// Event types to send; empty means all.
-    #[schemars(with = "Patch<Vec<webhook::EventType>>", length(max = 1000))]
-    pub webhook_events: Patch<Vec<String>>,
+    pub webhook_events: Patch<Vec<EventType>>,
     /// The URL of a picture for hosted pages and mails.
-    #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
-    pub logo: Patch<String>,
+    pub logo: Patch<WebUrl>,
     /// An http or https URL.
-    #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
-    pub website_url: Patch<String>,
+    pub website_url: Patch<WebUrl>,
     /// An http or https URL.
-    #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
-    pub privacy_policy_url: Patch<String>,
+    pub privacy_policy_url: Patch<WebUrl>,
     /// An http or https URL.
-    #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
-    pub terms_of_service_url: Patch<String>,
+    pub terms_of_service_url: Patch<WebUrl>,
     /// Mail leaves under this name; the app's own without one.
-    #[schemars(length(max = 200), regex(pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*\\S[^\\x00-\\x1f\\x7f-\\x9f]*$"))]
-    pub email_sender_name: Patch<String>,
+    pub email_sender_name: Patch<Name>,
     /// Mail leaves from it once it is verified: setting it mails a link there.
-    #[schemars(regex(pattern = mails::ADDRESS))]
-    pub email_sender_email: Patch<String>,
+    pub email_sender_email: Patch<Email>,
     /// Whether payments are collected.
     pub payprovider_enabled: Given<bool>,
     /// Whether people are led to the plans after sign-up and when a trial ends.
@@ -79,94 +59,30 @@ pub struct ProfileChange {
     /// Whether people may sign up for new workspaces by themselves.
     pub tenant_self_signup: Given<bool>,
     /// Where a login may lead back to.
-    #[schemars(length(max = 1000), inner(regex(pattern = REDIRECT_URI)))]
-    pub redirect_uris: Patch<Vec<String>>,
+    pub redirect_uris: Patch<Vec<RedirectUri>>,
     /// Where a login leads back to when it does not say.
-    #[schemars(length(max = 2048), regex(pattern = REDIRECT_URI))]
-    pub default_callback_uri: Patch<String>,
+    pub default_callback_uri: Patch<RedirectUri>,
     /// Origins that may call from a browser, beside those of the URLs above.
-    #[schemars(length(max = 1000), inner(regex(pattern = ORIGIN)))]
-    pub allowed_origins: Patch<Vec<String>>,
-    /// Seconds.
+    pub allowed_origins: Patch<Vec<Origin>>,
+    /// Seconds: one minute to 30 days.
     #[serde(rename = "accessTokenTTL")]
     #[schemars(range(min = 60, max = 2_592_000))]
     pub access_token_ttl: Given<u32>,
-    /// Seconds.
+    /// Seconds: five minutes to 365 days.
     #[serde(rename = "refreshTokenTTL")]
     #[schemars(range(min = 300, max = 31_536_000))]
     pub refresh_token_ttl: Given<u32>,
     /// Privileges that API tokens may carry; `null` means any.
-    #[schemars(length(max = 1000), inner(length(min = 1), regex(pattern = "\\S")))]
-    pub allowed_token_privileges: Patch<Vec<String>>,
+    pub allowed_token_privileges: Patch<Vec<Words>>,
     /// Members of this workspace act for the whole app.
     pub operator_tenant_id: Patch<TenantId>,
     /// Whether a login without PKCE is refused.
     pub require_pkce: Given<bool>,
 }
 
-impl Validate for ProfileChange {
-    fn validate(&self, problems: &mut Problems) {
-        if let Some(name) = &self.name.0 {
-            problems.text("name", name);
-        }
-        self.validate_urls(problems);
-        self.validate_sender(problems);
-        self.validate_lists(problems);
-        let within =
-            |ttl: Given<u32>, range: &std::ops::RangeInclusive<u32>| ttl.0.is_none_or(|ttl| range.contains(&ttl));
-        let fits = within(self.access_token_ttl, &ACCESS_TOKEN_TTL);
-        problems.check("accessTokenTTL", fits, "must be between 60 seconds and 30 days");
-        let fits = within(self.refresh_token_ttl, &REFRESH_TOKEN_TTL);
-        problems.check("refreshTokenTTL", fits, "must be between 300 seconds and 365 days");
-    }
-}
+impl Validate for ProfileChange {}
 
 impl ProfileChange {
-    fn validate_urls(&self, problems: &mut Problems) {
-        for (field, url) in [
-            ("apiUrl", &self.api_url),
-            ("uiUrl", &self.ui_url),
-            ("webhookUrl", &self.webhook_url),
-            ("logo", &self.logo),
-            ("websiteUrl", &self.website_url),
-            ("privacyPolicyUrl", &self.privacy_policy_url),
-            ("termsOfServiceUrl", &self.terms_of_service_url),
-        ] {
-            if let Some(url) = url.value() {
-                problems.check(field, rules::is_web_url(url), "must be an absolute http or https URL");
-            }
-        }
-        if let Some(uri) = self.default_callback_uri.value() {
-            problems.check("defaultCallbackUri", rules::is_redirect_uri(uri), rules::NO_REDIRECT_URI);
-        }
-    }
-
-    fn validate_sender(&self, problems: &mut Problems) {
-        if let Some(name) = self.email_sender_name.value() {
-            problems.check("emailSenderName", !name.trim().is_empty(), "must not be empty; null clears it");
-            problems.check("emailSenderName", !name.contains(char::is_control), "must be one line");
-            let fits = name.chars().count() <= LONGEST_SENDER_NAME;
-            problems.check("emailSenderName", fits, "must not be longer than 200 characters");
-        }
-        if let Some(address) = self.email_sender_email.value() {
-            problems.check("emailSenderEmail", mails::is_address(address), "must be an email address");
-        }
-    }
-
-    fn validate_lists(&self, problems: &mut Problems) {
-        each(problems, "redirectUris", &self.redirect_uris, rules::is_redirect_uri, rules::NO_REDIRECT_URI);
-        each(
-            problems,
-            "allowedOrigins",
-            &self.allowed_origins,
-            rules::is_origin,
-            "must be an origin such as https://app.example",
-        );
-        each(problems, "webhookEvents", &self.webhook_events, webhook::is_event, "is not an event type");
-        let named = |key: &str| !key.trim().is_empty();
-        each(problems, "allowedTokenPrivileges", &self.allowed_token_privileges, named, "must not be empty");
-    }
-
     /// Puts what was given in the place of what was.
     pub(super) fn apply(self, profile: &mut Profile) {
         let sender = self.email_sender_email.apply(profile.email_sender_email.take());
@@ -183,11 +99,12 @@ impl ProfileChange {
             terms_of_service_url: self.terms_of_service_url.apply(profile.terms_of_service_url.take()),
             email_sender_name: self.email_sender_name.apply(profile.email_sender_name.take()),
             default_callback_uri: self.default_callback_uri.apply(profile.default_callback_uri.take()),
-            allowed_token_privileges: self.allowed_token_privileges.apply(profile.allowed_token_privileges.take()),
+            allowed_token_privileges: texts(&self.allowed_token_privileges)
+                .apply(profile.allowed_token_privileges.take()),
             operator_tenant_id: self.operator_tenant_id.apply(profile.operator_tenant_id),
-            webhook_events: list(self.webhook_events, &mut profile.webhook_events),
-            redirect_uris: list(self.redirect_uris, &mut profile.redirect_uris),
-            allowed_origins: list(self.allowed_origins, &mut profile.allowed_origins),
+            webhook_events: list(&self.webhook_events, &mut profile.webhook_events),
+            redirect_uris: list(&self.redirect_uris, &mut profile.redirect_uris),
+            allowed_origins: list(&self.allowed_origins, &mut profile.allowed_origins),
             ..std::mem::take(profile)
         };
         self.name.apply(&mut profile.name);
@@ -212,16 +129,12 @@ impl ProfileChange {
 }
 
 /// A list is never absent: `null` empties it.
-fn list(patch: Patch<Vec<String>>, current: &mut Vec<String>) -> Vec<String> {
-    patch.apply(Some(std::mem::take(current))).unwrap_or_default()
+fn list<T: Display>(patch: &Patch<Vec<T>>, current: &mut Vec<String>) -> Vec<String> {
+    texts(patch).apply(Some(std::mem::take(current))).unwrap_or_default()
 }
 
-fn each(problems: &mut Problems, field: &str, list: &Patch<Vec<String>>, holds: impl Fn(&str) -> bool, message: &str) {
-    let Some(entries) = list.value() else { return };
-    problems.list(field, entries);
-    for (index, entry) in entries.iter().enumerate() {
-        problems.check(&format!("{field}[{index}]"), holds(entry), message);
-    }
+fn texts<T: Display>(patch: &Patch<Vec<T>>) -> Patch<Vec<String>> {
+    patch.map(|entries| entries.iter().map(T::to_string).collect())
 }
 
 #[cfg(test)]

@@ -13,13 +13,13 @@ mod store;
 pub mod webhook;
 
 use ::store::{Owner, Tx};
-use kernel::{AppId, Code, Error, Page, Result};
+use kernel::{AppId, Code, Error, Name, Page, Result};
 use spine::{NewFact, emit, purge};
 
 pub use change::ProfileChange;
 pub use directory::AppDirectory;
 pub use profile::{App, OnboardingFlow, Profile};
-pub use rules::{NewApp, first_app, is_origin, is_redirect_uri, is_web_url};
+pub use rules::{NewApp, first_app};
 
 use crate::{
     Tenancy, api_tokens, branding, credentials,
@@ -47,7 +47,7 @@ pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Create
     }
     roles::seed(tx, app.id)?;
     api_tokens::create_secret(tx, &tenancy.keyring, app.id)?;
-    let key = keys::create(tx, app.id, &NewKey { name: "First key".into(), privileges: None })?;
+    let key = keys::create(tx, app.id, &NewKey { name: Name::from_static("First key"), privileges: None })?;
     changed(tx, tenancy, &app)?;
     Ok(Created { app, api_key: key.key })
 }

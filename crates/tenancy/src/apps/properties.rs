@@ -1,10 +1,11 @@
 //! What holds for every address that an app may register.
 
 use corpus::{edited, edits, nasty_text, replay, seeds};
+use kernel::text::{is_origin, is_redirect_uri, is_web_url};
 use proptest::prelude::*;
 use url::Url;
 
-use super::{is_origin, is_redirect_uri, is_web_url, profile::origin_of};
+use super::profile::origin_of;
 
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
 

@@ -15,7 +15,7 @@ use crate::{
 pub(super) fn asked_for(profile: &Profile, change: &ProfileChange) -> Option<String> {
     let address = change.email_sender_email.value()?;
     let known = profile.verified_sender().is_some_and(|known| known.eq_ignore_ascii_case(address));
-    (!known).then(|| address.clone())
+    (!known).then(|| address.to_string())
 }
 
 /// Mails the link that verifies the address.

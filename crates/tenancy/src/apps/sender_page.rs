@@ -2,11 +2,11 @@
 //! scanners follow links.
 
 use http::StatusCode;
-use kernel::{Error, Kind, Problems, Result};
+use kernel::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, Params, Routes, State, Validate,
+    Form, Params, Routes, State,
     pages::{Brand, HostedPage, PostForm},
 };
 
@@ -28,10 +28,6 @@ pub(super) fn routes() -> Routes<Tenancy> {
 struct Token {
     #[serde(default)]
     token: String,
-}
-
-impl Validate for Token {
-    fn validate(&self, _: &mut Problems) {}
 }
 
 /// A page's looks and words.

@@ -1,13 +1,13 @@
 //! Where an app's events go. The operator sees the same three values that the app's profile holds.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
-use kernel::{AppId, Problems, Result};
+use kernel::{AppId, Result, WebUrl};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use web::{Given, Json, Patch, Path, Routes, State, Valid, Validate};
 
-use super::{Profile, ProfileChange, rules, rules::WEB_URL};
+use super::{Profile, ProfileChange};
 use crate::{Tenancy, callers::Operator};
 
 /// Every event type there is.
@@ -33,12 +33,24 @@ pub const EVENTS: [&str; 19] = [
     "usage.drift_unrecoverable",
 ];
 
-pub fn is_event(name: &str) -> bool {
-    EVENTS.contains(&name)
+/// The name of an event type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventType(&'static str);
+
+impl<'de> Deserialize<'de> for EventType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let name = Cow::<'de, str>::deserialize(deserializer)?;
+        EVENTS.iter().find(|known| **known == name).map(|known| Self(known)).ok_or_else(|| D::Error::custom(NO_EVENT))
+    }
 }
 
-/// The name of an event type in the documentation.
-pub enum EventType {}
+const NO_EVENT: &str = "must be an event type";
+
+impl fmt::Display for EventType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
 
 impl JsonSchema for EventType {
     fn schema_name() -> Cow<'static, str> {
@@ -46,7 +58,7 @@ impl JsonSchema for EventType {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": EVENTS })
+        json_schema!({ "type": "string", "enum": EVENTS, "x-message": NO_EVENT })
     }
 }
 
@@ -70,25 +82,12 @@ impl Webhook {
 #[serde(default)]
 pub struct WebhookChange {
     enabled: Given<bool>,
-    #[schemars(length(max = 2048), regex(pattern = WEB_URL))]
-    url: Patch<String>,
+    url: Patch<WebUrl>,
     /// Event types to send; empty means all.
-    #[schemars(with = "Patch<Vec<EventType>>", length(max = 1000))]
-    events: Patch<Vec<String>>,
+    events: Patch<Vec<EventType>>,
 }
 
-impl Validate for WebhookChange {
-    fn validate(&self, problems: &mut Problems) {
-        if let Some(url) = self.url.value() {
-            problems.check("url", rules::is_web_url(url), "must be an absolute http or https URL");
-        }
-        let events = self.events.value().map_or(&[][..], Vec::as_slice);
-        problems.list("events", events);
-        for (index, event) in events.iter().enumerate() {
-            problems.check(&format!("events[{index}]"), is_event(event), "is not an event type");
-        }
-    }
-}
+impl Validate for WebhookChange {}
 
 pub(super) fn routes() -> Routes<Tenancy> {
     Routes::new("Apps").get("/admin/apps/{app_id}/webhook", get, "Get an app's webhook").put(

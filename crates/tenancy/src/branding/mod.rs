@@ -18,9 +18,6 @@ pub use translations::Translations;
 
 use crate::{App, Tenancy, apps, mails};
 
-/// Content (templates, CSS, a whole map of translations) is limited to this many bytes.
-pub const MAX_CONTENT: usize = 512 * 1024;
-
 /// The template that the app put in the place of the default.
 pub(crate) fn template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<Option<String>> {
     store::template(tx, app, name)
@@ -46,7 +43,7 @@ pub fn set_template(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &Tem
     if let Some(recipient) = test_recipient {
         mails::queue_sample(tx, tenancy, &app, recipient, *name)?;
     }
-    Ok(Template { name: *name, content: content.clone() })
+    Ok(Template { name: *name, content: content.to_string() })
 }
 
 pub fn reset_template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<()> {
@@ -61,7 +58,7 @@ pub fn style(tx: &mut Tx<'_>, app: AppId) -> Result<Style> {
 pub fn set_style(tx: &mut Tx<'_>, app: AppId, new: &NewStyle) -> Result<Style> {
     apps::locked(tx, app)?;
     store::put_style(tx, app, &new.content)?;
-    Ok(Style { content: new.content.clone() })
+    Ok(Style { content: new.content.to_string() })
 }
 
 pub fn reset_style(tx: &mut Tx<'_>, app: AppId) -> Result<()> {

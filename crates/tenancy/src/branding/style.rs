@@ -1,12 +1,10 @@
 //! The CSS of an app's hosted pages. It is served as a style sheet of its own and never written into a page; it is
 //! refused all the same when it could break out of a style element, for whoever may copy it into one.
 
-use kernel::Problems;
+use kernel::{Content, Problems};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use web::Validate;
-
-use super::MAX_CONTENT;
 
 /// The style as it is; empty while the default stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -20,8 +18,8 @@ pub struct Style {
 #[schemars(rename = "NewBrandStyle")]
 pub struct NewStyle {
     /// CSS, at most 512 KiB. Images and fonts load only from this service and from the logo's origin.
-    #[schemars(length(min = 1), regex(pattern = "\\S"))]
-    pub content: String,
+    #[schemars(extend("format" = "css"))]
+    pub content: Content,
 }
 
 /// What ends or opens something else inside a style element.
@@ -29,12 +27,6 @@ const BREAKS_OUT: [&[u8]; 2] = [b"</style", b"<!--"];
 
 impl Validate for NewStyle {
     fn validate(&self, problems: &mut Problems) {
-        problems.check(
-            "content",
-            !self.content.trim().is_empty(),
-            "must not be empty; delete it to restore the default",
-        );
-        problems.text_up_to("content", &self.content, MAX_CONTENT);
         problems.check("content", !breaks_out(&self.content), "must not contain </style or <!--");
     }
 }

@@ -1,12 +1,11 @@
 //! The mail templates that an app may put its own in the place of.
 
-use kernel::Problems;
+use kernel::{Content, Email};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::text_enum;
 use web::Validate;
 
-use super::MAX_CONTENT;
 use crate::{App, mails};
 
 text_enum! {
@@ -39,22 +38,12 @@ pub struct TemplateChange {
     #[serde(rename = "type")]
     pub name: TemplateName,
     /// HTML with variables, at most 512 KiB. A whole document is the whole mail; anything less stands inside `BASE`.
-    #[schemars(length(min = 1), regex(pattern = "\\S"))]
-    pub content: String,
+    pub content: Content,
     /// Gets a sample of the mail.
-    #[schemars(regex(pattern = mails::ADDRESS))]
-    pub test_recipient: Option<String>,
+    pub test_recipient: Option<Email>,
 }
 
-impl Validate for TemplateChange {
-    fn validate(&self, problems: &mut Problems) {
-        problems.check("content", !self.content.trim().is_empty(), "must not be empty");
-        problems.text_up_to("content", &self.content, MAX_CONTENT);
-        if let Some(recipient) = &self.test_recipient {
-            problems.check("testRecipient", mails::is_address(recipient), "must be an email address");
-        }
-    }
-}
+impl Validate for TemplateChange {}
 
 pub(super) fn default_content(app: &App, name: TemplateName) -> String {
     match name {

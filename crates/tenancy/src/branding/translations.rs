@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{Problems, validate::MAX_LIST};
+use kernel::{
+    Problems,
+    text::{MAX_CONTENT, MAX_LIST},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use web::Validate;
 
-use super::MAX_CONTENT;
-
 /// Source text to translated text. One map serves all hosted pages and mails.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(extend("maxProperties" = 1000))]
+#[schemars(extend("maxProperties" = MAX_LIST))]
 pub struct Translations(BTreeMap<String, String>);
 
 impl Translations {
@@ -30,15 +31,9 @@ impl FromIterator<(String, String)> for Translations {
 
 impl Validate for Translations {
     fn validate(&self, problems: &mut Problems) {
-        if self.0.len() > MAX_LIST {
-            problems.add("body", format!("must not have more than {MAX_LIST} texts"));
-        }
         let size: usize = self.0.iter().map(|(from, to)| from.len() + to.len()).sum();
         if size > MAX_CONTENT {
             problems.add("body", format!("must not be longer than {MAX_CONTENT} bytes"));
-        }
-        for (text, translated) in &self.0 {
-            problems.optional_text(text, translated);
         }
     }
 }

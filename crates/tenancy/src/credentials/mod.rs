@@ -4,7 +4,7 @@ pub mod http;
 mod store;
 
 use ::store::{Tx, text_enum};
-use kernel::{AppId, Error, Problems, Result, Secret};
+use kernel::{AppId, Error, Result, Secret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spine::{NewFact, emit};
@@ -42,22 +42,14 @@ impl Credential {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "AppCredentials")]
 pub struct Change {
-    #[schemars(with = "Patch<String>")]
     payprovider_secret_key: Patch<Secret<String>>,
-    #[schemars(with = "Patch<String>")]
     payprovider_public_key: Patch<Secret<String>>,
     /// Signs what the payment provider sends.
-    #[schemars(with = "Patch<String>")]
     payprovider_webhook_secret: Patch<Secret<String>>,
-    #[schemars(with = "Patch<String>")]
     social_one_client_id: Patch<Secret<String>>,
-    #[schemars(with = "Patch<String>")]
     social_one_client_secret: Patch<Secret<String>>,
-    #[schemars(with = "Patch<String>")]
     directory_ad_client_id: Patch<Secret<String>>,
-    #[schemars(with = "Patch<String>")]
     directory_ad_client_secret: Patch<Secret<String>>,
-    #[schemars(with = "Patch<String>")]
     directory_ad_tenant_id: Patch<Secret<String>>,
 }
 
@@ -76,15 +68,7 @@ impl Change {
     }
 }
 
-impl Validate for Change {
-    fn validate(&self, problems: &mut Problems) {
-        for (name, member) in self.members() {
-            if let Patch::Value(value) = member {
-                problems.optional_text(name.as_str(), value.expose());
-            }
-        }
-    }
-}
+impl Validate for Change {}
 
 /// Which credentials an app has; never their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

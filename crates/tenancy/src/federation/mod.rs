@@ -114,9 +114,9 @@ pub fn create(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, new: &NewConnectio
     let connection = Connection {
         id,
         protocol: new.protocol.unwrap_or_default(),
-        name: new.name.trim().to_owned(),
-        client_id: new.client_id.clone(),
-        login_url: new.login_url.clone(),
+        name: new.name.to_string(),
+        client_id: new.client_id.clone().map(String::from),
+        login_url: new.login_url.to_string(),
         certificate: new.certificate.trim().to_owned(),
         request_method: new.request_method.unwrap_or_default(),
         signed_request: new.signed_request.unwrap_or(false),

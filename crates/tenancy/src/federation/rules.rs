@@ -1,40 +1,37 @@
 //! What a federation connection must look like. Pure.
 
-use kernel::{Problems, Result, Secret};
+use kernel::{Name, Problems, Result, Secret, WebUrl, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use vault::{is_certificate, is_signing_key};
 use web::{Given, Patch, Validate};
 
 use super::{Connection, Protocol, RequestMethod, SigningAlgorithm};
-use crate::apps::is_web_url;
 
 /// The body of `POST /account/federation/connection`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "NewFederationConnection")]
 pub struct NewConnection {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub name: String,
+    pub name: Name,
     /// Where people sign in, an http or https URL.
-    #[schemars(length(min = 1), url)]
-    pub login_url: String,
+    pub login_url: WebUrl,
     /// One or more X.509 certificates, PEM.
-    #[schemars(length(min = 1))]
-    pub certificate: String,
+    #[schemars(extend("format" = "pem-certificate"))]
+    pub certificate: Words,
     #[serde(rename = "type")]
     pub protocol: Option<Protocol>,
-    pub client_id: Option<String>,
+    pub client_id: Option<Words>,
     /// GET unless given.
     pub request_method: Option<RequestMethod>,
     pub signed_request: Option<bool>,
     /// Required when requests are signed.
     pub signed_request_algorithm: Option<SigningAlgorithm>,
     /// Required when requests are signed: an RSA or EC key, PEM. Never returned.
-    #[schemars(with = "Option<String>")]
+    #[schemars(extend("format" = "pem-private-key"))]
     pub private_key: Option<Secret<String>>,
     /// Another name for `privateKey`.
-    #[schemars(with = "Option<String>")]
+    #[schemars(extend("format" = "pem-private-key"))]
     pub signed_request_private_key: Option<Secret<String>>,
 }
 
@@ -43,22 +40,20 @@ pub struct NewConnection {
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "FederationConnectionChange")]
 pub struct ConnectionChange {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub name: Given<String>,
-    #[schemars(length(min = 1), url)]
-    pub login_url: Given<String>,
-    #[schemars(length(min = 1))]
-    pub certificate: Given<String>,
+    pub name: Given<Name>,
+    pub login_url: Given<WebUrl>,
+    #[schemars(extend("format" = "pem-certificate"))]
+    pub certificate: Given<Words>,
     #[serde(rename = "type")]
     pub protocol: Given<Protocol>,
-    pub client_id: Patch<String>,
+    pub client_id: Patch<Words>,
     pub request_method: Given<RequestMethod>,
     pub signed_request: Given<bool>,
     pub signed_request_algorithm: Patch<SigningAlgorithm>,
-    #[schemars(with = "Patch<String>")]
+    #[schemars(extend("format" = "pem-private-key"))]
     pub private_key: Patch<Secret<String>>,
     /// Another name for `privateKey`.
-    #[schemars(with = "Patch<String>")]
+    #[schemars(extend("format" = "pem-private-key"))]
     pub signed_request_private_key: Patch<Secret<String>>,
 }
 
@@ -66,10 +61,7 @@ const NEEDED: &str = "is required when requests are signed";
 
 impl Validate for NewConnection {
     fn validate(&self, problems: &mut Problems) {
-        problems.text("name", &self.name);
-        login_url(problems, &self.login_url);
         certificate(problems, &self.certificate);
-        self.client_id.iter().for_each(|id| problems.text("clientId", id));
         keys(problems, self.private_key.as_ref(), self.signed_request_private_key.as_ref());
         if self.signed_request == Some(true) {
             problems.check("signedRequestAlgorithm", self.signed_request_algorithm.is_some(), NEEDED);
@@ -86,10 +78,7 @@ impl NewConnection {
 
 impl Validate for ConnectionChange {
     fn validate(&self, problems: &mut Problems) {
-        self.name.value().inspect(|name| problems.text("name", name));
-        self.login_url.value().inspect(|url| login_url(problems, url));
         self.certificate.value().inspect(|pem| certificate(problems, pem));
-        self.client_id.value().inspect(|id| problems.text("clientId", id));
         keys(problems, self.private_key.value(), self.signed_request_private_key.value());
     }
 }
@@ -99,7 +88,7 @@ impl ConnectionChange {
     pub(super) fn applied_to(&self, connection: Connection) -> Connection {
         Connection {
             protocol: self.protocol.or(connection.protocol),
-            name: self.name.value().map_or(connection.name, |name| name.trim().to_owned()),
+            name: self.name.clone().or(connection.name),
             client_id: self.client_id.clone().apply(connection.client_id),
             login_url: self.login_url.clone().or(connection.login_url),
             certificate: self.certificate.value().map_or(connection.certificate, |pem| pem.trim().to_owned()),
@@ -125,19 +114,13 @@ pub(super) fn check_signing(connection: &Connection) -> Result<()> {
     problems.finish()
 }
 
-fn login_url(problems: &mut Problems, url: &str) {
-    problems.check("loginUrl", is_web_url(url), "must be an absolute http or https URL");
-}
-
 fn certificate(problems: &mut Problems, pem: &str) {
-    problems.optional_text("certificate", pem);
     problems.check("certificate", is_certificate(pem), "must be an X.509 certificate in PEM");
 }
 
 fn keys(problems: &mut Problems, key: Option<&Secret<String>>, alias: Option<&Secret<String>>) {
     for (field, key) in [("privateKey", key), ("signedRequestPrivateKey", alias)] {
         if let Some(key) = key {
-            problems.optional_text(field, key.expose());
             problems.check(field, is_signing_key(key), "must be an RSA or EC private key in PEM");
         }
     }

@@ -3,11 +3,11 @@
 pub mod http;
 mod store;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use ::store::{Db, Tx};
-use kernel::{AppId, Code, Error, KeyId, Problems, Result, Timestamp};
-use schemars::JsonSchema;
+use kernel::{AppId, Code, Error, KeyId, Name, Result, Timestamp};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use spine::{Cached, NewFact, News, emit};
 use vault::hash_token;
@@ -40,26 +40,28 @@ pub struct KeyRecord {
 /// The body of `POST /admin/apps/{app_id}/keys`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct NewKey {
-    #[schemars(length(min = 1))]
-    pub name: String,
+    pub name: Name,
     /// Absent: every built-in privilege except the destructive two. Only destructive ones: these in addition. Otherwise
     /// exactly the listed ones.
+    #[schemars(with = "Option<Vec<BuiltInPrivilege>>", length(min = 1))]
     pub privileges: Option<Vec<String>>,
 }
 
-impl Validate for NewKey {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("name", &self.name);
-        let Some(listed) = &self.privileges else { return };
-        problems.check("privileges", !listed.is_empty(), "must not be empty; leave it out for the usual set");
-        problems.list("privileges", listed);
-        for (index, key) in listed.iter().enumerate() {
-            if !BUILT_IN.iter().any(|known| known.key == key) {
-                problems.add(format!("privileges[{index}]"), format!("{key:?} is not a built-in privilege"));
-            }
-        }
+/// The names of built-in privileges in the documentation.
+enum BuiltInPrivilege {}
+
+impl JsonSchema for BuiltInPrivilege {
+    fn schema_name() -> Cow<'static, str> {
+        "BuiltInPrivilege".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let keys: Vec<&str> = BUILT_IN.iter().map(|known| known.key).collect();
+        json_schema!({ "type": "string", "enum": keys, "x-message": "must be a built-in privilege" })
     }
 }
+
+impl Validate for NewKey {}
 
 impl NewKey {
     fn granted(&self) -> Vec<String> {
@@ -174,7 +176,7 @@ mod tests {
 
     fn granted(listed: Option<&[&str]>) -> Vec<String> {
         let privileges = listed.map(|keys| keys.iter().map(|key| (*key).to_owned()).collect());
-        NewKey { name: "k".into(), privileges }.granted()
+        NewKey { name: Name::from_static("k"), privileges }.granted()
     }
 
     #[test]

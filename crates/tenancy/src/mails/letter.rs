@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use kernel::text::one_line;
 use web::Escaped;
 
 use super::{
@@ -44,7 +45,7 @@ impl Letter {
         let say = |text: &str| fill(translations.get(text), &names);
         Self {
             template: words.template,
-            subject: one_line(&say(words.subject)),
+            subject: header_line(&say(words.subject)),
             title: say(words.title),
             paragraphs: words.paragraphs.iter().map(|text| say(text)).collect(),
             code: mail.code().map(str::to_owned),
@@ -154,10 +155,9 @@ fn fill(text: &str, names: &[(&str, &str)]) -> String {
     filled + rest
 }
 
-/// For a header: no line breaks nor other control characters, and not endless.
-pub(crate) fn one_line(text: &str) -> String {
-    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST_SUBJECT).collect();
-    spaced.trim().to_owned()
+/// For a header: one line, and not endless.
+pub(crate) fn header_line(text: &str) -> String {
+    one_line(text).chars().take(LONGEST_SUBJECT).collect()
 }
 
 #[cfg(test)]

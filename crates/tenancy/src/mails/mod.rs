@@ -2,7 +2,6 @@
 //!
 //! A mail is queued in the transaction that calls for it, so that nothing is mailed about what never happened.
 
-mod address;
 mod layout;
 mod letter;
 mod variables;
@@ -12,9 +11,8 @@ use ::store::Tx;
 use kernel::Result;
 use spine::{NewMail, queue_mail};
 
-pub use address::{ADDRESS, is_address};
 pub(crate) use layout::{WITH_BUTTON, base as default_base};
-pub(crate) use letter::one_line;
+pub(crate) use letter::header_line;
 use letter::{Letter, Overrides};
 use variables::Unknown;
 pub use variables::VARIABLES;
@@ -114,7 +112,7 @@ fn send(
 }
 
 fn sender_name(profile: &Profile) -> String {
-    one_line(profile.email_sender_name.as_deref().unwrap_or(&profile.name))
+    header_line(profile.email_sender_name.as_deref().unwrap_or(&profile.name))
 }
 
 fn overrides(tx: &mut Tx<'_>, app: &App, occasion: Option<TemplateName>) -> Result<Overrides> {

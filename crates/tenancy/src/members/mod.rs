@@ -10,7 +10,7 @@ mod store;
 use std::sync::Arc;
 
 use ::store::Tx;
-use kernel::{AppId, Code, Error, MemberId, Page, Result, TenantId, Timestamp, UserId};
+use kernel::{AppId, Code, Error, MemberId, Page, Result, TenantId, Timestamp, UserId, text::one_line};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -242,14 +242,6 @@ fn keep_an_owner(tx: &mut Tx<'_>, app: AppId, leaving: &Member) -> Result<()> {
     }
     let message = "This is the last enabled OWNER of the workspace. Make another member OWNER first.";
     Err(Error::new(Code::LastOwner, message))
-}
-
-/// Subjects of mails have one line, names may have more.
-fn one_line(text: &str) -> String {
-    text.split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 fn fact(kind: &'static str, app: AppId, member: &Member) -> NewFact {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use spine::{NewFact, emit};
 
-pub use rules::{NewPrivilege, NewRole, PrivilegeChange, RoleChange};
+pub use rules::{NewPrivilege, NewRole, OIDC_SCOPES, PrivilegeChange, RoleChange};
 
 use crate::{
     apps,
@@ -161,9 +161,9 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewRole) -> Result<Role> {
     let privileges = known_privileges(tx, app, &new.privileges)?;
     let role = Role {
         id: tx.new_id(),
-        name: new.name.trim().to_owned(),
-        key: new.key.clone(),
-        description: new.description.clone().unwrap_or_default(),
+        name: new.name.to_string(),
+        key: new.key.to_string(),
+        description: new.description.clone().unwrap_or_default().into(),
         privileges,
         is_default: new.is_default.unwrap_or(false),
     };
@@ -224,8 +224,8 @@ pub fn create_privilege(tx: &mut Tx<'_>, app: AppId, new: &NewPrivilege) -> Resu
     apps::hold(tx, app)?;
     let record = PrivilegeRecord {
         id: tx.new_id(),
-        key: new.key.clone(),
-        description: new.description.clone().unwrap_or_default(),
+        key: new.key.to_string(),
+        description: new.description.clone().unwrap_or_default().into(),
     };
     if !store::insert_privilege(tx, app, &record)? {
         return Err(privilege_key_taken(&record.key));

@@ -1,6 +1,10 @@
 //! What a role and a privilege must look like, and which changes of them are refused. Pure.
 
-use kernel::{Code, Error, Problems, Result, validate::KEY_PATTERN};
+use kernel::{
+    Code, Error, Key, Name, Result, Text,
+    text::{KEY_PATTERN, NO_KEY},
+    text_types,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{Given, Patch, Validate};
@@ -12,13 +16,11 @@ use crate::callers::privileges::BUILT_IN;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewRole {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub name: String,
-    #[schemars(regex(pattern = KEY_PATTERN))]
-    pub key: String,
-    pub description: Option<String>,
+    pub name: Name,
+    pub key: Key,
+    pub description: Option<Text>,
     /// Ids of privileges.
-    #[schemars(length(min = 1, max = 1000))]
+    #[schemars(length(min = 1))]
     pub privileges: Vec<PrivilegeId>,
     /// Takes the place of the default role so far.
     pub is_default: Option<bool>,
@@ -28,13 +30,11 @@ pub struct NewRole {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RoleChange {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub name: Given<String>,
-    #[schemars(regex(pattern = KEY_PATTERN))]
-    pub key: Given<String>,
-    pub description: Patch<String>,
+    pub name: Given<Name>,
+    pub key: Given<Key>,
+    pub description: Patch<Text>,
     /// Ids of privileges, in place of those so far.
-    #[schemars(length(min = 1, max = 1000))]
+    #[schemars(length(min = 1))]
     pub privileges: Given<Vec<PrivilegeId>>,
     /// `true` takes the place of the default role so far; the default role cannot be set to `false`.
     pub is_default: Given<bool>,
@@ -43,71 +43,45 @@ pub struct RoleChange {
 /// The body of `POST /account/role/privilege`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct NewPrivilege {
-    #[schemars(regex(pattern = KEY_PATTERN), extend("not" = { "enum": OPENID_SCOPES }))]
-    pub key: String,
-    pub description: Option<String>,
+    pub key: PrivilegeKey,
+    pub description: Option<Text>,
 }
 
 /// The body of `PUT /account/role/privilege/{privilege_id}`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PrivilegeChange {
-    #[schemars(regex(pattern = KEY_PATTERN), extend("not" = { "enum": OPENID_SCOPES }))]
-    pub key: Given<String>,
-    pub description: Patch<String>,
+    pub key: Given<PrivilegeKey>,
+    pub description: Patch<Text>,
 }
 
-/// A requested scope may name both these and privileges, so that a privilege of the same name could not be told apart.
-const OPENID_SCOPES: [&str; 8] =
-    ["openid", "profile", "email", "address", "phone", "onboarding", "tenant", "offline_access"];
+/// The scopes of OpenID Connect that an app may ask for.
+pub const OIDC_SCOPES: [&str; 7] = ["openid", "profile", "email", "address", "phone", "onboarding", "tenant"];
 
-impl Validate for NewRole {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("name", &self.name);
-        problems.key("key", &self.key);
-        problems.optional_text("description", self.description.as_deref().unwrap_or_default());
-        some_privileges(problems, &self.privileges);
+/// A requested scope may name both scopes and privileges, so that a privilege of the same name could not be told apart.
+fn reserved() -> Vec<&'static str> {
+    OIDC_SCOPES.into_iter().chain(["offline_access"]).collect()
+}
+
+text_types! {
+    /// A [`Key`] that is not the name of an OpenID Connect scope.
+    PrivilegeKey {
+        "pattern": KEY_PATTERN,
+        "not": { "enum": reserved() },
+        "x-message": NO_KEY,
     }
 }
 
-impl Validate for RoleChange {
-    fn validate(&self, problems: &mut Problems) {
-        self.name.value().inspect(|name| problems.text("name", name));
-        self.key.value().inspect(|key| problems.key("key", key));
-        self.description.value().inspect(|text| problems.optional_text("description", text));
-        self.privileges.value().inspect(|ids| some_privileges(problems, ids));
-    }
-}
-
-impl Validate for NewPrivilege {
-    fn validate(&self, problems: &mut Problems) {
-        privilege_key(problems, &self.key);
-        problems.optional_text("description", self.description.as_deref().unwrap_or_default());
-    }
-}
-
-impl Validate for PrivilegeChange {
-    fn validate(&self, problems: &mut Problems) {
-        self.key.value().inspect(|key| privilege_key(problems, key));
-        self.description.value().inspect(|text| problems.optional_text("description", text));
-    }
-}
-
-fn some_privileges(problems: &mut Problems, ids: &[PrivilegeId]) {
-    problems.check("privileges", !ids.is_empty(), "must not be empty");
-    problems.list("privileges", ids);
-}
-
-fn privilege_key(problems: &mut Problems, key: &str) {
-    problems.key("key", key);
-    problems.check("key", !OPENID_SCOPES.contains(&key), "is the name of an OpenID Connect scope");
-}
+impl Validate for NewRole {}
+impl Validate for RoleChange {}
+impl Validate for NewPrivilege {}
+impl Validate for PrivilegeChange {}
 
 impl RoleChange {
     /// Everything but the privileges, which have to be looked up.
     pub(super) fn applied_to(&self, role: Role) -> Role {
         Role {
-            name: self.name.value().map_or(role.name, |name| name.trim().to_owned()),
+            name: self.name.clone().or(role.name),
             key: self.key.clone().or(role.key),
             description: self.description.clone().apply(Some(role.description)).unwrap_or_default(),
             is_default: self.is_default.or(role.is_default),
@@ -127,7 +101,7 @@ impl PrivilegeChange {
 }
 
 pub(super) fn check_change(role: &Role, change: &RoleChange) -> Result<()> {
-    if role.key == OWNER && change.key.value().is_some_and(|key| key != OWNER) {
+    if role.key == OWNER && change.key.value().is_some_and(|key| key.as_str() != OWNER) {
         return Err(Error::new(Code::OwnerRoleProtected, "The key of the OWNER role cannot be changed."));
     }
     if role.is_default && change.is_default.value() == Some(&false) {
@@ -153,7 +127,7 @@ pub(super) fn check_deletion(role: &Role, held: bool) -> Result<()> {
 }
 
 pub(super) fn check_privilege_change(record: &PrivilegeRecord, change: &PrivilegeChange) -> Result<()> {
-    if is_built_in(record) && change.key.value().is_some_and(|key| *key != record.key) {
+    if is_built_in(record) && change.key.value().is_some_and(|key| key.as_str() != record.key) {
         return Err(built_in(record, "keeps its key"));
     }
     Ok(())

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use spine::{NewFact, emit, purge};
 
-pub use rules::{TenantChanges, check_logo, check_metadata};
+pub use rules::{MAX_METADATA, TenantChanges};
 
 use crate::{Tenancy, api_tokens, federation, links};
 

@@ -1,41 +1,31 @@
 //! What a workspace's settings must look like, and what a partial update makes of them. Pure.
 
-use kernel::{Locale, Problems};
+use kernel::{Locale, Name, Text, WebUrl};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{Given, Patch, Validate};
 
 use super::{Metadata, Tenant};
-use crate::apps::is_web_url;
 
 /// The body of `PUT /account/tenant/{tenant_id}`: what is missing stays as it is.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TenantChanges {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub name: Given<String>,
+    pub name: Given<Name>,
     pub locale: Given<Locale>,
     /// An absolute http or https URL; `null` clears it.
-    #[schemars(url)]
-    pub logo: Patch<String>,
+    pub logo: Patch<WebUrl>,
     pub mfa: Given<bool>,
     pub onboarded: Given<bool>,
     /// The id of a federation connection of the app; `null` clears it.
-    pub federation_connection: Patch<String>,
+    pub federation_connection: Patch<Text>,
     pub jit_provisioning: Given<bool>,
     /// Replaced whole; `null` empties it.
+    #[schemars(extend("x-maxBytes" = MAX_METADATA))]
     pub metadata: Patch<Metadata>,
 }
 
-impl Validate for TenantChanges {
-    fn validate(&self, problems: &mut Problems) {
-        if let Some(name) = self.name.value() {
-            problems.text("name", name);
-        }
-        check_logo(problems, self.logo.value());
-        check_metadata(problems, self.metadata.value());
-    }
-}
+impl Validate for TenantChanges {}
 
 impl TenantChanges {
     pub(super) fn apply(&self, before: &Tenant) -> Tenant {
@@ -45,7 +35,7 @@ impl TenantChanges {
             Patch::Value(metadata) => metadata.clone(),
         };
         Tenant {
-            name: self.name.value().map_or_else(|| before.name.clone(), |name| name.trim().to_owned()),
+            name: self.name.clone().or(before.name.clone()),
             locale: self.locale.or(before.locale),
             logo: self.logo.clone().apply(before.logo.clone()),
             mfa: self.mfa.or(before.mfa),
@@ -58,16 +48,8 @@ impl TenantChanges {
     }
 }
 
-pub fn check_logo(problems: &mut Problems, logo: Option<&String>) {
-    problems.check("logo", logo.is_none_or(|url| is_web_url(url)), "must be an absolute http or https URL");
-}
-
-const MAX_METADATA: usize = 64 * 1024;
-
-pub fn check_metadata(problems: &mut Problems, metadata: Option<&Metadata>) {
-    let size = metadata.and_then(|metadata| serde_json::to_vec(metadata).ok()).map_or(0, |bytes| bytes.len());
-    problems.check("metadata", size <= MAX_METADATA, "must not be larger than 64 KiB as JSON");
-}
+/// In bytes of JSON.
+pub const MAX_METADATA: usize = 64 * 1024;
 
 #[cfg(test)]
 mod tests {

@@ -2,25 +2,26 @@
 
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
-use http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError};
-use kernel::{Code, Error, Problems, Result};
+use kernel::{Code, Error, FieldProblem, Problems, Result, text::read_refused};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use super::{json, reader, survey};
+use super::{MediaType, json, reader, survey};
 use crate::{Describe, Failure, Operation, dispatch::body_too_large};
 
-/// The rules of a request's members beyond their types. All problems are collected before any is answered.
+/// The rules of a request beyond its schema: those that span members, or that no schema can say. All problems are
+/// collected before any is answered.
 pub trait Validate {
-    fn validate(&self, problems: &mut Problems);
+    fn validate(&self, _: &mut Problems) {}
 }
 
 /// A JSON body that fits its type and its rules. Unknown members are ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct Valid<T>(pub T);
 
-impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for Valid<T> {
+impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate + 'static> FromRequest<S> for Valid<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
@@ -30,7 +31,7 @@ impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for Va
 
 async fn json_bytes(request: Request) -> Result<Bytes> {
     let media_type = MediaType::of(request.headers());
-    if media_type == MediaType::Other {
+    if matches!(media_type, MediaType::Form | MediaType::Other) {
         return Err(not_json());
     }
     let bytes = collect(request).await?;
@@ -41,7 +42,7 @@ async fn json_bytes(request: Request) -> Result<Bytes> {
 #[derive(Clone, Copy, Debug)]
 pub struct ValidOrNone<T>(pub Option<T>);
 
-impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate> FromRequest<S> for ValidOrNone<T> {
+impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate + 'static> FromRequest<S> for ValidOrNone<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
@@ -63,40 +64,37 @@ impl<T: JsonSchema> Describe for Valid<T> {
 }
 
 /// Reads and validates JSON from elsewhere by the same rules as a body.
-pub fn from_json<T: DeserializeOwned + JsonSchema + Validate>(bytes: &[u8]) -> Result<T> {
+pub fn from_json<T: DeserializeOwned + JsonSchema + Validate + 'static>(bytes: &[u8]) -> Result<T> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::new(Code::MalformedJson, "The body is empty; send a JSON object."));
     }
     let value = json::parse(bytes)
         .map_err(|error| Error::new(Code::MalformedJson, format!("The body is not valid JSON: {error}.")))?;
-    let read: T = reader::read(&value).map_err(|problem| problem.among("body", survey::misfits::<T>(&value)))?;
+    let found = survey::problems::<T>(&value);
+    if !found.is_empty() {
+        return Err(with_rules_across_members::<T>(&value, found));
+    }
+    let read: T = reader::read(&value).map_err(|problem| problem.among("body", found))?;
     let mut problems = Problems::new();
     read.validate(&mut problems);
     problems.finish()?;
     Ok(read)
 }
 
-#[derive(PartialEq, Eq)]
-enum MediaType {
-    Json,
-    Other,
-    Missing,
-}
-
-impl MediaType {
-    /// `application/json` and its kin (`application/scim+json`), with or without parameters.
-    fn of(headers: &HeaderMap) -> Self {
-        let Some(value) = headers.get(header::CONTENT_TYPE) else { return Self::Missing };
-        let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        let essence = essence.to_ascii_lowercase();
-        match essence.strip_prefix("application/") {
-            Some(kind) if kind == "json" || kind.ends_with("+json") => Self::Json,
-            _ => Self::Other,
+/// Adds what spans members, if the body can be read at all, to what the schema found.
+fn with_rules_across_members<T: DeserializeOwned + Validate>(value: &Value, found: Vec<FieldProblem>) -> Error {
+    match read_refused(|| reader::read::<T>(value)) {
+        Err(problem) => problem.among("body", found),
+        Ok(read) => {
+            let mut problems = Problems::from(found.clone());
+            read.validate(&mut problems);
+            problems.finish().err().unwrap_or_else(|| Error::invalid_fields(found))
         }
     }
 }
 
-fn not_json() -> Error {
+/// 415, for whoever reads JSON in a way of its own.
+pub fn not_json() -> Error {
     Error::new(Code::UnsupportedMediaType, "Send the body as JSON with `Content-Type: application/json`.")
 }
 
@@ -134,11 +132,13 @@ impl Describe for RawBody {
 mod tests {
     use super::*;
     use crate::Patch;
+    use kernel::Name;
     use serde::Deserialize;
-    use serde_json::Value;
+    use serde_json::json;
 
     #[derive(Debug, Deserialize, JsonSchema)]
     #[serde(rename_all = "camelCase")]
+    #[expect(dead_code, reason = "some members are only judged")]
     struct Plan {
         #[serde(default)]
         trial_days: u32,
@@ -150,10 +150,17 @@ mod tests {
         note: Patch<String>,
         #[serde(default)]
         metadata: Option<Value>,
+        #[serde(default)]
+        #[schemars(length(min = 2), inner(range(min = 1, max = 3)))]
+        steps: Option<Vec<u32>>,
+        #[serde(default)]
+        name: Option<Name>,
     }
 
     #[derive(Debug, Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "some members are only judged")]
     struct Price {
+        #[schemars(range(min = 0))]
         amount: f64,
         currency: String,
     }
@@ -168,7 +175,7 @@ mod tests {
     impl Validate for Plan {
         fn validate(&self, problems: &mut Problems) {
             for (place, price) in self.prices.iter().enumerate() {
-                problems.check(&format!("prices[{place}].amount"), price.amount >= 0.0, "must not be negative");
+                problems.check(&format!("prices[{place}]"), price.currency != "DEM", "must not be in a past currency");
             }
         }
     }
@@ -190,13 +197,19 @@ mod tests {
             (r#"{"prices":{}}"#, "prices must be a list"),
             (r#"{"trialDays":1.5}"#, "trialDays must be an integer"),
             (r#"{"trialDays":"1"}"#, "trialDays must be an integer"),
-            (r#"{"trialDays":-1}"#, "trialDays is out of range"),
-            (r#"{"trialDays":99999999999}"#, "trialDays is out of range"),
+            (r#"{"trialDays":-1}"#, "trialDays must not be negative"),
+            (r#"{"trialDays":99999999999}"#, "trialDays must be between 0 and 4294967295"),
             (r#"{"interval":"decade"}"#, "interval must be one of month, year"),
             (r#"{"interval":7}"#, "interval must be one of month, year"),
             (r#"{"note":[]}"#, "note must be a string"),
             (r#"{"note":"a\u0000b"}"#, "note must not contain a NUL character"),
             (r#"{"metadata":{"a":["\u0000"]}}"#, "metadata.a[0] must not contain a NUL character"),
+            (r#"{"steps":[1]}"#, "steps must have at least 2 entries"),
+            (r#"{"steps":[1,4]}"#, "steps[1] must be between 1 and 3"),
+            (r#"{"name":" "}"#, "name must not be empty"),
+            (r#"{"name":"a\nb"}"#, "name must be one line without control characters"),
+            (r#"{"name":7}"#, "name must be a string"),
+            (r#"{"prices":[{"amount":1,"currency":null}]}"#, "prices[0].currency must be a string"),
             ("[]", "body must be an object"),
             ("3", "body must be an object"),
             ("null", "body must be an object"),
@@ -207,7 +220,8 @@ mod tests {
 
     #[test]
     fn names_every_misfit_at_once() {
-        let json = br#"{"trialDays":"1","prices":[{"amount":"1"},{"currency":"EUR"},[]],"note":7,"metadata":null}"#;
+        let json = br#"{"trialDays":"1","prices":[{"amount":"1"},{"currency":"EUR"},[]],"note":7,"metadata":null,
+            "interval":"day","steps":[1,9,"2"],"name":""}"#;
         let error = from_json::<Plan>(json).unwrap_err();
         let told: Vec<String> = error.details().iter().map(|one| format!("{} {}", one.field, one.message)).collect();
         assert_eq!(
@@ -218,9 +232,29 @@ mod tests {
                 "prices[0].amount must be a number",
                 "prices[1].amount is required",
                 "prices[2] must be an object",
+                "interval must be one of month, year",
                 "note must be a string",
+                "steps[1] must be between 1 and 3",
+                "steps[2] must be an integer",
+                "name must not be empty",
             ]
         );
+    }
+
+    #[test]
+    fn wrong_values_and_what_spans_members_are_named_together() {
+        let json = br#"{"prices":[{"amount":-1,"currency":"EUR"},{"amount":1,"currency":"DEM"}],"name":" "}"#;
+        let error = from_json::<Plan>(json).unwrap_err();
+        let fields: Vec<&str> = error.details().iter().map(|one| one.field.as_str()).collect();
+        assert_eq!(fields, ["prices[0].amount", "name", "prices[1]"]);
+    }
+
+    #[test]
+    fn texts_and_lists_have_limits_without_saying_so() {
+        let (text, list) = ("a".repeat(65_537), vec![json!({ "amount": 1, "currency": "EUR" }); 1_001]);
+        let error = from_json::<Plan>(json!({ "note": text, "prices": list }).to_string().as_bytes()).unwrap_err();
+        let told: Vec<String> = error.details().iter().map(|one| format!("{} {}", one.field, one.message)).collect();
+        assert_eq!(told, ["prices must have at most 1000 entries", "note must be at most 65536 characters"]);
     }
 
     #[test]

@@ -1,32 +1,24 @@
 //! What a hosted page's form sends: `application/x-www-form-urlencoded`, read by the same rules as a query string.
 
 use axum::extract::{FromRequest, Request};
-use http::header;
 use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use super::{Validate, body::collect, params::from_texts};
+use super::{MediaType, body::collect, params::from_texts};
 use crate::{Describe, Failure, Operation};
-
-const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// The fields of a form: the members of `T`, by name. Unknown ones are ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct Form<T>(pub T);
 
-impl<S: Sync, T: DeserializeOwned + Validate> FromRequest<S> for Form<T> {
+impl<S: Sync, T: DeserializeOwned + JsonSchema + 'static> FromRequest<S> for Form<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
-        if !essence.eq_ignore_ascii_case(MEDIA_TYPE) {
-            return Err(Error::new(
-                Code::UnsupportedMediaType,
-                "Send the body with `Content-Type: application/x-www-form-urlencoded`.",
-            )
-            .into());
+        if MediaType::of(request.headers()) != MediaType::Form {
+            let message = "Send the body with `Content-Type: application/x-www-form-urlencoded`.";
+            return Err(Error::new(Code::UnsupportedMediaType, message).into());
         }
         let bytes = collect(request).await?;
         let texts = std::str::from_utf8(&bytes)
@@ -37,7 +29,7 @@ impl<S: Sync, T: DeserializeOwned + Validate> FromRequest<S> for Form<T> {
 
 impl<T: JsonSchema> Describe for Form<T> {
     fn describe(operation: &mut Operation) {
-        operation.raw_body(MEDIA_TYPE);
+        operation.raw_body("application/x-www-form-urlencoded");
         operation.failure(400, "The form is malformed or invalid").failure(415, "The body is not a form");
     }
 }

@@ -5,17 +5,20 @@ mod body;
 mod form;
 mod header;
 mod json;
+mod media_type;
 mod params;
 mod path;
 mod problem;
 #[cfg(test)]
 mod properties;
 mod reader;
+mod shape;
 mod survey;
 
-pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json};
+pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json, not_json};
 pub use form::Form;
 pub use header::{optional_header, required_header};
 pub use kernel::Page;
+pub use media_type::MediaType;
 pub use params::{Params, form_fields};
 pub use path::Path;

@@ -2,19 +2,19 @@
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::{Code, Error, Page, Problems, Result};
+use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{Validate, reader};
+use super::{reader, survey};
 use crate::{Describe, Failure, Operation};
 
 /// Query parameters: the members of `T`, by name. Unknown ones are ignored; a list takes a name given several times.
 #[derive(Clone, Copy, Debug)]
 pub struct Params<T>(pub T);
 
-impl<S: Sync, T: DeserializeOwned + Validate> FromRequestParts<S> for Params<T> {
+impl<S: Sync, T: DeserializeOwned + JsonSchema + 'static> FromRequestParts<S> for Params<T> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
@@ -29,13 +29,14 @@ impl<T: JsonSchema> Describe for Params<T> {
 }
 
 /// Reads and validates `name=value&…`; `place` names it in messages.
-pub(super) fn from_texts<T: DeserializeOwned + Validate>(texts: &str, place: &str) -> Result<T> {
-    let texts = parse(texts)?;
-    let read: T = reader::read_texts(&Value::Object(texts)).map_err(|problem| problem.into_error(place))?;
-    let mut problems = Problems::new();
-    read.validate(&mut problems);
-    problems.finish()?;
-    Ok(read)
+pub(super) fn from_texts<T: DeserializeOwned + JsonSchema + 'static>(texts: &str, place: &str) -> Result<T> {
+    let texts = Value::Object(parse(texts)?);
+    let found = survey::problems_of_texts::<T>(&texts);
+    match reader::read_texts::<T>(&texts) {
+        Ok(read) if found.is_empty() => Ok(read),
+        Ok(_) => Err(Error::invalid_fields(found)),
+        Err(problem) => Err(problem.among(place, found)),
+    }
 }
 
 /// Texts by name; a name given several times has a list of them.
@@ -82,20 +83,14 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-impl Validate for Page {
-    fn validate(&self, problems: &mut Problems) {
-        let fits = self.limit.is_none_or(|limit| (1..=Page::MAX_LIMIT).contains(&limit));
-        problems.check("limit", fits, "must be between 1 and 1000");
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use kernel::Page;
     use serde::Deserialize;
 
     use super::*;
 
-    #[derive(Debug, PartialEq, Deserialize)]
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     struct Search {
         text: String,
         #[serde(default)]
@@ -105,8 +100,8 @@ mod tests {
         page: Option<i32>,
     }
 
-    fn read<T: DeserializeOwned>(query: &str) -> Result<T> {
-        reader::read_texts(&Value::Object(parse(query)?)).map_err(|problem| problem.into_error("query"))
+    fn read<T: DeserializeOwned + JsonSchema + 'static>(query: &str) -> Result<T> {
+        from_texts(query, "query")
     }
 
     #[test]
@@ -135,9 +130,7 @@ mod tests {
     #[test]
     fn a_page_is_bounded() {
         for (query, fits) in [("", true), ("limit=1000&offset=5", true), ("limit=0", false), ("limit=1001", false)] {
-            let mut problems = Problems::new();
-            read::<Page>(query).unwrap().validate(&mut problems);
-            assert_eq!(problems.is_empty(), fits, "{query}");
+            assert_eq!(from_texts::<Page>(query, "query").is_ok(), fits, "{query}");
         }
     }
 }

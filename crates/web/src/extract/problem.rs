@@ -41,17 +41,14 @@ impl Problem {
         if field.is_empty() { whole.to_owned() } else { field }
     }
 
-    /// `whole` names what was read, for a problem that is not inside any member of it.
-    pub(super) fn into_error(self, whole: &str) -> Error {
-        Error::invalid(self.field(whole), self.message)
-    }
-
-    /// Together with what else is wrong. Reading knows best what is wrong where it stopped.
+    /// Together with what the schema found, which knows the limits too. `whole` names what was read, for a problem that
+    /// is not inside any member of it.
     pub(super) fn among(self, whole: &str, mut others: Vec<FieldProblem>) -> Error {
         let field = self.field(whole);
-        match others.iter_mut().find(|other| other.field == field) {
-            Some(same) => same.message = self.message,
-            None => others.insert(0, FieldProblem { field, message: self.message }),
+        // Of a flattened member reading does not know the name, but the schema does.
+        let vague = self.path.is_empty() && !others.is_empty();
+        if !vague && others.iter().all(|other| other.field != field) {
+            others.insert(0, FieldProblem { field, message: self.message });
         }
         Error::invalid_fields(others)
     }

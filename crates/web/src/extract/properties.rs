@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use corpus::{any_json, edited, edits, nasty_text, nested, replay, seeds, warped, warps};
 use http::{HeaderMap, HeaderValue};
-use kernel::{Code, Problems, Result, Ticker, Timestamp};
+use kernel::{Code, Result, Ticker, Timestamp, Words};
 use proptest::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
@@ -19,7 +19,7 @@ const HOME: &str = env!("CARGO_MANIFEST_DIR");
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Order {
-    name: String,
+    name: Words,
     count: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weight: Option<f64>,
@@ -64,12 +64,7 @@ struct Way {
     zone: Option<i64>,
 }
 
-impl Validate for Order {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("name", &self.name);
-        problems.list("lines", &self.lines);
-    }
-}
+impl Validate for Order {}
 
 fn order() -> Value {
     json!({
@@ -115,9 +110,7 @@ struct Search {
     page: Option<i32>,
 }
 
-impl Validate for Search {
-    fn validate(&self, _: &mut Problems) {}
-}
+impl Validate for Search {}
 
 fn search(bytes: &[u8]) -> Option<Search> {
     from_texts(std::str::from_utf8(bytes).ok()?, "form").ok()
@@ -162,7 +155,7 @@ fn no_body_is_expensive() {
     let many: Vec<String> = (0..100_000).map(|name| format!("\"{name}\":0")).collect();
     assert!(read(with(&format!("{{{}}}", many.join(","))).as_bytes()).is_ok());
     let repeated = "tags=a&".repeat(150_000);
-    assert_eq!(search(format!("{repeated}text=x").as_bytes()).expect("reads").tags.len(), 150_000);
+    assert!(search(format!("{repeated}text=x").as_bytes()).is_none());
     assert!(Ticker.since(started).as_secs() < 20);
 }
 

@@ -1,102 +1,219 @@
-//! All that is missing or of the wrong type in a body that could not be read. Reading stops at the first misfit; a
-//! caller who mends a request wants to hear of every one, so the schema is held against the whole of it.
+//! Everything that a schema says against a value, all of it at once: what is missing, of the wrong type, too long, too
+//! large, or not of the form that it must have. A caller who mends a request wants to hear of every problem.
+
+use std::borrow::Cow;
 
 use kernel::FieldProblem;
 use schemars::JsonSchema;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
-/// Misfits beyond this many help nobody.
+use super::shape::{Node, Shape};
+
+/// Problems beyond this many help nobody.
 const MOST: usize = 100;
+/// An enumeration up to this long is told in full.
+const MOST_VALUES: usize = 20;
 
-/// The misfits of `value`, in the order of the schema's members. May miss what only reading finds.
-pub(super) fn misfits<T: JsonSchema>(value: &Value) -> Vec<FieldProblem> {
-    let schema = schemars::generate::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-    let mut survey = Survey { definitions: schema.get("$defs").and_then(Value::as_object), found: Vec::new() };
-    survey.look("", &schema, value);
+/// The problems of `value`, in the order of the schema's members. A real choice between schemas is left to reading where
+/// it is not clear which one was meant.
+pub(super) fn problems<T: JsonSchema + 'static>(value: &Value) -> Vec<FieldProblem> {
+    survey::<T>(value, false)
+}
+
+/// The same for texts by name, where a number or a list is written as a text.
+pub(super) fn problems_of_texts<T: JsonSchema + 'static>(value: &Value) -> Vec<FieldProblem> {
+    survey::<T>(value, true)
+}
+
+fn survey<T: JsonSchema + 'static>(value: &Value, texts: bool) -> Vec<FieldProblem> {
+    let shape = Shape::of::<T>();
+    let mut survey = Survey { shape: &shape, texts, place: Vec::new(), found: Vec::new() };
+    survey.look(shape.root(), value);
     survey.found
 }
 
 struct Survey<'a> {
-    definitions: Option<&'a Map<String, Value>>,
+    shape: &'a Shape,
+    texts: bool,
+    /// Where in the body we are; written out only when there is something to say.
+    place: Vec<Step<'a>>,
     found: Vec<FieldProblem>,
 }
 
+enum Step<'a> {
+    Member(Cow<'a, str>),
+    Entry(usize),
+}
+
 impl<'a> Survey<'a> {
-    fn look(&mut self, field: &str, schema: &'a Value, value: &Value) {
-        let Some(schema) = self.plain(schema) else { return };
-        if self.found.len() >= MOST || (value.is_null() && allows(schema, "null")) {
+    fn look(&mut self, node: &'a Node, value: &Value) {
+        if self.found.len() >= MOST {
             return;
         }
-        if let Some(wanted) = misfit(schema, value) {
-            return self.note(if field.is_empty() { "body" } else { field }, wanted);
+        if !self.texts {
+            return self.judge(node, value);
         }
+        // What does not stand for a value of the type is named by reading.
+        if let Some(typed) = typed(node, value) {
+            self.judge(node, &typed);
+        }
+    }
+
+    fn look_inside(&mut self, step: Step<'a>, node: &'a Node, value: &Value) {
+        self.place.push(step);
+        self.look(node, value);
+        self.place.pop();
+    }
+
+    fn judge(&mut self, node: &'a Node, value: &Value) {
+        if let Some(wanted) = wrong_type(node, value).or_else(|| wrong_value(node, value)) {
+            return self.note(&wanted);
+        }
+        for place in &node.also {
+            self.look(self.shape.node(*place), value);
+        }
+        self.choose(node, value);
         match value {
-            Value::Object(members) => self.look_at_members(field, schema, members),
-            Value::Array(entries) => {
-                let Some(of_each) = schema.get("items") else { return };
-                for (place, entry) in entries.iter().enumerate() {
-                    self.look(&format!("{field}[{place}]"), of_each, entry);
+            Value::Object(members) => self.look_at_members(node, members),
+            Value::Array(entries) => self.look_at_entries(node, entries),
+            Value::String(text) => {
+                if let Some(problem) = node.text.problem(text) {
+                    self.note(&problem);
                 }
             }
             _ => {}
         }
     }
 
-    fn look_at_members(&mut self, field: &str, schema: &'a Value, members: &Map<String, Value>) {
-        let path = |name: &str| if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") };
-        for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-            if !members.contains_key(name) {
-                self.note(&path(name), "is required");
-            }
+    /// The problems of the choice that was meant: the only one of the value's type.
+    fn choose(&mut self, node: &'a Node, value: &Value) {
+        let choices: Vec<&'a Node> = node.choices.iter().map(|place| self.shape.node(*place)).collect();
+        let meant: Vec<&'a Node> = choices.iter().copied().filter(|choice| self.is_of_type(choice, value)).collect();
+        // Beside "or null" there is often only one.
+        let real: Vec<&'a Node> = choices.into_iter().filter(|choice| choice.types != ["null"]).collect();
+        match (meant.as_slice(), real.as_slice()) {
+            ([only], _) | ([], [only]) => self.look(only, value),
+            _ => {}
         }
-        for (name, of_member) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+    }
+
+    fn is_of_type(&self, node: &Node, value: &Value) -> bool {
+        wrong_type(node, value).is_none()
+            && (!value.is_null() || node.values.as_ref().is_none_or(|values| values.contains(value)))
+            && node.also.iter().all(|place| self.is_of_type(self.shape.node(*place), value))
+    }
+
+    fn look_at_entries(&mut self, node: &'a Node, entries: &[Value]) {
+        let (fewest, most) = (node.fewest_entries, node.most_entries.unwrap_or(usize::MAX));
+        match entries.len() {
+            0 if fewest == 1 => return self.note("must not be empty"),
+            count if count < fewest => return self.note(&format!("must have at least {fewest} entries")),
+            count if count > most => return self.note(&format!("must have at most {most} entries")),
+            _ => {}
+        }
+        let Some(of_each) = node.entries else { return };
+        for (place, entry) in entries.iter().enumerate() {
+            self.look_inside(Step::Entry(place), self.shape.node(of_each), entry);
+        }
+    }
+
+    fn look_at_members(&mut self, node: &'a Node, members: &Map<String, Value>) {
+        if let Some(most) = node.most_members.filter(|most| members.len() > *most) {
+            return self.note(&format!("must have at most {most} members"));
+        }
+        for name in node.required.iter().filter(|name| !members.contains_key(*name)) {
+            self.note_inside(name.into(), "is required");
+        }
+        for (name, place) in &node.members {
             if let Some(value) = members.get(name) {
-                self.look(&path(name), of_member, value);
+                self.look_inside(Step::Member(name.into()), self.shape.node(*place), value);
             }
         }
-    }
-
-    /// The schema behind references and behind "or null"; nothing where there is a real choice.
-    fn plain(&self, schema: &'a Value) -> Option<&'a Value> {
-        if let Some(name) = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/")) {
-            return self.plain(self.definitions?.get(name)?);
-        }
-        let Some(choices) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) else {
-            return Some(schema);
-        };
-        let mut real = choices.iter().filter(|choice| choice.get("type").and_then(Value::as_str) != Some("null"));
-        match (real.next(), real.next()) {
-            (Some(only), None) => self.plain(only),
-            _ => None,
+        if node.other_members.is_some() || node.member_names.is_some() {
+            let known = |name: &str| node.members.iter().any(|(known, _)| known == name);
+            members
+                .iter()
+                .filter(|(name, _)| !known(name))
+                .for_each(|(name, value)| self.look_at_other(node, name, value));
         }
     }
 
-    fn note(&mut self, field: &str, message: &str) {
-        self.found.push(FieldProblem { field: field.to_owned(), message: message.to_owned() });
+    fn look_at_other(&mut self, node: &'a Node, name: &str, value: &Value) {
+        if let Some(problem) = node.member_names.as_ref().and_then(|rules| rules.problem(name)) {
+            self.note_inside(name.to_owned().into(), &format!("has a name that {problem}"));
+        } else if let Some(place) = node.other_members {
+            self.look_inside(Step::Member(name.to_owned().into()), self.shape.node(place), value);
+        }
+    }
+
+    fn note_inside(&mut self, name: Cow<'a, str>, message: &str) {
+        self.place.push(Step::Member(name));
+        self.note(message);
+        self.place.pop();
+    }
+
+    fn note(&mut self, message: &str) {
+        let field = self.field();
+        if self.found.iter().all(|known| known.field != field) {
+            self.found.push(FieldProblem { field, message: message.to_owned() });
+        }
+    }
+
+    /// `prices[0].amount`, or `body` for the whole of it.
+    fn field(&self) -> String {
+        let mut field = String::new();
+        for step in &self.place {
+            match step {
+                Step::Member(name) if field.is_empty() => field.push_str(name),
+                Step::Member(name) => field.extend([".", name]),
+                Step::Entry(place) => field.push_str(&format!("[{place}]")),
+            }
+        }
+        if field.is_empty() { "body".to_owned() } else { field }
     }
 }
 
-fn allows(schema: &Value, wanted: &str) -> bool {
-    match schema.get("type") {
-        Some(Value::String(only)) => only == wanted,
-        Some(Value::Array(several)) => several.iter().any(|one| one == wanted),
-        _ => true,
+/// What a text in a query stands for: a number, the only entry of a list, or itself.
+fn typed<'a>(node: &Node, value: &'a Value) -> Option<Cow<'a, Value>> {
+    match value {
+        _ if node.types.is_empty() || allows(node, type_of(value)) => Some(Cow::Borrowed(value)),
+        Value::String(text) if allows(node, "integer") || allows(node, "number") => {
+            text.parse().ok().map(|number| Cow::Owned(Value::Number(number)))
+        }
+        Value::String(_) if allows(node, "array") => Some(Cow::Owned(Value::Array(vec![value.clone()]))),
+        _ => None,
+    }
+}
+
+/// Named among the types, and not only let through because none are.
+fn allows(node: &Node, wanted: &str) -> bool {
+    node.types.iter().any(|name| name == wanted)
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 
 /// What the value must be, when it is not.
-fn misfit(schema: &Value, value: &Value) -> Option<&'static str> {
-    let fits = match value {
-        // "Or null" may stand outside of what is looked at here; reading knows.
-        Value::Null => true,
-        Value::Bool(_) => allows(schema, "boolean"),
-        Value::Number(number) => {
-            allows(schema, "number") || (allows(schema, "integer") && number.as_f64().is_some_and(|n| n.fract() == 0.0))
-        }
-        Value::String(_) => allows(schema, "string"),
-        Value::Array(_) => allows(schema, "array"),
-        Value::Object(_) => allows(schema, "object"),
-    };
+fn wrong_type(node: &Node, value: &Value) -> Option<String> {
+    let fits = node.types.is_empty()
+        || allows(node, type_of(value))
+        || (allows(node, "integer") && value.as_f64().is_some_and(|number| number.fract() == 0.0));
+    match (&node.values, fits) {
+        (_, true) => None,
+        (Some(values), false) => Some(one_of(node, values)),
+        (None, false) => Some(must_be(&node.types).to_owned()),
+    }
+}
+
+fn must_be(types: &[String]) -> &'static str {
     let wanted = [
         ("string", "must be a string"),
         ("integer", "must be an integer"),
@@ -105,5 +222,56 @@ fn misfit(schema: &Value, value: &Value) -> Option<&'static str> {
         ("array", "must be a list"),
         ("object", "must be an object"),
     ];
-    if fits { None } else { wanted.iter().find(|(kind, _)| allows(schema, kind)).map(|(_, message)| *message) }
+    let found = wanted.iter().find(|(name, _)| types.iter().any(|one| one == name));
+    found.map_or("must be one of the documented values", |(_, message)| message)
+}
+
+fn wrong_value(node: &Node, value: &Value) -> Option<String> {
+    if let Some(values) = node.values.as_ref().filter(|values| !values.contains(value)) {
+        return Some(one_of(node, values));
+    }
+    match value {
+        Value::Number(number) => out_of_range(node, number),
+        Value::Object(_) | Value::Array(_) => {
+            let most = node.most_bytes.filter(|most| value.to_string().len() > *most)?;
+            Some(format!("must be at most {most} bytes as JSON"))
+        }
+        _ => None,
+    }
+}
+
+fn one_of(node: &Node, values: &[Value]) -> String {
+    if let Some(message) = &node.message {
+        return message.clone();
+    }
+    let names: Vec<String> = values
+        .iter()
+        .filter(|value| !value.is_null())
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .collect();
+    match names.as_slice() {
+        [only] => format!("must be {only}"),
+        several if several.len() <= MOST_VALUES => format!("must be one of {}", several.join(", ")),
+        _ => "must be one of the documented values".to_owned(),
+    }
+}
+
+fn out_of_range(node: &Node, number: &Number) -> Option<String> {
+    let below = node.least.as_ref().is_some_and(|least| less(number, least));
+    let above = node.most.as_ref().is_some_and(|most| less(most, number));
+    match (&node.least, &node.most) {
+        (Some(least), _) if below && least.as_f64() == Some(0.0) => Some("must not be negative".to_owned()),
+        (Some(least), Some(most)) if below || above => Some(format!("must be between {least} and {most}")),
+        (Some(least), None) if below => Some(format!("must be at least {least}")),
+        (None, Some(most)) if above => Some(format!("must be at most {most}")),
+        _ => None,
+    }
+}
+
+/// Exact for integers, which are compared as such.
+fn less(a: &Number, b: &Number) -> bool {
+    match (a.as_i128(), b.as_i128()) {
+        (Some(a), Some(b)) => a < b,
+        _ => a.as_f64().zip(b.as_f64()).is_some_and(|(a, b)| a < b),
+    }
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{body::Body, extract::FromRequestParts, response::Response};
 use http::{Method, Request, StatusCode, request::Parts};
 use http_body_util::BodyExt;
-use kernel::{AppId, Clock, Code, Entropy, Error, IdSource, Problems, Timestamp};
+use kernel::{AppId, Clock, Code, Entropy, Error, IdSource, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,8 +61,7 @@ impl Describe for Caller {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Item {
-    #[schemars(length(min = 1))]
-    name: String,
+    name: kernel::Words,
     #[serde(default)]
     count: u32,
     #[serde(default)]
@@ -75,11 +74,7 @@ struct Part {
     label: Option<String>,
 }
 
-impl Validate for Item {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("name", &self.name);
-    }
-}
+impl Validate for Item {}
 
 #[derive(Deserialize, JsonSchema)]
 struct ItemChange {
@@ -87,9 +82,7 @@ struct ItemChange {
     label: Patch<String>,
 }
 
-impl Validate for ItemChange {
-    fn validate(&self, _: &mut Problems) {}
-}
+impl Validate for ItemChange {}
 
 async fn create(_: Caller, Valid(item): Valid<Item>) -> Result<Created<Item>> {
     Ok(Created(item))

@@ -8,7 +8,7 @@ mod store;
 use std::{collections::BTreeMap, fmt};
 
 use ::store::{Tx, text_enum};
-use kernel::{AppId, Code, Error, Money, Page, Result, Timestamp, id_kinds};
+use kernel::{AppId, Code, Error, Label, Money, Page, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
 use tenancy::apps;
@@ -102,14 +102,15 @@ impl fmt::Display for Interval {
 /// How much of a metric the plan includes in a period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quota {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    #[schemars(with = "Label")]
     pub metric: String,
+    /// At most the largest whole number that every JSON reader holds exactly.
     #[schemars(range(min = 0, max = 9_007_199_254_740_991i64))]
     pub limit: i64,
     pub policy: QuotaPolicy,
     /// The entitlement that a used-up hard quota takes away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    #[schemars(with = "Option<Label>")]
     pub entitlement: Option<String>,
 }
 
@@ -156,9 +157,9 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewPlan) -> Result<Plan> {
 fn insert(tx: &mut Tx<'_>, app: AppId, new: &NewPlan) -> Result<Plan> {
     let plan = Plan {
         id: tx.new_id(),
-        key: new.key.clone(),
-        name: new.name.trim().to_owned(),
-        description: new.description.clone().unwrap_or_default(),
+        key: new.key.to_string(),
+        name: new.name.to_string(),
+        description: new.description.clone().unwrap_or_default().into(),
         trial: new.trial.unwrap_or(false),
         trial_days: new.trial_days,
         prices: rules::priced(&[], &new.prices, || tx.new_id())?,

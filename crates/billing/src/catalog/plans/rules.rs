@@ -1,9 +1,9 @@
 //! What a plan must look like, and what a partial change makes of one. Pure.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
-use kernel::{Currency, Error, Money, Problems, Result, validate::KEY_PATTERN};
-use schemars::JsonSchema;
+use kernel::{Currency, Error, Key, Label, Money, Name, Problems, Result, Text, text::MAX_LIST};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Number;
 use web::{Given, Patch, Validate};
@@ -14,21 +14,18 @@ use super::{Interval, Plan, Price, PriceId, Quota};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewPlan {
-    #[schemars(regex(pattern = KEY_PATTERN))]
-    pub key: String,
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub name: String,
-    pub description: Option<String>,
+    pub key: Key,
+    pub name: Name,
+    pub description: Option<Text>,
     pub trial: Option<bool>,
     /// Required, and at least 1, for a plan with a trial.
-    #[schemars(range(min = 0, max = MAX_TRIAL_DAYS))]
+    #[schemars(range(max = MAX_TRIAL_DAYS))]
     pub trial_days: Option<u32>,
     /// At most one for each currency and interval; none for a free plan.
-    #[schemars(length(max = 1000))]
     pub prices: Vec<NewPrice>,
+    #[schemars(with = "Option<Entitlements>")]
     pub entitlements: Option<BTreeMap<String, bool>>,
     /// At most one for each metric.
-    #[schemars(length(max = 1000))]
     pub quotas: Option<Vec<Quota>>,
 }
 
@@ -36,19 +33,16 @@ pub struct NewPlan {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlanChange {
-    #[schemars(regex(pattern = KEY_PATTERN))]
-    pub key: Given<String>,
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub name: Given<String>,
-    pub description: Patch<String>,
+    pub key: Given<Key>,
+    pub name: Given<Name>,
+    pub description: Patch<Text>,
     pub trial: Given<bool>,
-    #[schemars(range(min = 0, max = MAX_TRIAL_DAYS))]
+    #[schemars(range(max = MAX_TRIAL_DAYS))]
     pub trial_days: Patch<u32>,
     /// In place of the prices so far; one that stays the same keeps its id.
-    #[schemars(length(max = 1000))]
     pub prices: Given<Vec<NewPrice>>,
+    #[schemars(with = "Patch<Entitlements>")]
     pub entitlements: Patch<BTreeMap<String, bool>>,
-    #[schemars(length(max = 1000))]
     pub quotas: Patch<Vec<Quota>>,
 }
 
@@ -63,51 +57,52 @@ pub struct NewPrice {
     pub recurrence_interval: Interval,
 }
 
+/// What a plan includes, by name.
+enum Entitlements {}
+
+impl JsonSchema for Entitlements {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Entitlements".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "additionalProperties": { "type": "boolean" },
+            "propertyNames": generator.subschema_for::<Label>(),
+            "maxProperties": MAX_LIST,
+        })
+    }
+}
+
 /// Ten years.
 const MAX_TRIAL_DAYS: u32 = 3_650;
-/// The largest whole number that every JSON reader holds exactly.
-const MAX_LIMIT: i64 = (1 << 53) - 1;
 const TRIAL_DAYS: &str = "must be at least 1 for a plan with a trial";
 
 impl Validate for NewPlan {
     fn validate(&self, problems: &mut Problems) {
-        problems.key("key", &self.key);
-        problems.text("name", &self.name);
-        problems.optional_text("description", self.description.as_deref().unwrap_or_default());
-        trial_days(problems, self.trial_days);
         let tried = self.trial != Some(true) || self.trial_days.is_some_and(|days| days >= 1);
         problems.check("trialDays", tried, TRIAL_DAYS);
         prices(problems, &self.prices);
-        self.entitlements.iter().for_each(|entitlements| names(problems, entitlements));
         self.quotas.iter().for_each(|limits| quotas(problems, limits));
     }
 }
 
 impl Validate for PlanChange {
     fn validate(&self, problems: &mut Problems) {
-        self.key.value().inspect(|key| problems.key("key", key));
-        self.name.value().inspect(|name| problems.text("name", name));
-        self.description.value().inspect(|text| problems.optional_text("description", text));
-        trial_days(problems, self.trial_days.value().copied());
         self.prices.value().inspect(|offered| prices(problems, offered));
-        self.entitlements.value().inspect(|entitlements| names(problems, entitlements));
         self.quotas.value().inspect(|limits| quotas(problems, limits));
     }
 }
 
-fn trial_days(problems: &mut Problems, days: Option<u32>) {
-    let fits = days.is_none_or(|days| days <= MAX_TRIAL_DAYS);
-    problems.check("trialDays", fits, "must not be more than 3650");
-}
-
 fn prices(problems: &mut Problems, offered: &[NewPrice]) {
-    problems.list("prices", offered);
     for (index, price) in offered.iter().enumerate() {
-        match price.money() {
-            Ok(amount) => {
-                problems.check(&format!("prices[{index}].amount"), amount.minor >= 0, "must not be negative");
-            }
-            Err(message) => problems.add(format!("prices[{index}].amount"), message),
+        if let Err(message) = price.money() {
+            problems.add(format!("prices[{index}].amount"), message);
         }
         let same = |other: &&NewPrice| {
             (other.currency, other.recurrence_interval) == (price.currency, price.recurrence_interval)
@@ -120,24 +115,8 @@ fn prices(problems: &mut Problems, offered: &[NewPrice]) {
     }
 }
 
-fn names(problems: &mut Problems, entitlements: &BTreeMap<String, bool>) {
-    problems.check(
-        "entitlements",
-        entitlements.len() <= kernel::validate::MAX_LIST,
-        "must not have more than 1000 members",
-    );
-    for name in entitlements.keys() {
-        problems.text(&format!("entitlements.{name}"), name);
-    }
-}
-
 fn quotas(problems: &mut Problems, limits: &[Quota]) {
-    problems.list("quotas", limits);
     for (index, quota) in limits.iter().enumerate() {
-        problems.text(&format!("quotas[{index}].metric"), &quota.metric);
-        let fits = (0..=MAX_LIMIT).contains(&quota.limit);
-        problems.check(&format!("quotas[{index}].limit"), fits, "must be between 0 and 9007199254740991");
-        quota.entitlement.iter().for_each(|name| problems.text(&format!("quotas[{index}].entitlement"), name));
         let repeated = limits.iter().take(index).any(|other| other.metric == quota.metric);
         problems.check(&format!("quotas[{index}].metric"), !repeated, "already has a quota");
     }
@@ -168,7 +147,7 @@ impl PlanChange {
         };
         let changed = Plan {
             key: self.key.clone().or(plan.key),
-            name: self.name.value().map_or(plan.name, |name| name.trim().to_owned()),
+            name: self.name.clone().or(plan.name),
             description: self.description.clone().apply(Some(plan.description)).unwrap_or_default(),
             trial: self.trial.or(plan.trial),
             trial_days: self.trial_days.apply(plan.trial_days),
@@ -191,10 +170,10 @@ pub(super) fn first_plans() -> [NewPlan; 2] {
         currency: currency.parse().expect("the first plans are in currencies that exist"),
         recurrence_interval: Interval::Month,
     };
-    let plan = |key: &str, name: &str, description: &str| NewPlan {
-        key: key.into(),
-        name: name.into(),
-        description: Some(description.into()),
+    let plan = |key: &'static str, name: &'static str, description: &'static str| NewPlan {
+        key: Key::from_static(key),
+        name: Name::from_static(name),
+        description: Some(Text::from_static(description)),
         trial: None,
         trial_days: None,
         prices: Vec::new(),

@@ -1,6 +1,6 @@
 //! What a tax must look like. Pure.
 
-use kernel::{Country, Problems};
+use kernel::{Country, Name};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{Given, Validate};
@@ -12,8 +12,7 @@ use super::Tax;
 #[serde(rename_all = "camelCase")]
 pub struct NewTax {
     pub country_code: Country,
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub name: String,
+    pub name: Name,
     #[schemars(range(min = 0, max = 100))]
     pub percentage: f64,
 }
@@ -23,35 +22,19 @@ pub struct NewTax {
 #[serde(rename_all = "camelCase", default)]
 pub struct TaxChange {
     pub country_code: Given<Country>,
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    pub name: Given<String>,
+    pub name: Given<Name>,
     #[schemars(range(min = 0, max = 100))]
     pub percentage: Given<f64>,
 }
 
-impl Validate for NewTax {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("name", &self.name);
-        percentage(problems, self.percentage);
-    }
-}
-
-impl Validate for TaxChange {
-    fn validate(&self, problems: &mut Problems) {
-        self.name.value().inspect(|name| problems.text("name", name));
-        self.percentage.value().inspect(|value| percentage(problems, **value));
-    }
-}
-
-fn percentage(problems: &mut Problems, value: f64) {
-    problems.check("percentage", (0.0..=100.0).contains(&value), "must be between 0 and 100");
-}
+impl Validate for NewTax {}
+impl Validate for TaxChange {}
 
 impl TaxChange {
     pub(super) fn applied_to(&self, tax: Tax) -> Tax {
         Tax {
             country_code: self.country_code.or(tax.country_code),
-            name: self.name.value().map_or(tax.name, |name| name.trim().to_owned()),
+            name: self.name.clone().or(tax.name),
             percentage: self.percentage.or(tax.percentage),
             ..tax
         }

@@ -119,7 +119,7 @@ async fn each_wrong_field_is_named_and_nothing_is_made(app: TestApp) {
         (
             json!({ "name": "Shop", "domain": "shop.example", "redirectUris": ["https://ok.example", "javascript:x", 1],
                     "defaultCallbackUri": "/cb" }),
-            &["redirectUris[2]"],
+            &["defaultCallbackUri", "redirectUris[1]", "redirectUris[2]"],
         ),
         (
             json!({ "name": "Shop", "domain": "shop.example", "redirectUris": ["https://ok.example", "javascript:x"],

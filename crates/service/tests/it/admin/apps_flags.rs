@@ -119,8 +119,8 @@ async fn everything_wrong_is_told_at_once(app: TestApp) {
     let body = json!({ "key": "a b", "state": "on-with-rule", "offValue": "no", "rule": rule });
     app.operator().post(&flags(&app), body).await.refuses(&[
         "key",
-        "offValue",
         "rule.rolloutPct",
+        "offValue",
         "rule.otherwiseValue",
         "rule.branches[0].returnValue",
         "rule.branches[0].conditions[0].attribute",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::{AppId, Code, Problems, Result, TenantId, Timestamp};
+use kernel::{AppId, Code, Result, TenantId, Timestamp, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use web::{Created, Routes, State, Valid, Validate};
@@ -21,15 +21,10 @@ pub(super) fn routes() -> Routes<Tenancy> {
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 struct TokenToIntrospect {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    token: String,
+    token: Words,
 }
 
-impl Validate for TokenToIntrospect {
-    fn validate(&self, problems: &mut Problems) {
-        problems.text("token", &self.token);
-    }
-}
+impl Validate for TokenToIntrospect {}
 
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]

@@ -1,6 +1,6 @@
 //! Tokens by key: those of a workspace, and all of the app.
 
-use kernel::{Code, Error, Problems, Result, Timestamp};
+use kernel::{Code, Error, Key, Name, Problems, Result, Timestamp, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid, Validate};
@@ -32,17 +32,15 @@ pub(super) fn routes() -> Routes<Tenancy> {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct NewWorkspaceToken {
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    name: String,
+    name: Name,
     /// Keys of privileges that the app defines. Destructive ones are granted by naming them.
-    #[schemars(length(min = 1, max = 1000), inner(length(min = 1)), extend("examples" = [["TENANT_READ"]]))]
-    privileges: Vec<String>,
+    #[schemars(length(min = 1), extend("examples" = [["TENANT_READ"]]))]
+    privileges: Vec<Key>,
     /// Left out or `null`: the token does not expire.
     #[serde(default)]
     expire_at: Option<Timestamp>,
     /// The member on whose behalf the token is made: an OWNER or ADMIN of the workspace.
-    #[schemars(length(min = 1), regex(pattern = r"\S"))]
-    tenant_user_id: String,
+    tenant_user_id: Words,
 }
 
 impl NewWorkspaceToken {
@@ -55,7 +53,6 @@ impl NewWorkspaceToken {
 impl Validate for NewWorkspaceToken {
     fn validate(&self, problems: &mut Problems) {
         self.token().validate(problems);
-        problems.text("tenantUserId", &self.tenant_user_id);
     }
 }
 

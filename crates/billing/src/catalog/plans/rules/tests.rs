@@ -11,7 +11,7 @@ fn ids() -> impl Fn() -> PriceId {
     move || PriceId::from_u128(next.replace(next.get() + 1))
 }
 
-fn read<T: serde::de::DeserializeOwned + schemars::JsonSchema + Validate>(body: &Value) -> Result<T> {
+fn read<T: serde::de::DeserializeOwned + schemars::JsonSchema + Validate + 'static>(body: &Value) -> Result<T> {
     web::from_json(body.to_string().as_bytes())
 }
 
@@ -64,14 +64,14 @@ fn every_wrong_member_is_named() {
     let expected = [
         "key",
         "name",
-        "trialDays",
         "prices[0].amount",
-        "prices[1].amount",
-        "prices[2].amount",
-        "prices[3]",
         "entitlements. ",
         "quotas[0].limit",
         "quotas[1].entitlement",
+        "trialDays",
+        "prices[1].amount",
+        "prices[2].amount",
+        "prices[3]",
         "quotas[1].metric",
     ];
     assert_eq!(refused(&body), expected);
