@@ -4,6 +4,7 @@
 //! nothing of login.
 
 pub mod catalog;
+pub mod facts;
 pub mod payment_details;
 mod tables;
 

@@ -5,6 +5,7 @@
 
 pub mod definitions;
 mod evaluation;
+pub mod facts;
 pub mod memory;
 pub mod model;
 mod ofrep;
@@ -54,7 +55,7 @@ impl Flags {
     /// Registers what keeps this node's memory true, and what writes down what was gathered. Call it before [`Flags::load`].
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let memory = self.memory.clone();
-        outbox.follow("flags", move |news| memory.hear(news));
+        outbox.follow(facts::FOLLOWER, move |news| memory.hear(news));
         runner.add(Refresher(self.memory.clone()));
         runner.add(self.usage.writer());
     }

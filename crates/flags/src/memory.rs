@@ -9,10 +9,14 @@ use std::{
 };
 
 use kernel::{AppId, Error, Result};
-use spine::{Fact, Mirror, News, Stale};
+use spine::{Mirror, News, Stale};
 use store::Db;
+use tenancy::facts::AppDeleted;
 
-use crate::definitions::{CHANGED, CompiledApp, StoredApp, load_all, load_app};
+use crate::{
+    definitions::{CompiledApp, StoredApp, load_all, load_app},
+    facts::FlagsChanged,
+};
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -57,16 +61,20 @@ impl Memory {
     /// Notes what a fact says has changed; the refresher reads it.
     pub(crate) fn hear(&self, news: News<'_>) {
         let News::Fact(fact) = news else { return self.0.stale.note_everything() };
-        match (&*fact.kind, fact.app) {
-            (CHANGED, Some(app)) if self.is_behind(app, fact) => self.0.stale.note(app),
-            (tenancy::apps::DELETED, Some(app)) => self.remove(app),
-            _ => {}
+        let Some(app) = fact.app else { return };
+        if fact.is::<AppDeleted>() {
+            return self.remove(app);
+        }
+        match fact.read::<FlagsChanged>() {
+            Ok(Some(changed)) if !self.is_behind(app, changed.revision) => {}
+            Ok(None) => {}
+            // What cannot be read is read from the store.
+            Ok(Some(_)) | Err(_) => self.0.stale.note(app),
         }
     }
 
-    fn is_behind(&self, app: AppId, fact: &Fact) -> bool {
-        let told = fact.data["revision"].as_i64().unwrap_or(i64::MAX);
-        self.get(app).is_none_or(|known| known.revision < told)
+    fn is_behind(&self, app: AppId, revision: i64) -> bool {
+        self.get(app).is_none_or(|known| known.revision < revision)
     }
 
     /// Reads and compiles all apps' flags, on all processors: an installation may have very many.

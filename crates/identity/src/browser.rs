@@ -4,11 +4,13 @@ use std::{convert::Infallible, net::IpAddr, sync::Arc};
 
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, header, request::Parts};
-use kernel::{Code, Error, Result, text::NOT_BLANK, text_types};
+use kernel::{Author, Authored, Code, Error, Result, text::NOT_BLANK, text_types};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{App, apps::AppDirectory};
 use web::{Describe, Operation, Origins as _, Scope};
+
+use crate::Identity;
 
 /// The request's headers and companion.
 pub struct Request {
@@ -24,11 +26,37 @@ impl<S: Sync> FromRequestParts<S> for Request {
     }
 }
 
+/// This room for one request: whatever changes is told with the request's address and id, and in the system's name until
+/// somebody has proven who they are.
+pub(crate) struct ForRequest(pub(crate) Identity);
+
+impl FromRequestParts<Identity> for ForRequest {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, identity: &Identity) -> Result<Self, Infallible> {
+        Ok(Self(identity.by(&*Scope::of(&parts.extensions))))
+    }
+}
+
+impl Describe for ForRequest {
+    fn describe(_: &mut Operation) {}
+}
+
 impl Describe for Request {
     fn describe(_: &mut Operation) {}
 }
 
+impl Authored for Request {
+    fn author(&self) -> Author {
+        Authored::author(&*self.scope)
+    }
+}
+
 impl Request {
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// The client's address.
     pub fn client(&self) -> IpAddr {
         self.scope.client()

@@ -7,6 +7,7 @@
 pub mod abuse;
 pub mod authorize;
 mod browser;
+pub mod facts;
 pub mod handover;
 pub mod hosted;
 pub mod login;
@@ -18,7 +19,7 @@ pub mod tokens;
 
 use std::sync::Arc;
 
-use kernel::{AppId, Error, Result};
+use kernel::{AppId, Authored, Error, Result};
 use tenancy::{App, Tenancy};
 use vault::passwords::Passwords;
 use web::Routes;
@@ -41,6 +42,12 @@ impl Identity {
         let passwords = Passwords::start(tenancy.db.entropy().clone())?;
         let addresses = Addresses::new(tenancy.db.clock().clone());
         Ok(Self { tenancy, passwords, addresses })
+    }
+
+    /// The same, for changes in somebody's name.
+    #[must_use]
+    pub fn by(&self, who: &impl Authored) -> Self {
+        Self { tenancy: self.tenancy.by(who), ..self.clone() }
     }
 
     /// The app that a request names; 404 when there is none.

@@ -3,6 +3,7 @@
 //! Nothing here does I/O or knows HTTP or SQL. The clock and the source of randomness are values that are passed
 //! in; their ambient cousins are forbidden elsewhere by `clippy.toml`.
 
+mod author;
 mod clock;
 mod country;
 mod email;
@@ -19,6 +20,7 @@ pub mod validate;
 #[cfg(test)]
 mod properties;
 
+pub use author::{Actor, ActorKind, Author, Authored};
 pub use clock::{Clock, Tick, Ticker, Timestamp};
 pub use country::Country;
 pub use email::{EMAIL_PATTERN, email_key, is_email};

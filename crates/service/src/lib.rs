@@ -1,5 +1,6 @@
 //! Composition: the rooms put together into one service, its migrations, and what spans several rooms.
 
+pub mod facts;
 pub mod installation;
 mod migrations;
 mod operations;
@@ -30,10 +31,6 @@ use tenancy::{OperatorKey, Tenancy};
 use vault::{Keyring, SigningKeys};
 use web::{App, Conventions, RateLimits};
 use workflows::{Departure, NoSubscriptions};
-
-/// After these facts there is something to purge.
-const DELETIONS: &[&str] =
-    &[tenancy::apps::DELETED, tenancy::workspaces::DELETED, tenancy::members::DELETED, tenancy::api_tokens::RETIRED];
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -170,7 +167,7 @@ impl Service {
         core.tenancy.register(&mut outbox, &runner);
         core.flags.register(&mut outbox, &runner);
         let purger = Purger::new(db.clone(), tables::all().collect());
-        outbox.follow("purge", purger.ears(DELETIONS));
+        outbox.follow(facts::PURGE, purger.ears());
         runner.add(purger);
         runner.add(Sweeper { db: db.clone(), tables: tables::all().collect() });
         operations::signing_keys::register(&core, &mut outbox, &runner);
@@ -179,6 +176,7 @@ impl Service {
         if resealing {
             runner.add(Resealer { db: db.clone(), keyring: keys.keyring, signing_keys });
         }
+        facts::check_readers(&outbox)?;
         outbox.open(&runner).await?;
         core.tenancy.load().await?;
         core.flags.load().await?;

@@ -25,4 +25,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(14, "hosted_login", text!("0014_hosted_login")),
     Migration::shared(15, "handover", text!("0015_handover")),
     Migration::shared(16, "purges", text!("0016_purges")),
+    Migration::shared(17, "authors", text!("0017_authors")),
 ];

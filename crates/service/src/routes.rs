@@ -3,7 +3,7 @@
 use serde_json::Value;
 use web::{Info, RouteEntry, Routes};
 
-use crate::{Core, VERSION, operations, workflows};
+use crate::{Core, VERSION, facts, operations, workflows};
 
 /// Every route there can be. The router leaves out those that are switched off.
 fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
@@ -41,13 +41,14 @@ pub struct Documents {
     pub openapi: Value,
     pub routes: String,
     pub errors: String,
+    pub facts: String,
 }
 
 pub fn documents() -> Documents {
     let routes = all(true, false);
     let openapi = routes.openapi(&info());
     let table = routes.merge(web::docs_routes(&openapi)).table();
-    Documents { openapi, routes: web::routes_markdown(&table), errors: web::errors_markdown() }
+    Documents { openapi, routes: web::routes_markdown(&table), errors: web::errors_markdown(), facts: facts::page() }
 }
 
 /// Every route with its caller, for the authorization test.

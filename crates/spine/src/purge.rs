@@ -64,13 +64,10 @@ impl Purger {
         Self { lease: Lease::new(&db, "purge"), db, tables, news: Signal::new(), rows: AtomicI64::new(100) }
     }
 
-    /// Wakes the job after facts of these kinds. For [`Outbox::follow`](crate::Outbox::follow).
-    pub fn ears(&self, kinds: &'static [&'static str]) -> impl Fn(News<'_>) + Send + Sync + use<> {
+    /// Wakes the job. For [`Outbox::follow`](crate::Outbox::follow), after facts that tell of deletions.
+    pub fn ears(&self) -> impl Fn(News<'_>) + Send + Sync + use<> {
         let news = self.news.clone();
-        move |heard| match heard {
-            News::Fact(fact) if !kinds.contains(&fact.kind.as_str()) => {}
-            News::Fact(_) | News::Gap => news.wake(),
-        }
+        move |_| news.wake()
     }
 
     /// Goes through all tables once, or as far as the time allows; whether nothing was found in any.

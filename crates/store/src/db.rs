@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, panic::Location, path::Path, sync::Arc, time::Duration};
 
-use kernel::{Clock, Entropy, IdSource, Result, Ticker};
+use kernel::{Author, Authored, Clock, Entropy, IdSource, Result, Ticker};
 use tokio::sync::{Semaphore, broadcast, watch};
 
 use crate::{
@@ -92,7 +92,11 @@ pub(crate) enum Lane {
 
 /// The database. Cheap to clone; the threads behind it stop when [`Db::close`] is called or the last clone is dropped.
 #[derive(Clone)]
-pub struct Db(Arc<Inner>);
+pub struct Db {
+    inner: Arc<Inner>,
+    /// In whose name transactions run; `None` for the system's.
+    author: Option<Arc<Author>>,
+}
 
 struct Inner {
     engine: Engine,
@@ -126,7 +130,14 @@ impl Db {
             DatabaseUrl::Sqlite(path) => Engine::Sqlite(sqlite::Engine::open(path, &context, &limits)?),
             DatabaseUrl::Postgres(url) => Engine::Postgres(postgres::Engine::open(url, &context, &limits).await?),
         };
-        Ok(Self(Arc::new(Inner { engine, context, ingest_slots: ingest::slots(&limits) })))
+        let inner = Inner { engine, context, ingest_slots: ingest::slots(&limits) };
+        Ok(Self { inner: Arc::new(inner), author: None })
+    }
+
+    /// The same database for changes in somebody's name: what their transactions emit carries it.
+    #[must_use]
+    pub fn by(&self, who: &impl Authored) -> Self {
+        Self { inner: Arc::clone(&self.inner), author: Some(Arc::new(who.author())) }
     }
 
     /// Runs a closure in a transaction. Durable when it answers `Ok`; on any error nothing of it remains.
@@ -171,13 +182,13 @@ impl Db {
 
     /// One query for one row: a single round trip on PostgreSQL.
     pub async fn get_one<T: FromRow + Send + 'static>(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<Option<T>> {
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(_) => {
                 let args: Vec<Arg<'static>> = args.iter().cloned().map(Arg::into_owned).collect();
                 self.read(move |tx| tx.opt(sql, &args)).await
             }
             Engine::Postgres(engine) => {
-                self.0.context.saw(sql);
+                self.inner.context.saw(sql);
                 engine.get_one(sql, args).await
             }
         }
@@ -185,13 +196,13 @@ impl Db {
 
     /// One statement in a transaction of its own; the number of rows it changed. A single round trip on PostgreSQL.
     pub async fn exec_one(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64> {
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(_) => {
                 let args: Vec<Arg<'static>> = args.iter().cloned().map(Arg::into_owned).collect();
                 self.write(move |tx| tx.exec(sql, &args)).await
             }
             Engine::Postgres(engine) => {
-                self.0.context.saw(sql);
+                self.inner.context.saw(sql);
                 engine.exec_one(sql, args).await
             }
         }
@@ -199,21 +210,21 @@ impl Db {
 
     /// Tells every node that something was committed that others follow. Call it from [`Tx::on_commit`].
     pub fn wake(&self) {
-        self.0.context.wake.ring();
-        if let Engine::Postgres(engine) = &self.0.engine {
+        self.inner.context.wake.ring();
+        if let Engine::Postgres(engine) = &self.inner.engine {
             engine.notify();
         }
     }
 
     /// Changes whenever this or another node called [`Db::wake`]. A wake-up may be lost: poll as well.
     pub fn wakeups(&self) -> watch::Receiver<u64> {
-        self.0.context.wake.subscribe()
+        self.inner.context.wake.subscribe()
     }
 
     /// Sends a note of at most [`LONGEST_NOTE`] bytes to all other nodes. Never waits, and promises nothing: while too
     /// many are on their way, or the database is away, it is dropped. `false` when that is known at once.
     pub fn send_note(&self, note: String) -> bool {
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(_) => true,
             Engine::Postgres(engine) => note.len() <= LONGEST_NOTE && engine.send_note(note),
         }
@@ -221,7 +232,7 @@ impl Db {
 
     /// The notes of other nodes. A listener that is slow misses some, and is told so.
     pub fn notes(&self) -> broadcast::Receiver<Arc<str>> {
-        self.0.context.notes.subscribe()
+        self.inner.context.notes.subscribe()
     }
 
     /// Whether the database answers.
@@ -231,7 +242,7 @@ impl Db {
 
     /// Stops accepting work, finishes what was accepted, and closes the connections.
     pub async fn close(&self) {
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(engine) => engine.close().await,
             Engine::Postgres(engine) => engine.close().await,
         }
@@ -239,7 +250,7 @@ impl Db {
 
     /// Writes a consistent copy of an SQLite database into a new file while writers go on.
     pub(crate) async fn copy_sqlite_to(&self, target: &Path) -> Option<Result<()>> {
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(engine) => Some(engine.copy_to(target).await),
             Engine::Postgres(_) => None,
         }
@@ -247,7 +258,7 @@ impl Db {
 
     /// For health checks, metrics and people. Domains never ask.
     pub fn engine(&self) -> EngineName {
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(_) => EngineName::Sqlite,
             Engine::Postgres(_) => EngineName::Postgres,
         }
@@ -259,24 +270,24 @@ impl Db {
     }
 
     pub fn counters(&self) -> Counters {
-        self.0.context.cells.snapshot()
+        self.inner.context.cells.snapshot()
     }
 
     pub fn clock(&self) -> &Clock {
-        &self.0.context.clock
+        &self.inner.context.clock
     }
 
     pub fn ids(&self) -> &IdSource {
-        &self.0.context.ids
+        &self.inner.context.ids
     }
 
     pub fn entropy(&self) -> &Entropy {
-        &self.0.context.entropy
+        &self.inner.context.entropy
     }
 
     /// Shared by the batches of all kinds of ingested rows.
     pub(crate) fn ingest_slots(&self) -> &Semaphore {
-        &self.0.ingest_slots
+        &self.inner.ingest_slots
     }
 
     #[track_caller]
@@ -286,8 +297,8 @@ impl Db {
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
         // Only on SQLite's write lane does a slow closure hold up others.
-        let log_slow = lane == Lane::Write && matches!(self.0.engine, Engine::Sqlite(_));
-        let (job, answer) = Closure::with_answer(work, Location::caller(), Ticker, log_slow);
+        let log_slow = lane == Lane::Write && matches!(self.inner.engine, Engine::Sqlite(_));
+        let (job, answer) = Closure::with_answer(work, self.author.clone(), Location::caller(), Ticker, log_slow);
         let accepted = self.submit(lane, job);
         async move {
             accepted?;
@@ -296,7 +307,7 @@ impl Db {
     }
 
     fn submit(&self, lane: Lane, job: Box<dyn Job>) -> Result<()> {
-        match &self.0.engine {
+        match &self.inner.engine {
             Engine::Sqlite(engine) => engine.submit(lane, job),
             Engine::Postgres(engine) => engine.submit(lane, job),
         }

@@ -2,10 +2,11 @@
 
 use std::{
     panic::{AssertUnwindSafe, Location, catch_unwind},
+    sync::Arc,
     time::Duration,
 };
 
-use kernel::{Error, Result, Ticker, error::panic_text};
+use kernel::{Author, Error, Result, Ticker, error::panic_text};
 use tokio::sync::oneshot;
 
 use crate::tx::{Hook, Tx};
@@ -26,6 +27,7 @@ const SLOW: Duration = Duration::from_millis(10);
 
 pub(crate) struct Closure<T, F> {
     work: F,
+    author: Option<Arc<Author>>,
     outcome: Option<Result<T>>,
     reply: oneshot::Sender<Result<T>>,
     from: &'static Location<'static>,
@@ -40,12 +42,13 @@ where
 {
     pub(crate) fn with_answer(
         work: F,
+        author: Option<Arc<Author>>,
         from: &'static Location<'static>,
         ticker: Ticker,
         log_slow: bool,
     ) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>) {
         let (reply, answer) = oneshot::channel();
-        (Box::new(Self { work, outcome: None, reply, from, ticker, log_slow }), answer)
+        (Box::new(Self { work, author, outcome: None, reply, from, ticker, log_slow }), answer)
     }
 }
 
@@ -56,6 +59,7 @@ where
 {
     fn run(&mut self, tx: &mut Tx<'_>) -> bool {
         let started = self.ticker.now();
+        tx.begin_as(self.author.clone());
         // A closure is `Fn` and its transaction is rolled back, so nothing half-changed survives the panic.
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.work)(tx)))
             .unwrap_or_else(|panic| Err(Error::internal(format!("panic in a transaction: {}", panic_text(&*panic)))));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::{Code, Entropy, Error, Id, IdKind, Result, Timestamp};
+use kernel::{Actor, Author, Code, Entropy, Error, Id, IdKind, Result, Timestamp};
 
 use crate::{
     Arg, ColumnType, FromRow, Row, Tuple,
@@ -22,6 +22,8 @@ pub struct Tx<'a> {
     connection: Connection<'a>,
     context: &'a Arc<Context>,
     now: Timestamp,
+    /// `None` for the system.
+    author: Option<Arc<Author>>,
     access: Access,
     hooks: Vec<Hook>,
     doom: Option<Fate>,
@@ -41,7 +43,16 @@ pub(crate) enum Access {
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(connection: Connection<'a>, context: &'a Arc<Context>, access: Access) -> Self {
-        Self { connection, context, now: context.clock.now(), access, hooks: Vec::new(), doom: None, depth: 0 }
+        Self {
+            connection,
+            context,
+            now: context.clock.now(),
+            author: None,
+            access,
+            hooks: Vec::new(),
+            doom: None,
+            depth: 0,
+        }
     }
 
     /// Runs a statement that returns no rows; the number of rows it changed.
@@ -190,7 +201,7 @@ impl<'a> Tx<'a> {
     /// Runs `work` so that its failure undoes only what it did.
     pub fn savepoint<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
         self.refuse_when_doomed()?;
-        let hooks_before = self.hooks.len();
+        let (hooks_before, author_before) = (self.hooks.len(), self.author.clone());
         self.depth += 1;
         let depth = self.depth;
         self.control(&format!("SAVEPOINT inner_{depth}"))?;
@@ -206,6 +217,7 @@ impl<'a> Tx<'a> {
             return outcome;
         }
         self.hooks.truncate(hooks_before);
+        self.author = author_before;
         self.control(&format!("ROLLBACK TO SAVEPOINT inner_{depth}"))?;
         self.control(&format!("RELEASE SAVEPOINT inner_{depth}"))?;
         outcome.and_then(|_| Err(doomed_error()))
@@ -235,6 +247,20 @@ impl<'a> Tx<'a> {
     pub fn wake_on_commit(&mut self) {
         let wake = self.context.wake.clone();
         self.on_commit(move || wake.ring());
+    }
+
+    /// In whose name this transaction runs.
+    pub fn author(&self) -> &Author {
+        self.author.as_deref().unwrap_or(Author::system())
+    }
+
+    /// Somebody has just proven who they are: what follows in this transaction is theirs. Address and request stay.
+    pub fn acting_as(&mut self, actor: Actor) {
+        self.author = Some(Arc::new(Author { actor, ..self.author().clone() }));
+    }
+
+    pub(crate) fn begin_as(&mut self, author: Option<Arc<Author>>) {
+        self.author = author;
     }
 
     /// Business time, the same for the whole transaction.

@@ -9,6 +9,7 @@ pub mod apps;
 pub mod branding;
 pub mod callers;
 pub mod credentials;
+pub mod facts;
 pub mod federation;
 pub mod keys;
 pub mod links;
@@ -23,7 +24,7 @@ pub mod workspaces;
 
 use std::sync::Arc;
 
-use kernel::Result;
+use kernel::{Authored, Result};
 use spine::{Mirror as _, Outbox, Refresher, Runner};
 use store::Db;
 use vault::{Keyring, SigningKeys, hash_token, same};
@@ -65,12 +66,18 @@ impl Tenancy {
         }
     }
 
+    /// The same, for changes in somebody's name.
+    #[must_use]
+    pub fn by(&self, who: &impl Authored) -> Self {
+        Self { db: self.db.by(who), ..self.clone() }
+    }
+
     /// Registers what keeps the memory of this node true to what other nodes commit. Call it before [`Tenancy::load`].
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let (apps, keys, api_tokens) = (self.apps.clone(), self.keys.clone(), self.api_tokens.clone());
         runner.add(Refresher(self.apps.clone()));
         self.api_tokens.register(runner);
-        outbox.follow("tenancy", move |news| {
+        outbox.follow(facts::FOLLOWER, move |news| {
             apps.hear(news);
             keys.hear(news);
             api_tokens.hear(news);

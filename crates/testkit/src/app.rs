@@ -130,6 +130,15 @@ impl TestApp {
         messages::sms(&self.0.site.folder().join("sms"))
     }
 
+    /// Fails when something was emitted that no room has registered, and that `docs/facts.md` does not know.
+    pub async fn assert_facts_are_registered(&self) {
+        let emitted = self.service().core().db.read(|tx| tx.all::<(String,)>("SELECT DISTINCT kind FROM outbox", &[]));
+        for (kind,) in emitted.await.expect("the outbox can be read") {
+            let known = service::facts::ROOMS.iter().flat_map(|room| room.facts).any(|fact| fact.kind == kind);
+            assert!(known, "{kind} is emitted by none of the rooms' facts.rs");
+        }
+    }
+
     /// Fails when work is due that nobody has done: a test has to see what follows from what it did.
     pub async fn assert_nothing_due(&self) {
         let service = self.service();

@@ -17,6 +17,7 @@ impl Fixture for TestApp {
 
     async fn finish(self) {
         self.assert_nothing_due().await;
+        self.assert_facts_are_registered().await;
         self.service().close().await;
     }
 }

@@ -49,7 +49,7 @@ pub use operation::{Access, Describe, Operation};
 pub use patch::{Given, Patch};
 pub use proxies::TrustedProxies;
 pub use routes::Routes;
-pub use scope::{ClientAddress, RequestId, Scope};
+pub use scope::{Anyone, ClientAddress, RequestId, Scope};
 pub use table::{RouteEntry, errors_markdown, routes_markdown};
 
 /// An address range, for trusted proxies.

@@ -3,13 +3,14 @@
 
 use std::{
     convert::Infallible,
+    fmt,
     net::{IpAddr, Ipv4Addr},
     sync::{Arc, OnceLock},
 };
 
 use axum::extract::FromRequestParts;
 use http::{Extensions, HeaderValue, request::Parts};
-use kernel::AppId;
+use kernel::{Actor, AppId, Author, Authored};
 
 use crate::{Describe, Operation, conventions::Policy, pages::Setting, routes::Route};
 
@@ -41,6 +42,11 @@ impl Scope {
 
     pub fn request_id(&self) -> &str {
         self.request_id.to_str().unwrap_or_default()
+    }
+
+    /// The author of what this request changes, when it is `actor` who sent it.
+    pub fn author(&self, actor: Actor) -> Author {
+        Author { actor, address: Some(self.client), request: Some(self.request_id().to_owned()) }
     }
 
     pub(crate) fn request_id_header(&self) -> HeaderValue {
@@ -87,6 +93,41 @@ impl Scope {
     pub(crate) fn policy(&self) -> &Policy {
         &self.policy
     }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "request {}", self.request_id())
+    }
+}
+
+/// Nobody has proven anything yet.
+impl Authored for Scope {
+    fn author(&self) -> Author {
+        self.author(Actor::system())
+    }
+}
+
+/// Whoever calls, as an argument of a handler that asks for no credential but makes changes.
+#[derive(Clone, Debug)]
+pub struct Anyone(pub Arc<Scope>);
+
+impl Authored for Anyone {
+    fn author(&self) -> Author {
+        Authored::author(&*self.0)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Anyone {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(Scope::of(&parts.extensions)))
+    }
+}
+
+impl Describe for Anyone {
+    fn describe(_: &mut Operation) {}
 }
 
 impl<S: Sync> FromRequestParts<S> for RequestId {

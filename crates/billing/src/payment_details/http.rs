@@ -52,5 +52,5 @@ async fn set_and_get(
     Valid(choice): Valid<PlanChoice>,
 ) -> Result<Json<PaymentDetails>> {
     let app = caller.app.clone();
-    Ok(Json(billing.tenancy.db.write(move |tx| super::choose(tx, &app, tenant, &choice)).await?))
+    Ok(Json(billing.tenancy.db.by(&caller).write(move |tx| super::choose(tx, &app, tenant, &choice)).await?))
 }

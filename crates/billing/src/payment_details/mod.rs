@@ -7,8 +7,7 @@ mod rules;
 use kernel::{AppId, Currency, Error, Result, TenantId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use spine::{NewFact, emit};
+use spine::emit;
 use store::Tx;
 use tenancy::{
     App,
@@ -17,10 +16,10 @@ use tenancy::{
 
 pub use rules::{PlanChoice, view_for_plan};
 
-use crate::catalog::{Interval, Plan, Price, find_plan_by_key, plans};
-
-/// Emitted when a workspace gets another plan.
-pub const PLAN_CHANGED: &str = "subscription.plan_changed";
+use crate::{
+    catalog::{Interval, Plan, Price, find_plan_by_key, plans},
+    facts::{PriceChanged, SubscriptionPlanChanged},
+};
 
 /// Which of a plan's prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,9 +86,11 @@ pub fn choose(tx: &mut Tx<'_>, app: &App, tenant: TenantId, choice: &PlanChoice)
     let price = rules::chosen_price(&plan, choice.price_offer)?;
     let after = view_for_plan(app, Some(&plan), price.as_ref(), before.payments_enabled);
     workspaces::set_billing_view(tx, app.id, tenant, &after)?;
-    if before.plan_key != after.plan_key {
-        let data = json!({ "workspaceId": tenant, "fromPlan": before.plan_key, "toPlan": after.plan_key });
-        emit(tx, &NewFact::new(PLAN_CHANGED, data).app(app.id).tenant(tenant))?;
+    let (from_plan, to_plan) = (before.plan_key, after.plan_key.clone());
+    if from_plan != to_plan {
+        emit(tx, (app.id, tenant), &SubscriptionPlanChanged { workspace_id: tenant, from_plan, to_plan })?;
+    } else if before.price != after.price {
+        emit(tx, (app.id, tenant), &PriceChanged { workspace_id: tenant, plan: to_plan })?;
     }
     details(after, Some(plan), tx.now())
 }

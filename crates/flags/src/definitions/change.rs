@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use kernel::{AppId, Error, Result};
-use spine::{NewFact, emit};
+use kernel::{AppId, Authored, Error, Result};
+use spine::emit;
 use store::{Db, Tx};
 
 use super::{
-    Action, AppDefinitions, CHANGED, Record, Versioned,
+    Action, AppDefinitions, Record, Versioned,
     diff::differences,
     headers::Actor,
     store::{self as rows, VersionRow},
 };
-use crate::memory::Memory;
+use crate::{
+    facts::{FlagChange, FlagsChanged},
+    memory::Memory,
+};
 
 /// Makes changes to apps' flags and groups. Cheap to clone.
 #[derive(Clone)]
@@ -25,6 +28,7 @@ pub(crate) struct Changes {
 pub(super) enum Change<D: Versioned> {
     Put {
         record: Record<D>,
+        action: Action,
         version: VersionRow,
     },
     Delete(Record<D>),
@@ -36,6 +40,11 @@ pub(super) enum Change<D: Versioned> {
 const ATTEMPTS: usize = 50;
 
 impl Changes {
+    /// The same, for changes in somebody's name.
+    pub(super) fn by(&self, who: &impl Authored) -> Self {
+        Self { db: self.db.by(who), memory: self.memory.clone() }
+    }
+
     /// The app's definitions as of now; 404 without the app.
     pub(super) async fn look(&self, app: AppId) -> Result<AppDefinitions> {
         let found = self.db.snapshot(move |tx| {
@@ -74,7 +83,7 @@ impl Changes {
                     return Ok(false);
                 }
                 made.store(tx, app)?;
-                emit(tx, &NewFact::new(CHANGED, serde_json::json!({ "revision": revision + 1 })).app(app))?;
+                emit(tx, app, &FlagsChanged { revision: revision + 1 })?;
                 let (memory, compiled) = (memory.clone(), Arc::clone(&compiled));
                 tx.on_commit(move || memory.put(app, compiled));
                 Ok(true)
@@ -105,7 +114,7 @@ impl<D: Versioned> Change<D> {
             definition,
             diff,
         };
-        Ok(Self::Put { record, version })
+        Ok(Self::Put { record, action, version })
     }
 
     fn record(&self) -> &Record<D> {
@@ -128,13 +137,15 @@ impl<D: Versioned> Change<D> {
 
     fn store(&self, tx: &mut Tx<'_>, app: AppId) -> Result<()> {
         match self {
-            Self::Put { record, version } => {
+            Self::Put { record, action, version } => {
                 D::put(tx, app, record)?;
-                rows::insert_version(tx, app, version)
+                rows::insert_version(tx, app, version)?;
+                D::tell(tx, app, record, action.change())
             }
             Self::Delete(record) => {
                 D::delete(tx, app, record)?;
-                rows::delete_versions(tx, app, &record.id.to_string())
+                rows::delete_versions(tx, app, &record.id.to_string())?;
+                D::tell(tx, app, record, FlagChange::Deleted)
             }
             Self::Nothing(_) => Ok(()),
         }

@@ -43,13 +43,13 @@ async fn list(
 }
 
 async fn create(
-    _: Operator,
+    caller: Operator,
     State(flags): State<Flags>,
     Path(app): Path<AppId>,
     actor: Actor,
     Valid(new): Valid<NewGroup>,
 ) -> Result<WithHeaders<Created<GroupView>>> {
-    let (record, seen) = flags.changes.create(app, new.definition(), &actor).await?;
+    let (record, seen) = flags.changes.by(&caller).create(app, new.definition(), &actor).await?;
     Ok(tagged(record.version, Created(GroupView::new(record, &seen))))
 }
 
@@ -63,24 +63,25 @@ async fn get(
 }
 
 async fn update(
-    _: Operator,
+    caller: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, GroupId)>,
     actor: Actor,
     based_on: IfMatch,
     Valid(update): Valid<GroupUpdate>,
 ) -> Result<Tagged<GroupView>> {
-    let (record, seen) = flags.changes.update(app, id, &based_on, &actor, |before| update.apply(before)).await?;
+    let (record, seen) =
+        flags.changes.by(&caller).update(app, id, &based_on, &actor, |before| update.apply(before)).await?;
     Ok(view(record, &seen))
 }
 
 async fn delete(
-    _: Operator,
+    caller: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, GroupId)>,
     based_on: IfMatch,
 ) -> Result<Success> {
-    flags.changes.delete::<GroupDefinition>(app, id, &based_on).await?;
+    flags.changes.by(&caller).delete::<GroupDefinition>(app, id, &based_on).await?;
     Ok(Success)
 }
 
@@ -94,14 +95,14 @@ async fn history(
 }
 
 async fn rollback(
-    _: Operator,
+    caller: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, GroupId)>,
     actor: Actor,
     based_on: IfMatch,
     Valid(Rollback { version }): Valid<Rollback>,
 ) -> Result<Tagged<GroupView>> {
-    let (record, seen) = flags.changes.roll_back(app, id, version, &based_on, &actor).await?;
+    let (record, seen) = flags.changes.by(&caller).roll_back(app, id, version, &based_on, &actor).await?;
     Ok(view(record, &seen))
 }
 

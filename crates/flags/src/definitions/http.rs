@@ -63,13 +63,13 @@ async fn list(
 }
 
 async fn create(
-    _: Operator,
+    caller: Operator,
     State(flags): State<Flags>,
     Path(app): Path<AppId>,
     actor: Actor,
     Valid(new): Valid<NewFlag>,
 ) -> Result<WithHeaders<Created<FlagView>>> {
-    let (record, _) = flags.changes.create(app, new.definition(), &actor).await?;
+    let (record, _) = flags.changes.by(&caller).create(app, new.definition(), &actor).await?;
     Ok(tagged(record.version, Created(flags.view(app, record).await?)))
 }
 
@@ -83,24 +83,25 @@ async fn get(
 }
 
 async fn update(
-    _: Operator,
+    caller: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, FlagId)>,
     actor: Actor,
     based_on: IfMatch,
     Valid(update): Valid<FlagUpdate>,
 ) -> Result<Tagged<FlagView>> {
-    let (record, _) = flags.changes.update(app, id, &based_on, &actor, |before| update.apply(before)).await?;
+    let (record, _) =
+        flags.changes.by(&caller).update(app, id, &based_on, &actor, |before| update.apply(before)).await?;
     flags.tagged(app, record).await
 }
 
 async fn delete(
-    _: Operator,
+    caller: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, FlagId)>,
     based_on: IfMatch,
 ) -> Result<Success> {
-    flags.changes.delete::<Definition>(app, id, &based_on).await?;
+    flags.changes.by(&caller).delete::<Definition>(app, id, &based_on).await?;
     Ok(Success)
 }
 
@@ -114,14 +115,14 @@ async fn history(
 }
 
 async fn rollback(
-    _: Operator,
+    caller: Operator,
     State(flags): State<Flags>,
     Path((app, id)): Path<(AppId, FlagId)>,
     actor: Actor,
     based_on: IfMatch,
     Valid(Rollback { version }): Valid<Rollback>,
 ) -> Result<Tagged<FlagView>> {
-    let (record, _) = flags.changes.roll_back::<Definition>(app, id, version, &based_on, &actor).await?;
+    let (record, _) = flags.changes.by(&caller).roll_back::<Definition>(app, id, version, &based_on, &actor).await?;
     flags.tagged(app, record).await
 }
 

@@ -21,12 +21,10 @@ pub(crate) use store::{StoredApp, load_all, load_app};
 pub use versioned::{Record, Versioned};
 
 use crate::{
+    facts::FlagChange,
     model::{Definition, FlagId, GroupDefinition},
     rules::{Attributes, Flag, Groups},
 };
-
-/// Emitted whenever an app's flags or groups change. Its data has the app's `revision` after the change.
-pub const CHANGED: &str = "flags.changed";
 
 pub type FlagRecord = Record<Definition>;
 pub type GroupRecord = Record<GroupDefinition>;
@@ -115,6 +113,14 @@ impl Action {
             Self::Created => "created",
             Self::Updated => "updated",
             Self::RolledBack => "rolled-back",
+        }
+    }
+
+    fn change(self) -> FlagChange {
+        match self {
+            Self::Created => FlagChange::Created,
+            Self::Updated => FlagChange::Updated,
+            Self::RolledBack => FlagChange::RolledBack,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use kernel::{AppId, Error, Page, Result, Timestamp};
 use serde_json::Value;
+use spine::emit;
 use store::{FromRow, Json, Row, Tx, args, row, sql};
 
 use super::{
@@ -11,7 +12,10 @@ use super::{
     bodies::{check_flag, check_group, check_group_unused},
     diff::Difference,
 };
-use crate::model::{Definition, FlagId, FlagKind, GroupDefinition, GroupKind};
+use crate::{
+    facts::{FlagChange, FlagChanged, FlagGroupChanged},
+    model::{Definition, FlagId, FlagKind, GroupDefinition, GroupKind},
+};
 
 impl<D: Versioned> FromRow for Record<D> {
     fn from_row(row: &Row<'_>) -> Result<Self> {
@@ -144,6 +148,11 @@ impl Versioned for Definition {
         tx.run("DELETE FROM flag_last_uses WHERE app_id = $1 AND key = $2", &args![app, key])?;
         tx.run("DELETE FROM flag_call_sites WHERE app_id = $1 AND key = $2", &args![app, key])
     }
+
+    fn tell(tx: &mut Tx<'_>, app: AppId, flag: &FlagRecord, change: FlagChange) -> Result<()> {
+        let (key, version) = (flag.definition.key.clone(), flag.version);
+        emit(tx, app, &FlagChanged { flag_id: flag.id, key, version, change })
+    }
 }
 
 impl Versioned for GroupDefinition {
@@ -176,6 +185,11 @@ impl Versioned for GroupDefinition {
 
     fn delete(tx: &mut Tx<'_>, app: AppId, group: &GroupRecord) -> Result<()> {
         tx.run("DELETE FROM flag_groups WHERE app_id = $1 AND id = $2", &args![app, group.id])
+    }
+
+    fn tell(tx: &mut Tx<'_>, app: AppId, group: &GroupRecord, change: FlagChange) -> Result<()> {
+        let (key, version) = (group.definition.key.clone(), group.version);
+        emit(tx, app, &FlagGroupChanged { group_id: group.id, key, version, change })
     }
 }
 

@@ -13,6 +13,8 @@ use super::{
     views::VersionView,
 };
 
+use crate::facts::FlagChange;
+
 /// A definition that is kept with a version per change.
 pub trait Versioned: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
     type Kind: IdKind;
@@ -27,6 +29,8 @@ pub trait Versioned: Clone + PartialEq + Serialize + DeserializeOwned + Send + S
     fn check_unused(&self, app: &AppDefinitions) -> Result<()>;
     fn put(tx: &mut Tx<'_>, app: AppId, record: &Record<Self>) -> Result<()>;
     fn delete(tx: &mut Tx<'_>, app: AppId, record: &Record<Self>) -> Result<()>;
+    /// Emits what happened to it.
+    fn tell(tx: &mut Tx<'_>, app: AppId, record: &Record<Self>, change: FlagChange) -> Result<()>;
 }
 
 pub struct Record<D: Versioned> {

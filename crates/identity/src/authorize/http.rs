@@ -6,12 +6,12 @@ use kernel::{AppId, Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::App;
-use web::{Form, Params, Path, Routes, State};
+use web::{Form, Params, Path, Routes};
 
 use super::{SignUpWish, Wish};
 use crate::{
     Identity,
-    browser::Request,
+    browser::{ForRequest, Request},
     hosted::{self, Reply},
 };
 
@@ -83,7 +83,7 @@ struct Authorize {
 
 async fn authorize(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Params(query): Params<Authorize>,
 ) -> Result<Reply> {
     answer(&identity, &request, query).await
@@ -92,7 +92,7 @@ async fn authorize(
 /// OpenID Connect Core §3.1.2.1 wants both methods.
 async fn authorize_by_form(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Form(query): Form<Authorize>,
 ) -> Result<Reply> {
     answer(&identity, &request, query).await
@@ -156,7 +156,7 @@ struct Login {
 
 async fn login(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Path(app): Path<AppId>,
     Params(query): Params<Login>,
 ) -> Result<Reply> {
@@ -202,7 +202,7 @@ struct SignUp {
 
 async fn sign_up(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Path(app): Path<AppId>,
     Params(query): Params<SignUp>,
 ) -> Result<Reply> {
@@ -233,7 +233,7 @@ struct Logout {
 
 async fn logout(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Path(app): Path<AppId>,
     Params(query): Params<Logout>,
 ) -> Result<Reply> {

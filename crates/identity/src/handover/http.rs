@@ -42,6 +42,6 @@ async fn code(
     if user.app() != app.id {
         return Err(Error::new(Code::InvalidCredential, "The access token belongs to another app."));
     }
-    let code = identity.tenancy.db.write(move |tx| super::issue(tx, &user)).await?;
+    let code = identity.tenancy.db.by(&user).write(move |tx| super::issue(tx, &user)).await?;
     Ok(unstored(HandoverCode { code }))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::{Code, MemberId, Result};
+use kernel::{Actor, Code, MemberId, Result};
 use store::Tx;
 use tenancy::{App, standing};
 
@@ -145,7 +145,11 @@ pub(crate) async fn sign_out(
             if let Some(session) = under_way.as_ref().filter(|session| session.aid == app_id) {
                 sessions::end(tx, session)?;
             }
-            signed_in.as_deref().map_or(Ok(()), |cookie| browser_sessions::end(tx, app_id, cookie))
+            let Some(cookie) = &signed_in else { return Ok(()) };
+            if let Some(person) = browser_sessions::live(tx, app_id, cookie)? {
+                tx.acting_as(Actor::user(person.user));
+            }
+            browser_sessions::end(tx, app_id, cookie)
         });
         ended.await?;
     }

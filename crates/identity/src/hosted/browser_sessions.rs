@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use kernel::{AppId, MemberId, Result, Timestamp, UserId};
+use spine::emit;
 use store::{FromRow, Row, Tx, args};
 use tenancy::{
     App,
@@ -12,7 +13,7 @@ use tenancy::{
 };
 use vault::hash_token;
 
-use crate::sessions::Method;
+use crate::{facts::SignedOut, sessions::Method};
 
 const COOKIE_LENGTH: usize = 43;
 
@@ -130,12 +131,13 @@ pub(crate) fn choose(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId, member: 
 /// Signs out: the browser, every login that began in it, and the codes that are still out. What is over has expired,
 /// too: that is how it is swept.
 pub(crate) fn end(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<()> {
-    let ended: Option<(BrowserSessionId,)> = tx.opt(
+    let ended: Option<(BrowserSessionId, UserId)> = tx.opt(
         "UPDATE browser_sessions SET ended_at = $3, expires_at = $3 WHERE app_id = $1 AND digest = $2 \
-         AND ended_at IS NULL RETURNING id",
+         AND ended_at IS NULL RETURNING id, user_id",
         &args![app, hash_token(cookie), tx.now()],
     )?;
-    let Some((id,)) = ended else { return Ok(()) };
+    let Some((id, user_id)) = ended else { return Ok(()) };
+    emit(tx, app, &SignedOut { user_id })?;
     logins::revoke_of_browser(tx, app, id)?;
     tx.exec(
         "UPDATE authorization_codes SET used_at = $3 WHERE app_id = $1 AND browser_session_id = $2 AND used_at IS NULL",

@@ -8,7 +8,11 @@ use super::{
     address::{self, Taken, Who},
     paths,
 };
-use crate::{Identity, browser::Request, login};
+use crate::{
+    Identity,
+    browser::{ForRequest, Request},
+    login,
+};
 
 pub(super) fn routes() -> Routes<Identity> {
     Routes::new("Hosted login")
@@ -36,7 +40,7 @@ fn page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage>
         .link("", &visit.say("Back to sign-in"), &visit.path(paths::IDENTIFIER)?))
 }
 
-async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Who>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Who>) -> Result<Reply> {
     match address::take(&identity, &request, &form, page).await? {
         Taken::Again(page) => Ok(page),
         Taken::Address(visit, username) => {

@@ -15,7 +15,11 @@ use super::{
     address::{self, Taken, Who},
     go_on, passkeys, paths,
 };
-use crate::{Identity, browser::Request, login};
+use crate::{
+    Identity,
+    browser::{ForRequest, Request},
+    login,
+};
 
 pub(super) fn routes() -> Routes<Identity> {
     Routes::new("Hosted login")
@@ -49,7 +53,7 @@ fn identifier_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<
     Ok(page)
 }
 
-async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Who>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Who>) -> Result<Reply> {
     match address::take(&identity, &request, &form, identifier_page).await? {
         Taken::Again(page) => Ok(page),
         Taken::Address(visit, _) => Ok(Reply::see(visit.path(paths::PASSWORD)?)),
@@ -58,7 +62,7 @@ async fn submit(request: Request, State(identity): State<Identity>, Form(form): 
 
 async fn show_password(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Params(At { r }): Params<At>,
 ) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
@@ -95,7 +99,7 @@ struct WithPassword {
 
 async fn submit_password(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Form(form): Form<WithPassword>,
 ) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;

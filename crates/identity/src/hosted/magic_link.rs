@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Identity,
-    browser::Request,
+    browser::{ForRequest, Request},
     login::{self, Landing},
 };
 
@@ -35,7 +35,7 @@ pub(super) fn routes() -> Routes<Identity> {
         .hidden()
 }
 
-async fn send(request: Request, State(identity): State<Identity>, Form(form): Form<Pressed>) -> Result<Reply> {
+async fn send(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Pressed>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let username = visit.request.username.as_deref().ok_or_else(|| Error::invalid("username", "is required"))?;
     let landing = Landing::Hosted(Some(Box::new(visit.request.clone())));
@@ -91,7 +91,7 @@ struct Followed {
     csrf: String,
 }
 
-async fn follow(request: Request, State(identity): State<Identity>, Form(form): Form<Followed>) -> Result<Reply> {
+async fn follow(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Followed>) -> Result<Reply> {
     let mailed = match Mailed::open(&identity, &request, &[Purpose::MagicLink], &form.token).await? {
         Opened::Valid(mailed) => mailed,
         Opened::Over(page) => return Ok(page),

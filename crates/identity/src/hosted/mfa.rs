@@ -13,7 +13,7 @@ use web::{
 use super::{At, Pressed, Reply, Visit, finish, go_on, paths};
 use crate::{
     Identity,
-    browser::Request,
+    browser::{ForRequest, Request},
     mfa::{Proof, Setup, Stage, flows},
     sessions::Claims,
 };
@@ -145,7 +145,7 @@ pub(super) struct WithCode {
     pub(super) code: String,
 }
 
-async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<WithCode>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<WithCode>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let session = match stage(&visit).await? {
         None => return over(&visit),
@@ -165,7 +165,7 @@ async fn submit(request: Request, State(identity): State<Identity>, Form(form): 
 }
 
 /// For a factor that is asked for, and for a phone that is being set up.
-async fn resend(request: Request, State(identity): State<Identity>, Form(form): Form<Pressed>) -> Result<Reply> {
+async fn resend(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Pressed>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let Some((session, stage)) = stage(&visit).await? else { return over(&visit) };
     let page = page_of(&stage);
@@ -185,7 +185,7 @@ async fn resend(request: Request, State(identity): State<Identity>, Form(form): 
 
 async fn show_backup(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Params(At { r }): Params<At>,
 ) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
@@ -212,7 +212,7 @@ fn backup_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
 
 async fn submit_backup(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Form(form): Form<WithCode>,
 ) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Identity,
-    browser::Request,
+    browser::{ForRequest, Request},
     mfa::{NewSecret, Setup, Stage, flows},
     sessions::MfaState,
 };
@@ -145,7 +145,7 @@ struct Choice {
     phone: String,
 }
 
-async fn choose(request: Request, State(identity): State<Identity>, Form(form): Form<Choice>) -> Result<Reply> {
+async fn choose(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Choice>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let session = match stage(&visit).await? {
         None => return over(&visit),
@@ -174,7 +174,7 @@ fn is_over(code: Code) -> bool {
     matches!(code, Code::InvalidCredential | Code::MfaRequired)
 }
 
-async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<WithCode>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<WithCode>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let session = match stage(&visit).await? {
         None => return over(&visit),
@@ -218,7 +218,7 @@ fn done_page(visit: &Visit) -> Result<HostedPage> {
         .form(&visit.form(CONTINUE)?.button(&visit.say("Continue"))))
 }
 
-async fn go_on(request: Request, State(identity): State<Identity>, Form(form): Form<Pressed>) -> Result<Reply> {
+async fn go_on(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Pressed>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     match stage(&visit).await? {
         None => over(&visit),

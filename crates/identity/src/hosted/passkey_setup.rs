@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Identity,
-    browser::Request,
+    browser::{ForRequest, Request},
     passkeys::{self, http::OptionsAnswer},
     tokens::unstored,
 };
@@ -68,7 +68,7 @@ fn link_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<Hosted
         .link("", &visit.say("Back to sign-in"), &visit.path(paths::IDENTIFIER)?))
 }
 
-async fn mail_link(request: Request, State(identity): State<Identity>, Form(form): Form<Who>) -> Result<Reply> {
+async fn mail_link(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Who>) -> Result<Reply> {
     match address::take(&identity, &request, &form, link_page).await? {
         Taken::Again(page) => Ok(page),
         Taken::Address(visit, username) => {
@@ -130,7 +130,7 @@ struct Asked {
 
 async fn options(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Form(form): Form<Asked>,
 ) -> Result<WithHeaders<Json<OptionsAnswer>>> {
     let Opened::Valid(mailed) = open(&identity, &request, &form.token).await? else {
@@ -143,7 +143,7 @@ async fn options(
     Ok(unstored(OptionsAnswer::of(options)))
 }
 
-async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Answered>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Answered>) -> Result<Reply> {
     let mailed = match open(&identity, &request, &form.token).await? {
         Opened::Valid(mailed) => mailed,
         Opened::Over(page) => return Ok(page),

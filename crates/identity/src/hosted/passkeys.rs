@@ -6,14 +6,14 @@ use kernel::{Code, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, Json, Routes, Script, State, WithHeaders,
+    Form, Json, Routes, Script, WithHeaders,
     pages::{HostedPage, PostForm},
 };
 
 use super::{Guest, Pressed, Reply, Visit, go_on, paths};
 use crate::{
     Identity,
-    browser::Request,
+    browser::{ForRequest, Request},
     passkeys::{self, Ceremony, http::OptionsAnswer},
     tokens::unstored,
 };
@@ -76,7 +76,7 @@ pub(super) fn with_script(page: HostedPage) -> HostedPage {
 
 async fn options(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Form(form): Form<Pressed>,
 ) -> Result<WithHeaders<Json<OptionsAnswer>>> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
@@ -113,7 +113,7 @@ impl Answered {
     }
 }
 
-async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Answered>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Answered>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let shown = form.ceremony(&identity);
     match passkeys::sign_in(&identity, &visit.app, visit.client, shown).await {

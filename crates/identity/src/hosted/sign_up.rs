@@ -13,7 +13,7 @@ use web::{
 use super::{At, Reply, Visit, paths};
 use crate::{
     Identity,
-    browser::Request,
+    browser::{ForRequest, Request},
     login::{self, SignUpRequest},
 };
 
@@ -85,7 +85,7 @@ fn page(visit: &Visit, typed: &Typed, wrong: &Wrong) -> Result<HostedPage> {
     Ok(page)
 }
 
-async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Typed>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Typed>) -> Result<Reply> {
     let mut visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     login::check_sign_up(&visit.app)?;
     let (email, first_name) = (form.email.trim().to_owned(), form.first_name.trim().to_owned());

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Identity,
-    browser::Request,
+    browser::{ForRequest, Request},
     sessions::{self, MfaState},
 };
 
@@ -77,7 +77,7 @@ struct Chosen {
     member: MemberId,
 }
 
-async fn submit(request: Request, State(identity): State<Identity>, Form(form): Form<Chosen>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Chosen>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     match chooser(&visit).await? {
         Some((proof, _)) => match finish::finish(&visit, proof, Some(form.member)).await {
@@ -97,7 +97,7 @@ struct Of {
 
 async fn signed_out(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Params(Of { app }): Params<Of>,
 ) -> Result<Reply> {
     let app = identity.app(&request, app)?;

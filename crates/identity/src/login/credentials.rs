@@ -1,16 +1,14 @@
 //! The stored half of a password.
 
 use kernel::{AppId, Result, UserId, email_key};
-use serde_json::json;
-use spine::{NewFact, emit};
+use spine::emit;
 use store::{FromRow, Row, Tx, args};
 use vault::{
     Keyring, Place,
     passwords::{Imported, Stored},
 };
 
-/// Emitted when a person's password was set or changed.
-pub const PASSWORD_CHANGED: &str = "password.changed";
+use crate::facts::PasswordChanged;
 
 /// A person as a login finds them.
 #[derive(Clone, Debug)]
@@ -74,7 +72,7 @@ pub fn set(tx: &mut Tx<'_>, app: AppId, user: UserId, digest: &str) -> Result<()
          updated_at = excluded.updated_at",
         &args![user, app, digest, tx.now()],
     )?;
-    emit(tx, &NewFact::new(PASSWORD_CHANGED, json!({ "userId": user })).app(app)).map(|_| ())
+    emit(tx, app, &PasswordChanged { user_id: user })
 }
 
 /// Stores a digest that another system made, unless the person has a password here; true when it was stored.

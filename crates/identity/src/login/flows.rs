@@ -24,6 +24,7 @@ use crate::{
     Identity,
     abuse::{self, Subject},
     authorize::LoginRequest,
+    facts::FailureReason,
     hosted::{SET_PASSWORD, paths},
     sessions::{self, Begun, Method, SessionAnswer},
 };
@@ -68,7 +69,12 @@ pub(crate) async fn password(
         }
         _ => {
             abuse::fail(tx, &subject)?;
-            sessions::announce_failure(tx, owned.id, account.as_ref().map(|account| account.user), "password")?;
+            sessions::announce_failure(
+                tx,
+                owned.id,
+                account.as_ref().map(|account| account.user),
+                FailureReason::Password,
+            )?;
             Ok(None)
         }
     });

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Identity,
     authorize::SignUpWish,
-    browser::{Mode, Request},
+    browser::{ForRequest, Mode, Request},
     sessions::SessionAnswer,
     tokens::unstored,
 };
@@ -92,7 +92,7 @@ struct SignUpAnswer {
 
 async fn sign_up(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<SignUp>,
 ) -> Result<Json<SignUpAnswer>> {
     let app = identity.app(&request, body.app_id)?;
@@ -129,7 +129,7 @@ impl Validate for Authenticate {}
 
 async fn authenticate(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<Authenticate>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let app = identity.app(&request, body.who.app_id)?;
@@ -161,7 +161,7 @@ pub(crate) struct Sent {
 
 async fn magic_link(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<MagicLink>,
 ) -> Result<Json<Sent>> {
     let app = identity.app(&request, body.who.app_id)?;
@@ -188,13 +188,13 @@ impl Validate for Token {}
 
 async fn follow_magic_link(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<Token>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     Ok(unstored(flows::follow_magic_link(&identity, request.scope.client(), &body.token).await?))
 }
 
-async fn forgotten(request: Request, State(identity): State<Identity>, Valid(body): Valid<Who>) -> Result<Success> {
+async fn forgotten(request: Request, ForRequest(identity): ForRequest, Valid(body): Valid<Who>) -> Result<Success> {
     let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     flows::forgotten(&identity, &app, &body.username, None).await?;

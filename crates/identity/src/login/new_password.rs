@@ -1,6 +1,6 @@
 //! A password that somebody sets with a mailed link: of an invitation, of a reset, or of a sign-up.
 
-use kernel::{AppId, Code, Error, Problems, Result, Secret, UserId, text::MAX_NAME};
+use kernel::{Actor, AppId, Code, Error, Problems, Result, Secret, UserId, text::MAX_NAME};
 use serde::{Deserialize, Serialize};
 use store::Tx;
 use tenancy::{
@@ -91,6 +91,7 @@ impl NewPassword {
             return Ok(Outcome::SignUp(request));
         }
         let user = link.user.ok_or_else(|| Error::internal("a password link without a person"))?;
+        tx.acting_as(Actor::user(user));
         self.set_for(tx, user)?;
         Ok(Outcome::Set(user))
     }

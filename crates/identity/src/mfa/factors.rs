@@ -1,15 +1,14 @@
 //! The stored half of a second factor: one per person.
 
 use kernel::{AppId, Result, UserId};
-use serde_json::json;
-use spine::{NewFact, emit};
+use spine::emit;
 use store::{FromRow, Row, Tx, args};
 use vault::Place;
 
-use crate::sessions::Claims;
-
-/// Emitted when a factor was set up, reset or cleared.
-pub const CHANGED: &str = "factor.changed";
+use crate::{
+    facts::{FactorChange, FactorChanged},
+    sessions::Claims,
+};
 
 /// How the second factor is shown.
 #[derive(Clone, Debug)]
@@ -91,7 +90,7 @@ pub fn clear(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     let factors = tx.exec("DELETE FROM mfa_factors WHERE app_id = $1 AND user_id = $2", &args![app, user])?;
     let passkeys = tx.exec("DELETE FROM passkeys WHERE app_id = $1 AND user_id = $2", &args![app, user])?;
     if factors + passkeys > 0 {
-        emit(tx, &NewFact::new(CHANGED, json!({ "userId": user, "change": "cleared" })).app(app))?;
+        emit(tx, app, &FactorChanged { user_id: user, change: FactorChange::Cleared })?;
     }
     Ok(())
 }

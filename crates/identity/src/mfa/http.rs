@@ -13,7 +13,7 @@ use web::{Json, LimitClass, Path, Routes, State, Success, Valid, Validate, WithH
 use super::{CODE_LIFETIME, Proof, Setup, flows};
 use crate::{
     Identity,
-    browser::{Mode, Request, ShortCode},
+    browser::{ForRequest, Mode, Request, ShortCode},
     login::http::LIMITED,
     sessions::{self, Claims, SessionAnswer},
     tokens::unstored,
@@ -135,7 +135,7 @@ fn code_lifetime() -> u64 {
 
 async fn start_setup(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<StartSetup>,
 ) -> Result<WithHeaders<Json<SetupStarted>>> {
     let (session, app) = body.session.open(&request, &identity)?;
@@ -180,7 +180,7 @@ struct SetupFinished {
 
 async fn finish_setup(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<WithCode>,
 ) -> Result<WithHeaders<Json<SetupFinished>>> {
     let (session, _) = body.session.open(&request, &identity)?;
@@ -201,7 +201,7 @@ struct Challenge {
 
 async fn challenge(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<InSession>,
 ) -> Result<Json<Challenge>> {
     let (session, app) = body.open(&request, &identity)?;
@@ -214,7 +214,7 @@ async fn challenge(
 
 async fn commit(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<WithCode>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let (session, _) = body.session.open(&request, &identity)?;
@@ -238,7 +238,7 @@ impl Validate for Reset {
 
 async fn reset(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<Reset>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let (session, _) = body.session.open(&request, &identity)?;
@@ -251,7 +251,7 @@ async fn clear(
     Path(who): Path<MemberRef>,
 ) -> Result<Success> {
     let (app, tenant, by) = (caller.app_id(), caller.tenant(), By::credential(&caller));
-    let cleared = identity.tenancy.db.write(move |tx| {
+    let cleared = identity.tenancy.db.by(&caller).write(move |tx| {
         let member = members::get(tx, app, tenant, who)?;
         by.may_change_person(tx, app, &member)?;
         super::clear(tx, app, member.user_id)

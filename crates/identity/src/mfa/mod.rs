@@ -10,18 +10,18 @@ mod totp;
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, Result, Timestamp, text::one_line};
-use serde_json::json;
-use spine::{NewFact, NewSms, emit, queue_sms};
+use kernel::{Actor, AppId, Code, Error, Result, Timestamp, text::one_line};
+use spine::{NewSms, emit, queue_sms};
 use store::{FromRow, Row, Tx, args};
 use tenancy::App;
 use vault::{Place, hash_token};
 
-pub use factors::{CHANGED, Factor, Proof, clear, find as find_factor};
+pub use factors::{Factor, Proof, clear, find as find_factor};
 
 use crate::{
     Identity,
     abuse::{self, Subject},
+    facts::{FactorChange, FactorChanged, FailureReason},
     sessions::{self, Begun, Claims, MfaState, SessionId},
 };
 
@@ -84,7 +84,7 @@ fn wrong<T>(tx: &mut Tx<'_>, session: &Claims, under_way: &UnderWay) -> Result<A
         sessions::end(tx, session)?;
     }
     abuse::fail(tx, &Subject::second_factor(session.aid, session.sub))?;
-    sessions::announce_failure(tx, session.aid, Some(session.sub), "code")?;
+    sessions::announce_failure(tx, session.aid, Some(session.sub), FailureReason::Code)?;
     Ok(Attempt::Wrong)
 }
 
@@ -279,7 +279,7 @@ fn finish_setup(
     if !factors::put(tx, session, &proof, step, &backup_digest(&backup_code))? {
         return Err(must_show_factor());
     }
-    changed(tx, session, "set_up")?;
+    changed(tx, session, FactorChange::SetUp)?;
     abuse::succeed(tx, &Subject::second_factor(session.aid, session.sub))?;
     Ok(Attempt::Right((sessions::advance(tx, session, MfaState::Completed)?, backup_code)))
 }
@@ -335,11 +335,12 @@ fn reset(tx: &mut Tx<'_>, session: &Claims, backup_code: &str) -> Result<Attempt
     if !used {
         return wrong(tx, session, &under_way);
     }
-    changed(tx, session, "reset")?;
+    changed(tx, session, FactorChange::Reset)?;
     abuse::succeed(tx, &Subject::second_factor(session.aid, session.sub))?;
     Ok(Attempt::Right(sessions::advance(tx, session, MfaState::Setup)?))
 }
 
-fn changed(tx: &mut Tx<'_>, session: &Claims, change: &str) -> Result<()> {
-    emit(tx, &NewFact::new(CHANGED, json!({ "userId": session.sub, "change": change })).app(session.aid)).map(|_| ())
+fn changed(tx: &mut Tx<'_>, session: &Claims, change: FactorChange) -> Result<()> {
+    tx.acting_as(Actor::user(session.sub));
+    emit(tx, session.aid, &FactorChanged { user_id: session.sub, change })
 }

@@ -5,14 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tenancy::App;
-use web::{
-    Json, LimitClass, Origins as _, Params, Routes, State, Success, Valid, Validate, WithHeaders, required_header,
-};
+use web::{Json, LimitClass, Origins as _, Params, Routes, Success, Valid, Validate, WithHeaders, required_header};
 
 use super::{Ceremony, Options, check_enabled};
 use crate::{
     Identity,
-    browser::{Mode, Request, foreign_origin},
+    browser::{ForRequest, Mode, Request, foreign_origin},
     login::http::LIMITED,
     sessions::SessionAnswer,
     tokens::unstored,
@@ -60,7 +58,7 @@ impl Validate for SetupLink {}
 
 async fn request_setup_link(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<SetupLink>,
 ) -> Result<Success> {
     let app = identity.app(&request, body.app_id)?;
@@ -109,7 +107,7 @@ fn app_and_page(request: &Request, identity: &Identity) -> Result<(std::sync::Ar
 
 async fn registration_options(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Params(query): Params<SetupToken>,
 ) -> Result<WithHeaders<Json<OptionsAnswer>>> {
     let (app, page) = app_and_page(&request, &identity)?;
@@ -156,7 +154,7 @@ struct Verified {
 
 async fn verify_registration(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Params(query): Params<SetupToken>,
     Valid(body): Valid<Credential>,
 ) -> Result<Json<Verified>> {
@@ -169,7 +167,7 @@ async fn verify_registration(
 
 async fn authentication_options(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
 ) -> Result<WithHeaders<Json<OptionsAnswer>>> {
     let (app, page) = app_and_page(&request, &identity)?;
     Ok(unstored(OptionsAnswer::of(super::authentication_options(&identity, &app, &page)?)))
@@ -189,7 +187,7 @@ impl Validate for Assertion {}
 
 async fn verify_authentication(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<Assertion>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let app = identity.app(&request, body.credential.app_id)?;

@@ -14,9 +14,9 @@ mod store;
 use std::net::IpAddr;
 
 use ::store::Tx;
-use kernel::{Code, Error, Result, UserId};
+use kernel::{Actor, Code, Error, Result, UserId};
 use serde_json::{Map, Value, json};
-use spine::{NewFact, emit};
+use spine::emit;
 use tenancy::{
     App,
     links::{self, Purpose},
@@ -30,6 +30,7 @@ use webauthn_rs::prelude::{DiscoverableAuthentication, Passkey, PasskeyRegistrat
 use crate::{
     Identity,
     authorize::LoginRequest,
+    facts::{FactorChange, FactorChanged},
     login::{credentials, mail_to, payload},
     mfa,
     sessions::{self, Begun, Method, SessionAnswer},
@@ -204,7 +205,8 @@ async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremon
 }
 
 fn changed(tx: &mut Tx<'_>, app: kernel::AppId, user: UserId) -> Result<()> {
-    emit(tx, &NewFact::new(mfa::CHANGED, json!({ "userId": user, "change": "passkey_added" })).app(app)).map(|_| ())
+    tx.acting_as(Actor::user(user));
+    emit(tx, app, &FactorChanged { user_id: user, change: FactorChange::PasskeyAdded })
 }
 
 pub(crate) fn invalid_setup() -> Error {

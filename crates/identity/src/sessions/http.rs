@@ -3,11 +3,11 @@
 use kernel::{AppId, MemberId, Result, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use web::{Json, Routes, State, Valid, Validate, WithHeaders};
+use web::{Json, Routes, Valid, Validate, WithHeaders};
 
 use crate::{
     Identity,
-    browser::{Mode, Request},
+    browser::{ForRequest, Mode, Request},
     tokens::{Asked, TokenSetWithProfile, unstored},
 };
 
@@ -38,7 +38,7 @@ impl Validate for Direct {}
 
 async fn direct(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<Direct>,
 ) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
     let app = identity.app(&request, body.app_id)?;

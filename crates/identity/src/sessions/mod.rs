@@ -5,11 +5,10 @@ pub mod http;
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, MemberId, Result, Timestamp, UserId, id_kinds};
+use kernel::{Actor, AppId, Code, Error, MemberId, Result, Timestamp, UserId, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use spine::{NewFact, emit};
+use spine::emit;
 use store::{FromRow, Row, Tx, args};
 use tenancy::{
     App, Tenancy, logins, sessions_not_ended,
@@ -17,7 +16,9 @@ use tenancy::{
 };
 
 use crate::{
-    Identity, mfa,
+    Identity,
+    facts::{FailureReason, LoginFailed, LoginSucceeded},
+    mfa,
     tokens::{self, Asked, Granted, TokenSetWithProfile, WorkspaceEntry},
 };
 
@@ -25,11 +26,6 @@ id_kinds! {
     /// A login under way.
     SessionId(Session) = "login";
 }
-
-/// Emitted when a login has led to tokens.
-pub const SUCCEEDED: &str = "login.succeeded";
-/// Emitted when somebody failed to prove who they are.
-pub const FAILED: &str = "login.failed";
 
 const TYP: &str = "session+jwt";
 pub(crate) const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -48,8 +44,9 @@ pub enum MfaState {
 }
 
 /// How somebody proved who they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "LoginMethod")]
 pub enum Method {
     Password,
     Link,
@@ -329,16 +326,22 @@ pub(crate) fn announce(
     method: Method,
     mfa: bool,
 ) -> Result<()> {
-    let about = json!({
-        "userId": standing.user, "tenantUserId": standing.member, "workspaceId": standing.tenant,
-        "email": standing.email, "sessionId": sid, "method": method, "mfa": mfa,
-    });
-    emit(tx, &NewFact::new(SUCCEEDED, about).app(app.id).tenant(standing.tenant)).map(|_| ())
+    tx.acting_as(Actor::user(standing.user));
+    let told = LoginSucceeded {
+        user_id: standing.user,
+        tenant_user_id: standing.member,
+        workspace_id: standing.tenant,
+        email: standing.email.clone(),
+        session_id: sid.to_owned(),
+        method,
+        mfa,
+    };
+    emit(tx, (app.id, standing.tenant), &told)
 }
 
 /// Tells of a failure. `user` is `None` for an account that does not exist, whose name is nobody's business.
-pub fn announce_failure(tx: &mut Tx<'_>, app: AppId, user: Option<UserId>, reason: &'static str) -> Result<()> {
-    emit(tx, &NewFact::new(FAILED, json!({ "userId": user, "reason": reason })).app(app)).map(|_| ())
+pub fn announce_failure(tx: &mut Tx<'_>, app: AppId, user: Option<UserId>, reason: FailureReason) -> Result<()> {
+    emit(tx, app, &LoginFailed { user_id: user, reason })
 }
 
 pub fn wrong_credentials() -> Error {

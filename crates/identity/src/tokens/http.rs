@@ -12,7 +12,10 @@ use tenancy::{
 use web::{Json, Path, Routes, State, Success, Valid, ValidOrNone, Validate, WithHeaders};
 
 use super::{About, Asked, TokenSet, TokenSetWithProfile, WorkspaceEntry, codes::ShownCode, oauth};
-use crate::{Identity, browser::Request};
+use crate::{
+    Identity,
+    browser::{ForRequest, Request},
+};
 
 pub fn routes() -> Routes<Identity> {
     Routes::new("Tokens")
@@ -35,7 +38,7 @@ pub fn routes() -> Routes<Identity> {
 
 async fn token(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     asked: oauth::Asked<oauth::TokenRequest>,
 ) -> Result<oauth::Answer<Json<TokenSet>>> {
     asked.answer(async |asked| oauth::grant(&identity.tenancy, &request.scope, asked).await).await
@@ -66,7 +69,7 @@ enum GrantType {
 
 async fn grant(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Path((kind, app)): Path<(GrantType, AppId)>,
     Valid(body): Valid<Grant>,
 ) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
@@ -99,7 +102,7 @@ impl Validate for Refresh {}
 
 async fn refresh(
     RefreshingCaller(user): RefreshingCaller,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     ValidOrNone(body): ValidOrNone<Refresh>,
 ) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
     let asked = Asked::parse(body.unwrap_or_default().scope.as_deref().unwrap_or_default());
@@ -137,7 +140,7 @@ impl Validate for WorkspaceSwitch {}
 
 async fn workspace_switch(
     request: Request,
-    State(identity): State<Identity>,
+    ForRequest(identity): ForRequest,
     Valid(body): Valid<WorkspaceSwitch>,
 ) -> Result<WithHeaders<Json<TokenSet>>> {
     let user = authenticate_token(&identity.tenancy, &request.scope, &body.access_token, Duration::ZERO).await?;
@@ -160,7 +163,7 @@ struct Revoke {
 
 impl Validate for Revoke {}
 
-async fn revoke(State(identity): State<Identity>, Valid(body): Valid<Revoke>) -> Result<Success> {
+async fn revoke(ForRequest(identity): ForRequest, Valid(body): Valid<Revoke>) -> Result<Success> {
     super::revoke(&identity.tenancy, &body.refresh_token, body.all).await?;
     Ok(Success)
 }

@@ -14,7 +14,7 @@ pub mod standard;
 
 use std::time::Duration;
 
-use kernel::{Code, Error, MemberId, Result, Timestamp};
+use kernel::{Actor, Code, Error, MemberId, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Tx, args};
@@ -261,6 +261,7 @@ pub async fn revoke(tenancy: &Tenancy, token: &str, everywhere: bool) -> Result<
             Err(error) if error.code() == Code::InvalidCredential => false,
             Err(error) => return Err(error),
         };
+        tx.acting_as(Actor::user(shown.sub));
         // Nor may whoever has one that was used up long ago.
         let goes_on = goes_on && (!everywhere || refresh_tokens::is_current(tx, shown.aud, shown.jti)?);
         logins::revoke(tx, shown.aud, shown.sid)?;

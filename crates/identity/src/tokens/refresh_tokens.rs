@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use kernel::{AppId, MemberId, Result, Timestamp, id_kinds};
-use serde_json::json;
-use spine::{NewFact, emit};
+use spine::emit;
 use store::{FromRow, Row, Tx, args};
 use tenancy::{
     App,
@@ -13,14 +12,12 @@ use tenancy::{
 };
 
 use super::Granted;
+use crate::facts::RefreshReused;
 
 id_kinds! {
     /// One refresh token's record.
     RefreshId(Refresh) = "refresh";
 }
-
-/// Emitted when a refresh token was used again after its time: somebody else may have it.
-pub const REUSED: &str = "refresh.reused";
 
 /// How long a rotated refresh token still gets successors.
 const REUSE_GRACE: Duration = Duration::from_secs(30);
@@ -92,8 +89,8 @@ pub fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<Shown> {
         return Ok(Shown::Good(record));
     }
     if logins::revoke(tx, app, record.login)? {
-        let about = json!({ "sessionId": record.login, "tenantUserId": record.member });
-        emit(tx, &NewFact::new(REUSED, about).app(app))?;
+        let (session_id, tenant_user_id) = (record.login, record.member);
+        emit(tx, app, &RefreshReused { session_id, tenant_user_id })?;
     }
     Ok(Shown::Reused)
 }

@@ -1,9 +1,9 @@
 //! Revocation (RFC 7009) and introspection (RFC 7662) of access and refresh tokens. Revoking either ends the login that
 //! it belongs to; only a key of the token's own app is told what a token is worth.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use kernel::{AppId, Code, Error, Result, TenantId, UserId, Words};
+use kernel::{Actor, AppId, Code, Error, Result, TenantId, UserId, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::args;
@@ -20,7 +20,10 @@ use super::{
     refresh_tokens::Record,
     verify_refresh_token,
 };
-use crate::{Identity, browser::Request};
+use crate::{
+    Identity,
+    browser::{ForRequest, Request},
+};
 
 pub fn routes() -> Routes<Identity> {
     Routes::new("Tokens")
@@ -42,29 +45,33 @@ struct Revocation {
 
 impl Validate for Revocation {}
 
-async fn revoke(request: Request, State(identity): State<Identity>, asked: Asked<Revocation>) -> Result<Answer<Empty>> {
+async fn revoke(request: Request, ForRequest(identity): ForRequest, asked: Asked<Revocation>) -> Result<Answer<Empty>> {
     asked.answer(async |asked| end_login(&identity.tenancy, &request.scope, &asked).await).await
 }
 
 async fn end_login(tenancy: &Tenancy, scope: &Scope, asked: &Revocation) -> Result<Empty> {
     let app = client(tenancy, scope, &asked.client_id)?.id;
     // Tokens tell by themselves of which sort they are, so that `token_type_hint` is not needed.
-    let Some((owner, login)) = login_of(tenancy, &asked.token) else { return Ok(Empty) };
+    let Some((owner, user, login)) = login_of(tenancy, &asked.token) else { return Ok(Empty) };
     if owner != app {
         return Err(Error::new(Code::InvalidCredential, "The token belongs to another app."));
     }
-    tenancy.db.write(move |tx| logins::revoke(tx, app, login)).await?;
+    let ended = tenancy.db.write(move |tx| {
+        tx.acting_as(Actor::user(user));
+        logins::revoke(tx, app, login)
+    });
+    ended.await?;
     Ok(Empty)
 }
 
-/// The app and the login of a genuine token that has not expired.
-fn login_of(tenancy: &Tenancy, token: &str) -> Option<(AppId, LoginId)> {
+/// The app, the person and the login of a genuine token that has not expired.
+fn login_of(tenancy: &Tenancy, token: &str) -> Option<(AppId, UserId, LoginId)> {
     if let Some(claims) = verify_refresh_token(tenancy, token) {
-        return Some((claims.aud, claims.sid));
+        return Some((claims.aud, claims.sub, claims.sid));
     }
     let claims: AccessClaims = tenancy.signing_keys.verify(token, ACCESS_TOKEN).ok()?;
     let goes_on = claims.exp > tenancy.db.clock().now().as_seconds();
-    (claims.iss == *tenancy.issuer && goes_on).then_some((claims.aid, claims.sid.parse().ok()?))
+    (claims.iss == *tenancy.issuer && goes_on).then_some((claims.aid, claims.sub, claims.sid.parse().ok()?))
 }
 
 /// The body of `POST /auth/introspect`, as a form or as JSON.
@@ -122,7 +129,7 @@ async fn introspect(
     asked: Asked<Introspection>,
 ) -> Result<Answer<Json<Introspected>>> {
     let (tenancy, app) = (&identity.tenancy, caller.app_id());
-    let worth = async |asked: Introspection| match look_up(tenancy, app, &asked.token).await {
+    let worth = async |asked: Introspection| match look_up(tenancy, &caller.scope, app, &asked.token).await {
         Ok(active) => Ok(Json(Introspected::Active(Box::new(active)))),
         Err(error) if error.code() == Code::InvalidCredential => {
             Ok(Json(Introspected::Inactive(Inactive { active: false })))
@@ -133,16 +140,16 @@ async fn introspect(
 }
 
 /// 401 for whatever is not worth anything to this app.
-async fn look_up(tenancy: &Tenancy, app: AppId, token: &str) -> Result<Active> {
+async fn look_up(tenancy: &Tenancy, scope: &Arc<Scope>, app: AppId, token: &str) -> Result<Active> {
     match tenancy.signing_keys.verify::<AccessClaims>(token, ACCESS_TOKEN) {
-        Ok(claims) if claims.aid == app => Ok(of_access_token(admit(tenancy, claims, Duration::ZERO).await?)),
+        Ok(claims) if claims.aid == app => Ok(of_access_token(admit(tenancy, scope, claims, Duration::ZERO).await?)),
         Ok(_) => Err(logins::ended()),
         Err(_) => of_refresh_token(tenancy, app, token).await,
     }
 }
 
 fn of_access_token(user: SignedIn) -> Active {
-    let SignedIn { claims, standing, privileges } = user;
+    let SignedIn { claims, standing, privileges, .. } = user;
     let scopes = (privileges.join(" "), claims.oidc_scope);
     Active::new(claims.aid, "Bearer", standing, claims.iss, claims.sid, scopes, (claims.iat, claims.exp))
 }

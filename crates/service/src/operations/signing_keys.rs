@@ -3,21 +3,17 @@
 use std::time::Duration;
 
 use kernel::Result;
-use serde_json::json;
-use spine::{Job, NewFact, News, Outbox, Runner, Signal, Worked, emit};
+use spine::{Installation, Job, Outbox, Runner, Signal, Worked, emit};
 use store::{Db, Tx};
 use tenancy::callers::Operator;
 use tokio::sync::watch;
 use vault::{Revocation, Rotation, SigningKey, SigningKeyId, SigningKeys};
 use web::{Json, Path, Routes, State};
 
-use crate::Core;
-
-/// Emitted when a signing key was published: every node loads it.
-pub const ROTATED: &str = "signing_key.rotated";
-
-/// Emitted when a signing key was revoked: every node forgets it.
-pub const REVOKED: &str = "signing_key.revoked";
+use crate::{
+    Core,
+    facts::{SIGNING_KEYS, SigningKeyRevoked, SigningKeyRotated},
+};
 
 /// The longest `refreshTokenTTL` that an app may set: until then a token signed by the old key may still be valid.
 const LONGEST_TOKEN_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -38,27 +34,21 @@ async fn list(_: Operator, State(core): State<Core>) -> Result<Json<Vec<SigningK
     Ok(Json(core.db.read(SigningKeys::list).await?))
 }
 
-async fn rotate(_: Operator, State(core): State<Core>) -> Result<Json<Rotation>> {
-    let announce = |tx: &mut Tx<'_>, _: &SigningKey| emit(tx, &NewFact::new(ROTATED, json!({}))).map(|_| ());
-    Ok(Json(core.signing_keys.rotate(&core.db, LONGEST_TOKEN_LIFETIME, announce).await?))
+async fn rotate(caller: Operator, State(core): State<Core>) -> Result<Json<Rotation>> {
+    let announce = |tx: &mut Tx<'_>, key: &SigningKey| emit(tx, Installation, &SigningKeyRotated { kid: key.kid });
+    Ok(Json(core.signing_keys.rotate(&core.db.by(&caller), LONGEST_TOKEN_LIFETIME, announce).await?))
 }
 
-async fn revoke(_: Operator, State(core): State<Core>, Path(kid): Path<SigningKeyId>) -> Result<Json<Revocation>> {
-    let announce = move |tx: &mut Tx<'_>| emit(tx, &NewFact::new(REVOKED, json!({ "kid": kid }))).map(|_| ());
-    Ok(Json(core.signing_keys.revoke(&core.db, kid, announce).await?))
+async fn revoke(caller: Operator, State(core): State<Core>, Path(kid): Path<SigningKeyId>) -> Result<Json<Revocation>> {
+    let announce = move |tx: &mut Tx<'_>| emit(tx, Installation, &SigningKeyRevoked { kid });
+    Ok(Json(core.signing_keys.revoke(&core.db.by(&caller), kid, announce).await?))
 }
 
 /// Every node loads what another one published, and forgets what it revoked.
 pub fn register(core: &Core, outbox: &mut Outbox, runner: &Runner) {
     let stale = Signal::new();
     runner.add(Keeper { db: core.db.clone(), keys: core.signing_keys.clone(), stale: stale.clone() });
-    outbox.follow("signing-keys", move |news| {
-        if matches!(news, News::Gap)
-            || matches!(news, News::Fact(fact) if [ROTATED, REVOKED].contains(&fact.kind.as_str()))
-        {
-            stale.wake();
-        }
-    });
+    outbox.follow(SIGNING_KEYS, move |_| stale.wake());
 }
 
 /// Loads published keys and deletes retired ones.

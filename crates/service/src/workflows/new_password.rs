@@ -1,14 +1,12 @@
 //! Setting a password with a mailed link: `PUT /auth/auth/password`, and the form of the hosted page. After a sign-up
 //! both also make the person and the workspace, which is why they stand here and not with the other login flows.
 
-use std::net::IpAddr;
-
 use identity::{
     authorize::SignUpWish,
     hosted::{self, Reply, SetPasswordPage},
     login::{NewPassword, Outcome, SignUpRequest},
 };
-use kernel::{Code, Error, Locale, Name, Password, Result, Secret, UserId, Words};
+use kernel::{Actor, Code, Error, Locale, Name, Password, Result, Secret, UserId, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -16,10 +14,10 @@ use store::Tx;
 use tenancy::{
     App, Tenancy, apps,
     members::{self, Joining},
-    roles,
+    people, roles,
     workspaces::{self, BillingView, Metadata, NewWorkspace, SignupBy},
 };
-use web::{ClientAddress, Form, Routes, State, Success, Valid, Validate};
+use web::{Anyone, Form, Routes, Scope, State, Success, Valid, Validate};
 
 use crate::Core;
 
@@ -48,13 +46,9 @@ struct SetPassword {
 
 impl Validate for SetPassword {}
 
-async fn set(
-    ClientAddress(client): ClientAddress,
-    State(core): State<Core>,
-    Valid(body): Valid<SetPassword>,
-) -> Result<Success> {
-    core.identity.addresses.check(client)?;
-    set_password(&core, client, &body.token, body.password.map(String::from), None).await?;
+async fn set(caller: Anyone, State(core): State<Core>, Valid(body): Valid<SetPassword>) -> Result<Success> {
+    core.identity.addresses.check(caller.0.client())?;
+    set_password(&core, &caller.0, &body.token, body.password.map(String::from), None).await?;
     Ok(Success)
 }
 
@@ -74,7 +68,7 @@ struct Chosen {
 }
 
 async fn submit(request: hosted::Request, State(core): State<Core>, Form(form): Form<Chosen>) -> Result<Reply> {
-    let opened = SetPasswordPage::submitted(&core.identity, &request, &form.token, &form.csrf).await?;
+    let opened = SetPasswordPage::submitted(&core.identity.by(&request), &request, &form.token, &form.csrf).await?;
     let page = match opened {
         Ok(page) => page,
         Err(over) => return Ok(over),
@@ -84,7 +78,7 @@ async fn submit(request: hosted::Request, State(core): State<Core>, Form(form): 
         return page.refused(name, &Error::invalid("workspace", problem));
     }
     let named = page.asks_for_name().then(|| name.to_owned());
-    match set_password(&core, request.client(), &form.token, Secret::new(form.password), named).await {
+    match set_password(&core, request.scope(), &form.token, Secret::new(form.password), named).await {
         Ok(user) => page.signed_in(user).await,
         Err(error) if error.code() == Code::ValidationFailed => page.refused(name, &error),
         Err(error) if error.code() == Code::InvalidCredential => page.over(),
@@ -95,7 +89,7 @@ async fn submit(request: hosted::Request, State(core): State<Core>, Form(form): 
 /// Sets the password that a link allows to set; whose it is. `workspace` names the one that a sign-up makes.
 async fn set_password(
     core: &Core,
-    client: IpAddr,
+    scope: &Scope,
     token: &str,
     password: Secret<String>,
     workspace: Option<String>,
@@ -103,12 +97,12 @@ async fn set_password(
     let prepared = NewPassword::prepare(&core.identity, token, password).await;
     let new = prepared.inspect_err(|error| {
         if error.code() == Code::InvalidCredential {
-            core.identity.addresses.fail(client);
+            core.identity.addresses.fail(scope.client());
         }
     })?;
     let app = core.tenancy.apps.find(new.app).await?.ok_or_else(|| Error::not_found("app"))?;
     let tenancy = core.tenancy.clone();
-    let set = core.db.write(move |tx| match new.apply(tx, &app)? {
+    let set = core.db.by(scope).write(move |tx| match new.apply(tx, &app)? {
         Outcome::Set(user) => Ok(user),
         Outcome::SignUp(request) => {
             let user = complete_sign_up(tx, &tenancy, &app, &request, workspace.as_deref())?;
@@ -129,6 +123,8 @@ fn complete_sign_up(
 ) -> Result<UserId> {
     apps::hold(tx, app.id)?;
     let SignUpRequest { email, first_name, last_name, wish, .. } = request;
+    let (person, _) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
+    tx.acting_as(Actor::user(person.id));
     let (billing, metadata) = begin_with(tx, app, wish)?;
     let new = NewWorkspace {
         name: workspace.map_or_else(|| request.workspace_name(), str::to_owned),

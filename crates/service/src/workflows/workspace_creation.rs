@@ -80,7 +80,7 @@ async fn create(
     Valid(new): Valid<NewTenant>,
 ) -> Result<Json<Tenant>> {
     let (app, tenancy) = (caller.app.clone(), core.tenancy.clone());
-    Ok(Json(core.db.write(move |tx| create_workspace(tx, &tenancy, &app, &new)).await?))
+    Ok(Json(core.db.by(&caller).write(move |tx| create_workspace(tx, &tenancy, &app, &new)).await?))
 }
 
 /// Makes the workspace, its plan's view and its OWNER, who is invited by mail unless that is muted.

@@ -1,7 +1,7 @@
 //! Deleting a workspace, and the preview of it. Whoever may delete may preview, and nobody else: a key with
 //! TENANT_DELETE, or the workspace's own OWNER who holds it.
 
-use kernel::{AppId, Code, Error, Result, TenantId};
+use kernel::{AppId, Authored, Code, Error, Result, TenantId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -74,7 +74,7 @@ async fn delete(
     Path(id): Path<TenantId>,
 ) -> Result<Success> {
     let app = may_delete(&caller, id)?;
-    delete_workspace(&core, app, id).await?;
+    delete_workspace(&core, &caller, app, id).await?;
     Ok(Success)
 }
 
@@ -122,14 +122,14 @@ pub async fn preview_deletion(core: &Core, app: AppId, id: TenantId) -> Result<D
 }
 
 /// Settles the subscription, then ends all access in one transaction. Each room purges what it kept afterwards.
-pub async fn delete_workspace(core: &Core, app: AppId, id: TenantId) -> Result<()> {
+pub async fn delete_workspace(core: &Core, who: &impl Authored, app: AppId, id: TenantId) -> Result<()> {
     let preview = preview_deletion(core, app, id).await?;
     if let Some(blocker) = preview.blockers.first() {
         return Err(Error::new(Code::WorkspaceInUse, blocker.message.clone()));
     }
     core.departure.settle(app, id).await?;
     let tenancy = core.tenancy.clone();
-    core.db.write(move |tx| workspaces::delete(tx, &tenancy, app, id)).await
+    core.db.by(who).write(move |tx| workspaces::delete(tx, &tenancy, app, id)).await
 }
 
 /// Without it nobody could act for the app any more, and nobody could tell why.

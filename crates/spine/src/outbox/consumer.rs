@@ -11,8 +11,8 @@ use store::{Db, Tx, args, row, sql};
 use tokio::sync::watch;
 
 use super::{
-    Fact, FactId,
-    fact::{AFTER, AFTER_OF},
+    Fact, FactId, Reader,
+    fact::{AFTER, AFTER_OF, columns},
 };
 use crate::{Job, Signal, Worked, lease};
 
@@ -48,23 +48,22 @@ const NEXT_DUE_OF: &str = "SELECT outbox.created_at, outbox_cursors.next_attempt
                            WHERE outbox_cursors.name = $1 AND outbox.position > outbox_cursors.position \
                            AND outbox.kind = ANY($2) ORDER BY outbox.position LIMIT 1";
 const PARK: &str = "INSERT INTO outbox_parked (consumer, position, fact_id, kind, app_id, tenant_id, payload, \
-                    created_at, attempts, error, parked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+                    created_at, attempts, error, parked_at, actor, address, request_id) \
+                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 const PARKED: &str =
     sql!("SELECT ", Parked::COLUMNS, " FROM outbox_parked ORDER BY parked_at DESC, consumer, position DESC LIMIT $1");
 
 /// A consumer as it was registered.
 #[derive(Clone)]
 pub(super) struct Registered {
-    pub(super) name: &'static str,
-    /// The kinds of facts it is for; `None` for all.
-    pub(super) kinds: Option<&'static [&'static str]>,
+    pub(super) reader: Reader,
     pub(super) handle: Handler,
 }
 
 impl Registered {
     /// The next facts after a position, and the position up to which there are no others.
     fn batch(&self, tx: &mut Tx<'_>, after: i64) -> Result<(Vec<Fact>, i64)> {
-        let Some(kinds) = self.kinds else {
+        let Some(kinds) = self.reader.kinds else {
             let facts = tx.all::<Fact>(AFTER, &args![after, BATCH])?;
             let last = facts.last().map_or(after, |fact| fact.position);
             return Ok((facts, last));
@@ -96,7 +95,7 @@ impl Consumer {
 
 impl Job for Consumer {
     fn name(&self) -> &'static str {
-        self.registered.name
+        self.registered.reader.name
     }
 
     fn every(&self) -> Duration {
@@ -109,7 +108,7 @@ impl Job for Consumer {
 
     async fn run(&self) -> Result<Worked> {
         let now = self.db.clock().now();
-        let name = self.registered.name;
+        let name = self.registered.reader.name;
         if self.db.get_one::<(i64,)>(BEHIND, &args![name, self.owner, now]).await?.is_none() {
             return Ok(Worked::Nothing);
         }
@@ -122,7 +121,7 @@ impl Job for Consumer {
     }
 
     async fn next_due(&self) -> Result<Option<Timestamp>> {
-        let Registered { name, kinds, .. } = self.registered;
+        let Reader { name, kinds } = self.registered.reader;
         let next: Option<(Timestamp, Option<Timestamp>)> = match kinds {
             Some(kinds) => self.db.get_one(NEXT_DUE_OF, &args![name, owned(kinds)]).await?,
             None => self.db.get_one(NEXT_DUE, &args![name]).await?,
@@ -131,7 +130,7 @@ impl Job for Consumer {
     }
 
     async fn stopped(&self) {
-        let name = self.registered.name;
+        let name = self.registered.reader.name;
         if let Err(error) = self.db.exec_one(RELEASE, &args![name, self.owner]).await {
             tracing::debug!(consumer = name, ?error, "lease not given back; it will expire");
         }
@@ -167,7 +166,7 @@ impl Failure {
 
 /// Handles facts up to the first that fails. What the earlier ones did commits in any case.
 fn handle_batch(tx: &mut Tx<'_>, registered: &Registered, owner: &str) -> Result<Batch> {
-    let (name, handle) = (registered.name, &*registered.handle);
+    let (name, handle) = (registered.reader.name, &*registered.handle);
     let started = Ticker.now();
     let Some((before, mut attempts)) = tx.opt::<(i64, i64)>(CLAIM, &args![name, owner, tx.now()])? else {
         return Ok(Batch { moved: false, failure: None });
@@ -227,7 +226,12 @@ fn pause_after(attempts: i64) -> Duration {
 fn park(tx: &mut Tx<'_>, name: &str, fact: &Fact, attempts: i64, error: &Error) -> Result<()> {
     let (payload, error) = (fact.data.to_string(), describe(error));
     let Fact { id, position, kind, app, tenant, at, .. } = fact;
-    tx.run(PARK, &args![name, *position, *id, kind, app, tenant, payload, *at, attempts, error, tx.now()])
+    let (actor, address, request) = columns(&fact.author)?;
+    let now = tx.now();
+    tx.run(
+        PARK,
+        &args![name, *position, *id, kind, app, tenant, payload, *at, attempts, error, now, actor, address, request],
+    )
 }
 
 fn describe(error: &Error) -> String {

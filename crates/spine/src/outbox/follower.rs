@@ -12,7 +12,7 @@ use kernel::Result;
 use store::{Db, args};
 use tokio::sync::{Mutex, watch};
 
-use super::{Fact, fact::AFTER};
+use super::{Fact, Reader, fact::AFTER};
 use crate::{Job, Signal, Worked};
 
 /// What a follower is told.
@@ -24,14 +24,17 @@ pub enum News<'a> {
 }
 
 pub(super) struct Follower {
-    pub(super) name: &'static str,
+    pub(super) reader: Reader,
     pub(super) hear: Box<dyn Fn(News<'_>) + Send + Sync>,
 }
 
 impl Follower {
     fn tell(&self, news: News<'_>) {
+        if matches!(news, News::Fact(fact) if !self.reader.reads(&fact.kind)) {
+            return;
+        }
         if catch_unwind(AssertUnwindSafe(|| (self.hear)(news))).is_err() {
-            tracing::error!(follower = self.name, "panic in a follower of the outbox");
+            tracing::error!(follower = self.reader.name, "panic in a follower of the outbox");
         }
     }
 }

@@ -6,20 +6,22 @@
 mod consumer;
 mod fact;
 mod follower;
+mod register;
 mod sequencer;
 mod trim;
 
 use std::{sync::Arc, time::Duration};
 
-use kernel::Result;
+use kernel::{Error, Result};
 use store::{Db, Tx, args};
 
 use crate::{Runner, Signal, lease};
 use consumer::{Consumer, Registered};
 pub use consumer::{Parked, parked};
-pub use fact::{Fact, FactId, FactKind, NewFact};
+pub use fact::{Fact, FactId, FactKind, FactScope, Installation};
 pub use follower::News;
 use follower::{Follower, Tail};
+pub use register::{FactType, Reader};
 use sequencer::Sequencer;
 pub use sequencer::number;
 use trim::Trimmer;
@@ -28,16 +30,18 @@ pub use trim::trim;
 /// How long facts are kept for followers that fell behind and streams that resume.
 pub const RETENTION: Duration = Duration::from_secs(600);
 
-const INSERT: &str = "INSERT INTO outbox (id, kind, app_id, tenant_id, payload, created_at, recorded_at) \
-                      VALUES ($1, $2, $3, $4, $5, $6, {db_now})";
+const INSERT: &str = "INSERT INTO outbox (id, kind, app_id, tenant_id, payload, created_at, actor, address, request_id, \
+                      recorded_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {db_now})";
 
-/// Writes a fact that becomes public when `tx` commits, and only then.
-pub fn emit(tx: &mut Tx<'_>, fact: &NewFact) -> Result<FactId> {
-    let id: FactId = tx.new_id();
-    let payload = fact.data.to_string();
-    tx.exec(INSERT, &args![id, *fact.kind, fact.app, fact.tenant, payload, tx.now()])?;
+/// Writes a fact, with its author, that becomes public when `tx` commits, and only then.
+pub fn emit<T: FactKind>(tx: &mut Tx<'_>, scope: impl Into<FactScope>, fact: &T) -> Result<()> {
+    let (id, scope): (FactId, FactScope) = (tx.new_id(), scope.into());
+    let payload = serde_json::to_string(fact).map_err(Error::internal)?;
+    let (actor, address, request) = fact::columns(tx.author())?;
+    let (app, tenant, now) = (scope.app(), scope.tenant(), tx.now());
+    tx.run(INSERT, &args![id, T::KIND, app, tenant, payload, now, actor, address, request])?;
     tx.wake_on_commit();
-    Ok(id)
+    Ok(())
 }
 
 /// A node's readers of the outbox, collected before the node starts.
@@ -55,47 +59,44 @@ impl Outbox {
         Self { db, consumers: Vec::new(), followers: Vec::new() }
     }
 
-    /// A durable reader: `handle` is called for each fact in order, on one node at a time. What it writes through `tx`
-    /// commits together with the cursor, so its effects in the database happen exactly once. A fact on which it fails
-    /// is tried again with growing pauses and, after ten failures, parked and passed over.
+    /// A durable reader: `handle` is called for each fact of its kinds in order, on one node at a time. What it writes
+    /// through `tx` commits together with the cursor, so its effects in the database happen exactly once. A fact on
+    /// which it fails is tried again with growing pauses and, after ten failures, parked and passed over. Facts of other
+    /// kinds never count as work that waits.
     pub fn consume(
         &mut self,
-        name: &'static str,
+        reader: Reader,
         handle: impl Fn(&mut Tx<'_>, &Fact) -> Result<()> + Send + Sync + 'static,
     ) {
-        self.consumers.push(Registered { name, kinds: None, handle: Arc::new(handle) });
+        self.consumers.push(Registered { reader, handle: Arc::new(handle) });
     }
 
-    /// The same for facts of some kinds only. Others are passed over and never count as work that waits.
-    pub fn consume_only(
-        &mut self,
-        name: &'static str,
-        kinds: &'static [&'static str],
-        handle: impl Fn(&mut Tx<'_>, &Fact) -> Result<()> + Send + Sync + 'static,
-    ) {
-        self.consumers.push(Registered { name, kinds: Some(kinds), handle: Arc::new(handle) });
+    /// A reader in memory, on every node: `hear` is called for each fact of its kinds committed by any node from now on,
+    /// and with [`News::Gap`] when facts were missed. For caches and streams; it must be quick and must not block.
+    pub fn follow(&mut self, reader: Reader, hear: impl Fn(News<'_>) + Send + Sync + 'static) {
+        self.followers.push(Follower { reader, hear: Box::new(hear) });
     }
 
-    /// A reader in memory, on every node: `hear` is called for each fact committed by any node from now on, and with
-    /// [`News::Gap`] when facts were missed. For caches and streams; it must be quick and must not block.
-    pub fn follow(&mut self, name: &'static str, hear: impl Fn(News<'_>) + Send + Sync + 'static) {
-        self.followers.push(Follower { name, hear: Box::new(hear) });
+    /// Everybody who was registered so far.
+    pub fn readers(&self) -> impl Iterator<Item = Reader> {
+        let consumers = self.consumers.iter().map(|consumer| consumer.reader);
+        consumers.chain(self.followers.iter().map(|follower| follower.reader))
     }
 
     /// Registers the consumers and adds the jobs. A new consumer begins with what is emitted after this, so call it
     /// before anything is emitted; caches may be filled once it has returned.
     pub async fn open(self, runner: &Runner) -> Result<()> {
         let Self { db, consumers, mut followers } = self;
-        let names: Vec<&'static str> = consumers.iter().map(|registered| registered.name).collect();
+        let names: Vec<&'static str> = consumers.iter().map(|registered| registered.reader.name).collect();
         db.write(move |tx| names.iter().try_for_each(|name| tx.run(REGISTER, &args![*name]))).await?;
         let head = Signal::new();
         let start = sequencer::head(&db).await?;
         let owner = lease::new_owner(db.entropy());
         runner.add(Sequencer::new(db.clone(), head.clone(), start));
         for registered in consumers {
-            let news = match registered.kinds {
+            let news = match registered.reader.kinds {
                 None => head.clone(),
-                Some(kinds) => woken_by(kinds, registered.name, &mut followers),
+                Some(_) => woken_by(registered.reader, &mut followers),
             };
             runner.add(Consumer::new(db.clone(), news, registered, owner.clone()));
         }
@@ -106,13 +107,9 @@ impl Outbox {
 }
 
 /// Woken by facts of some kinds. Others must not cost each consumer a transaction; its timer moves its cursor past them.
-fn woken_by(kinds: &'static [&'static str], name: &'static str, followers: &mut Vec<Follower>) -> Signal {
+fn woken_by(reader: Reader, followers: &mut Vec<Follower>) -> Signal {
     let news = Signal::new();
     let woken = news.clone();
-    let hear = move |heard: News<'_>| match heard {
-        News::Fact(fact) if !kinds.contains(&fact.kind.as_str()) => {}
-        News::Fact(_) | News::Gap => woken.wake(),
-    };
-    followers.push(Follower { name, hear: Box::new(hear) });
+    followers.push(Follower { reader, hear: Box::new(move |_| woken.wake()) });
     news
 }

@@ -5,11 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use serde_json::json;
-use spine::{Cached, NewFact, News, Outbox, Runner, emit};
+use spine::{Cached, FactKind as _, Installation, News, Outbox, Reader, Runner, emit};
 use store::{Db, args, on_both_engines, testing::TestDb};
 
-use crate::MIGRATIONS;
+use crate::{MIGRATIONS, facts::ThingRevoked};
 
 const RACES: usize = 10_000;
 const AT_ONCE: usize = 50;
@@ -34,7 +33,7 @@ async fn fill(cache: Cached<String, bool>, db: Db, id: String, dropped: Arc<Atom
 async fn revoke(db: Db, cache: Cached<String, bool>, id: String) {
     db.write(move |tx| {
         tx.exec("UPDATE things SET live = $2 WHERE id = $1", &args![id, false])?;
-        emit(tx, &NewFact::new("thing.revoked", json!({ "id": id })))?;
+        emit(tx, Installation, &ThingRevoked { id: id.clone() })?;
         let (cache, id) = (cache.clone(), id.clone());
         tx.on_commit(move || cache.invalidate(&id));
         Ok(())
@@ -48,11 +47,8 @@ async fn following(db: &Db, cache: &Cached<String, bool>) -> Runner {
     let runner = Runner::new();
     let mut outbox = Outbox::new(db.clone());
     let cache = cache.clone();
-    outbox.follow("things", move |news| match news {
-        News::Fact(fact) if fact.kind == "thing.revoked" => {
-            cache.invalidate(&fact.data["id"].as_str().unwrap().to_owned());
-        }
-        News::Fact(_) => {}
+    outbox.follow(Reader::of("things", &[ThingRevoked::KIND]), move |news| match news {
+        News::Fact(fact) => cache.invalidate(&fact.read::<ThingRevoked>().unwrap().unwrap().id),
         News::Gap => cache.flush(),
     });
     outbox.open(&runner).await.unwrap();

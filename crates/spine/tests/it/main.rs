@@ -3,6 +3,7 @@
 
 mod cache;
 mod clock;
+mod facts;
 mod jobs;
 mod leases;
 mod lossy;
@@ -27,8 +28,9 @@ pub(crate) static MIGRATIONS: &[Migration] = &[
         include_str!("../../../service/migrations/0001_outbox.postgres.sql"),
     ),
     Migration::shared(2, "messages", include_str!("../../../service/migrations/0002_messages.sql")),
+    Migration::shared(3, "authors", include_str!("../../../service/migrations/0017_authors.sql")),
     Migration::shared(
-        3,
+        4,
         "test_tables",
         "CREATE TABLE seen (consumer {key} NOT NULL, ordinal {int} NOT NULL, position {int} NOT NULL) {strict};
          CREATE INDEX seen_by ON seen (consumer, ordinal);

@@ -8,19 +8,15 @@ use std::{
     time::Duration,
 };
 
-use kernel::{AppId, Code, Error, TenantId};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use spine::{FactKind, NewFact, News, Outbox, Runner, emit, outbox};
+use kernel::{Actor, AppId, Author, Code, Error, TenantId, UserId};
+use spine::{FactKind as _, Installation, News, Outbox, Reader, Runner, emit, outbox};
 use store::{Db, Tx, args, on_both_engines, testing::TestDb};
 
-use crate::{MIGRATIONS, see, seen};
-
-async fn emit_kinds(db: &Db, kinds: &'static [&'static str]) {
-    db.write(move |tx| kinds.iter().try_for_each(|kind| emit(tx, &NewFact::new(*kind, json!({}))).map(|_| ())))
-        .await
-        .unwrap();
-}
+use crate::{
+    MIGRATIONS,
+    facts::{Bad, Good, RoleRenamed, Written, emit_kinds, write_all},
+    see, seen,
+};
 
 /// Writes first and fails then, so that a write left behind would show.
 fn see_unless_bad(tx: &mut Tx<'_>, consumer: &str, fact: &spine::Fact) -> kernel::Result<()> {
@@ -36,7 +32,7 @@ fn see_unless_bad(tx: &mut Tx<'_>, consumer: &str, fact: &spine::Fact) -> kernel
 async fn consumer(db: &Db, name: &'static str) -> Runner {
     let runner = Runner::new();
     let mut outbox = Outbox::new(db.clone());
-    outbox.consume(name, move |tx, fact| see_unless_bad(tx, name, fact));
+    outbox.consume(Reader::of_all(name), move |tx, fact| see_unless_bad(tx, name, fact));
     outbox.open(&runner).await.unwrap();
     runner
 }
@@ -70,7 +66,7 @@ async fn a_failing_fact_is_parked_after_ten_attempts(test: TestDb) {
 async fn a_consumer_of_some_kinds_passes_over_the_others(test: TestDb) {
     let runner = Runner::new();
     let mut outbox = Outbox::new(test.db.clone());
-    outbox.consume_only("choosy", &["good", "bad"], |tx, fact| see_unless_bad(tx, "choosy", fact));
+    outbox.consume(Reader::of("choosy", &[Good::KIND, Bad::KIND]), |tx, fact| see_unless_bad(tx, "choosy", fact));
     outbox.open(&runner).await.unwrap();
     emit_kinds(&test.db, &["dreadful", "dreadful"]).await;
     assert_eq!(runner.next_due().await.unwrap(), None, "nothing that it waits for");
@@ -84,7 +80,7 @@ async fn a_fact_that_succeeds_at_last_is_not_parked(test: TestDb) {
     let runner = Runner::new();
     let mut outbox = Outbox::new(test.db.clone());
     let left = failures.clone();
-    outbox.consume("late", move |tx, fact| {
+    outbox.consume(Reader::of_all("late"), move |tx, fact| {
         see(tx, "late", fact)?;
         let failing = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
         if failing { Err(Error::internal("not yet")) } else { Ok(()) }
@@ -105,7 +101,7 @@ async fn positions(db: &Db) -> Vec<i64> {
 async fn only_old_facts_that_all_consumers_passed_are_trimmed(test: TestDb) {
     let quick = consumer(&test.db, "quick").await;
     let mut slow = Outbox::new(test.db.clone());
-    slow.consume("slow", |tx, fact| see_unless_bad(tx, "slow", fact));
+    slow.consume(Reader::of_all("slow"), |tx, fact| see_unless_bad(tx, "slow", fact));
     let slow_runner = Runner::new();
     slow.open(&slow_runner).await.unwrap();
     emit_kinds(&test.db, &["good", "good", "bad", "good"]).await;
@@ -124,44 +120,37 @@ async fn only_old_facts_that_all_consumers_passed_are_trimmed(test: TestDb) {
 }
 
 async fn a_follower_hears_facts_in_order_and_of_gaps(test: TestDb) {
-    emit_kinds(&test.db, &["before"]).await;
+    write_all(&test.db, &[0]).await;
     test.db.write(outbox::number).await.unwrap();
     let heard = Arc::new(Mutex::new(Vec::new()));
     let runner = Runner::new();
     let mut outbox = Outbox::new(test.db.clone());
     let ears = heard.clone();
-    outbox.follow("test", move |news| {
+    outbox.follow(Reader::of("test", &[Written::KIND]), move |news| {
         ears.lock().unwrap().push(match news {
-            News::Fact(fact) => fact.kind.clone(),
-            News::Gap => "gap".to_owned(),
+            News::Fact(fact) => fact.read::<Written>().unwrap().map(|Written(number)| number),
+            News::Gap => None,
         });
     });
     outbox.open(&runner).await.unwrap();
-    emit_kinds(&test.db, &["one", "two"]).await;
+    write_all(&test.db, &[1]).await;
+    emit_kinds(&test.db, &["good"]).await;
+    write_all(&test.db, &[2]).await;
     runner.drain().await.unwrap();
-    assert_eq!(heard.lock().unwrap().split_off(0), ["one", "two"]);
+    assert_eq!(heard.lock().unwrap().split_off(0), [Some(1), Some(2)], "of its kind, in order");
 
-    emit_kinds(&test.db, &["lost"]).await;
+    write_all(&test.db, &[3]).await;
     test.db.write(outbox::number).await.unwrap();
     test.db.write(|tx| outbox::trim(tx, Duration::ZERO)).await.unwrap();
-    emit_kinds(&test.db, &["three"]).await;
+    write_all(&test.db, &[4]).await;
     runner.drain().await.unwrap();
-    assert_eq!(heard.lock().unwrap().split_off(0), ["gap", "three"]);
+    assert_eq!(heard.lock().unwrap().split_off(0), [None, Some(4)]);
 
-    emit_kinds(&test.db, &["lost too"]).await;
+    write_all(&test.db, &[5]).await;
     test.db.write(outbox::number).await.unwrap();
     test.db.write(|tx| outbox::trim(tx, Duration::ZERO)).await.unwrap();
     runner.drain().await.unwrap();
-    assert_eq!(heard.lock().unwrap().split_off(0), ["gap"]);
-}
-
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct RoleRenamed {
-    name: String,
-}
-
-impl FactKind for RoleRenamed {
-    const KIND: &'static str = "role.renamed";
+    assert_eq!(heard.lock().unwrap().split_off(0), [None]);
 }
 
 async fn facts_keep_their_content_and_belong_to_somebody(test: TestDb) {
@@ -169,25 +158,79 @@ async fn facts_keep_their_content_and_belong_to_somebody(test: TestDb) {
     let runner = Runner::new();
     let mut outbox = Outbox::new(test.db.clone());
     let ears = heard.clone();
-    outbox.consume("typed", move |tx, fact| {
+    outbox.consume(Reader::of_all("typed"), move |tx, fact| {
         let (ears, fact) = (ears.clone(), fact.clone());
         tx.on_commit(move || ears.lock().unwrap().push(fact));
         Ok(())
     });
     outbox.open(&runner).await.unwrap();
     let (app, tenant) = (AppId::from_u128(1), TenantId::from_u128(2));
-    let id = test
-        .db
+    let renamed = RoleRenamed { name: "Röle \u{0} \"x\"".into() };
+    let told = renamed.clone();
+    test.db.write(move |tx| emit(tx, (app, tenant), &told)).await.unwrap();
+    runner.drain().await.unwrap();
+    let heard = heard.lock().unwrap();
+    assert_eq!((heard[0].app, heard[0].tenant), (Some(app), Some(tenant)));
+    assert_eq!(heard[0].read().unwrap(), Some(renamed));
+    assert_eq!(heard[0].read::<Written>().unwrap(), None);
+}
+
+/// The authors of the facts so far, in order.
+async fn authors(db: &Db) -> Vec<Author> {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let (runner, ears) = (Runner::new(), heard.clone());
+    let mut outbox = Outbox::new(db.clone());
+    outbox.consume(Reader::of_all("authors"), move |tx, fact| {
+        let (ears, author) = (ears.clone(), fact.author.clone());
+        tx.on_commit(move || ears.lock().unwrap().push(author));
+        Ok(())
+    });
+    outbox.open(&runner).await.unwrap();
+    db.exec_one("UPDATE outbox_cursors SET position = 0 WHERE name = 'authors'", &[]).await.unwrap();
+    runner.drain().await.unwrap();
+    heard.lock().unwrap().clone()
+}
+
+async fn facts_carry_their_author(test: TestDb) {
+    let user = Actor::user(UserId::from_u128(7));
+    let request = Author {
+        actor: Actor::operator_key(Some("Zoë".to_owned())),
+        address: Some("2001:db8::1".parse().unwrap()),
+        request: Some("req_1".to_owned()),
+    };
+    let proven = user.clone();
+    test.db.write(|tx| emit(tx, Installation, &Good {})).await.unwrap();
+    let by_somebody = test.db.by(&request);
+    by_somebody
         .write(move |tx| {
-            let fact = NewFact::of(&RoleRenamed { name: "Röle \u{0} \"x\"".into() })?;
-            emit(tx, &fact.app(app).tenant(tenant))
+            emit(tx, Installation, &Good {})?;
+            let undone = tx.savepoint(|tx| {
+                tx.acting_as(proven.clone());
+                emit(tx, Installation, &Bad {}).and(Err::<(), _>(Error::internal("undone")))
+            });
+            assert!(undone.is_err());
+            emit(tx, Installation, &Good {})?;
+            tx.acting_as(proven.clone());
+            emit(tx, Installation, &Good {})
         })
         .await
         .unwrap();
-    runner.drain().await.unwrap();
-    let heard = heard.lock().unwrap();
-    assert_eq!((heard[0].id, heard[0].app, heard[0].tenant), (id, Some(app), Some(tenant)));
-    assert_eq!(heard[0].read().unwrap(), Some(RoleRenamed { name: "Röle \u{0} \"x\"".into() }));
+    by_somebody.write(|tx| emit(tx, Installation, &Good {})).await.unwrap();
+    test.db
+        .exec_one(
+            "INSERT INTO outbox (id, kind, payload, created_at, recorded_at) \
+        VALUES ('fact_00000000000000000000000000', 'good', '{}', 0, 0)",
+            &[],
+        )
+        .await
+        .unwrap();
+    let as_user = Author { actor: user, ..request.clone() };
+    let system = Author::system().clone();
+    assert_eq!(
+        authors(&test.db).await,
+        [system.clone(), request.clone(), request.clone(), as_user, request, system],
+        "what was rolled back and what another transaction did count for nothing; old facts are the system's"
+    );
 }
 
 /// A node that died holds its lease until it expires; a node that stops gives it back.
@@ -219,5 +262,6 @@ on_both_engines!(
     only_old_facts_that_all_consumers_passed_are_trimmed,
     a_follower_hears_facts_in_order_and_of_gaps,
     facts_keep_their_content_and_belong_to_somebody,
+    facts_carry_their_author,
     a_dead_nodes_consumers_are_taken_over,
 );

@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex, mpsc};
 
 use kernel::{Code, Entropy, Error};
-use serde_json::json;
-use spine::{NewFact, News, Outbox, Runner, emit, outbox};
+use spine::{News, Outbox, Reader, Runner, outbox};
 use store::{Db, EngineName, Limits, Options, on_both_engines, testing::TestDb};
 
-use crate::{MIGRATIONS, see, seen, soon};
+use crate::{MIGRATIONS, facts::write, see, seen, soon};
 
 const WRITERS: usize = 16;
 const ROUNDS: usize = 25;
@@ -16,7 +15,7 @@ const ROUNDS: usize = 25;
 async fn node(db: &Db, consumer: &'static str) -> Runner {
     let runner = Runner::new();
     let mut outbox = Outbox::new(db.clone());
-    outbox.consume(consumer, move |tx, fact| see(tx, consumer, fact));
+    outbox.consume(Reader::of_all(consumer), move |tx, fact| see(tx, consumer, fact));
     outbox.open(&runner).await.unwrap();
     runner
 }
@@ -55,7 +54,7 @@ async fn every_consumer_sees_every_fact_once_and_in_order(test: TestDb) {
                     let rolled_back = chance > 200;
                     let outcome = db.write(move |tx| {
                         for number in 0..facts {
-                            emit(tx, &NewFact::new("written", json!([writer, round, number])))?;
+                            write(tx, (writer * 1000 + round * 10 + number) as i64)?;
                         }
                         (0..u32::from(pause)).for_each(|_| std::thread::yield_now());
                         if rolled_back { Err(Error::new(Code::Conflict, "rolled back")) } else { Ok(()) }
@@ -87,7 +86,7 @@ async fn two_nodes_never_handle_a_fact_twice(test: TestDb) {
     let (one, other) = (node(&test.db, "shared").await, node(&other_db, "shared").await);
     for round in 0..20 {
         for _ in 0..10 {
-            test.db.write(move |tx| emit(tx, &NewFact::new("written", json!(round)))).await.unwrap();
+            test.db.write(move |tx| write(tx, round)).await.unwrap();
         }
         let (a, b) = tokio::join!(one.drain(), other.drain());
         a.and(b).unwrap();
@@ -105,7 +104,7 @@ async fn started_runners_share_the_work(test: TestDb) {
     for (runner, db) in runners.iter().zip([&test.db, &other_db]) {
         let mut outbox = Outbox::new(db.clone());
         let told = told.clone();
-        outbox.consume("shared", move |tx, fact| {
+        outbox.consume(Reader::of_all("shared"), move |tx, fact| {
             let told = told.clone();
             tx.on_commit(move || told.send(()).unwrap());
             see(tx, "shared", fact)
@@ -114,7 +113,7 @@ async fn started_runners_share_the_work(test: TestDb) {
         runner.start();
     }
     for number in 0..100 {
-        test.db.write(move |tx| emit(tx, &NewFact::new("written", json!(number)))).await.unwrap();
+        test.db.write(move |tx| write(tx, number)).await.unwrap();
     }
     for _ in 0..100 {
         soon("a fact is handled", heard.recv()).await;
@@ -130,7 +129,7 @@ async fn a_fact_without_a_wake_up_is_found_by_polling(test: TestDb) {
     let runner = Runner::new();
     let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let mut outbox = Outbox::new(test.another_node().await);
-    outbox.follow("test", move |news| {
+    outbox.follow(Reader::of_all("test"), move |news| {
         if let News::Fact(fact) = news {
             told.send(fact.kind.clone()).unwrap();
         }
@@ -152,7 +151,7 @@ async fn numbered(db: &Db) -> Vec<(i64, i64)> {
 
 /// The sequencer's statements run on SQLite too, where the trigger has left them nothing.
 async fn numbering_is_complete(test: TestDb) {
-    test.db.write(|tx| (0..3).try_for_each(|n| emit(tx, &NewFact::new("x", json!(n))).map(|_| ()))).await.unwrap();
+    test.db.write(|tx| (0..3).try_for_each(|n| write(tx, n))).await.unwrap();
     test.db.write(outbox::number).await.unwrap();
     assert_eq!(test.db.write(outbox::number).await.unwrap(), 0);
     assert_eq!(numbered(&test.db).await, [(1, 0), (2, 1), (3, 2)]);
@@ -166,14 +165,14 @@ async fn slow_and_quick(test: TestDb) {
     let (go, wait) = mpsc::channel();
     let gates = Arc::new(Mutex::new((inside, wait)));
     let slow = test.db.write(move |tx| {
-        emit(tx, &NewFact::new("slow", json!(10)))?;
+        write(tx, 10)?;
         let gates = gates.lock().unwrap();
         gates.0.send(()).unwrap();
         gates.1.recv().unwrap();
         Ok(())
     });
     tokio::task::block_in_place(|| entered.recv().unwrap());
-    test.db.write(|tx| emit(tx, &NewFact::new("quick", json!(20)))).await.unwrap();
+    test.db.write(|tx| write(tx, 20)).await.unwrap();
     runner.drain().await.unwrap();
     assert_eq!(seen(&test.db, "one").await, [1]);
     go.send(()).unwrap();
@@ -195,14 +194,14 @@ async fn busy_and_idle(test: TestDb) {
     let gates = Mutex::new((inside, wait));
     let (busy, idle) = (Runner::new(), node(&test.another_node().await, "shared").await);
     let mut outbox = Outbox::new(test.db.clone());
-    outbox.consume("shared", move |tx, fact| {
+    outbox.consume(Reader::of_all("shared"), move |tx, fact| {
         let gates = gates.lock().unwrap();
         gates.0.send(()).unwrap();
         gates.1.recv().unwrap();
         see(tx, "shared", fact)
     });
     outbox.open(&busy).await.unwrap();
-    test.db.write(|tx| emit(tx, &NewFact::new("written", json!(null)))).await.unwrap();
+    test.db.write(|tx| write(tx, 1)).await.unwrap();
     let at_work = tokio::spawn(async move { busy.drain().await });
     tokio::task::block_in_place(|| entered.recv().unwrap());
     soon("the idle node passes by", idle.drain()).await.unwrap();

@@ -15,21 +15,23 @@ use ::store::{Db, Tx, args};
 use kernel::{AppId, Code, Error, Result, TenantId, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spine::{Cached, NewFact, News, Runner, emit};
+use spine::{Cached, News, Runner, emit};
 use vault::{
     Keyring,
     jwt::{Unverified, sign_hs256},
 };
+use web::Scope;
 
 use rules::Measure;
 pub use rules::NewApiToken;
 use secrets::Secrets;
-pub use secrets::{RETIRED, ROTATED, SecretId, SecretRecord, create_secret};
+pub use secrets::{SecretId, SecretRecord, create_secret};
 use uses::{LastSeen, UseWriter, Uses};
 
 use crate::{
     AppDirectory, apps,
     callers::{KeyCredential, KeyHolder},
+    facts::{ApiTokenCreated, ApiTokenData, ApiTokenRevoked, AppDeleted, AppSecretRetired},
     roles::{self, PrivilegeRecord},
 };
 
@@ -37,11 +39,6 @@ id_kinds! {
     /// An API token's record.
     ApiTokenId(ApiToken) = "apitoken";
 }
-
-/// Emitted when a token is made.
-pub const CREATED: &str = "api_token.created";
-/// Emitted when a token is revoked.
-pub const REVOKED: &str = "api_token.revoked";
 
 /// The `typ` of API tokens.
 const TYP: &str = "JWT";
@@ -83,13 +80,9 @@ impl ApiTokenRecord {
         }
     }
 
-    fn fact(&self, kind: &'static str) -> NewFact {
-        let data = serde_json::json!({ "tokenId": self.id, "name": self.name, "privileges": self.privileges });
-        let fact = NewFact::new(kind, data).app(self.app);
-        match self.tenant_id {
-            Some(tenant) => fact.tenant(tenant),
-            None => fact,
-        }
+    /// What others are told of it.
+    fn told(&self) -> ApiTokenData {
+        ApiTokenData { token_id: self.id, name: self.name.clone(), privileges: self.privileges.to_vec() }
     }
 }
 
@@ -187,7 +180,7 @@ pub fn create(
     let secret = secrets::newest(tx, keyring, app)?;
     let token = sign_hs256(&secret.key, &secret.id.to_string(), TYP, &record.claims())?;
     store::insert(tx, &record, secret.id)?;
-    emit(tx, &record.fact(CREATED))?;
+    emit(tx, (app, tenant), &ApiTokenCreated(record.told()))?;
     Ok(CreatedToken { token, record })
 }
 
@@ -204,7 +197,7 @@ pub fn grantable(tx: &mut Tx<'_>, app: AppId, granter: &Granter) -> Result<Vec<P
 /// The token is refused from the next request on, on every node. With a workspace, only one of that workspace's tokens.
 pub fn revoke(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, tenant: Option<TenantId>, id: ApiTokenId) -> Result<()> {
     let record = store::delete(tx, app, tenant, id)?.ok_or_else(|| Error::not_found("API token"))?;
-    emit(tx, &record.fact(REVOKED))?;
+    emit(tx, (app, record.tenant_id), &ApiTokenRevoked(record.told()))?;
     let tokens = tokens.clone();
     tx.on_commit(move || tokens.forget(id));
     Ok(())
@@ -260,7 +253,7 @@ impl ApiTokens {
         Ok(live)
     }
 
-    pub(crate) async fn authenticate(&self, token: &str) -> Result<KeyCredential> {
+    pub(crate) async fn authenticate(&self, token: &str, scope: &Arc<Scope>) -> Result<KeyCredential> {
         let live = self.find(token).await?;
         let app = self.apps.find(live.record.app).await?.ok_or_else(unknown)?;
         Ok(KeyCredential {
@@ -268,6 +261,7 @@ impl ApiTokens {
             holder: KeyHolder::ApiToken(live.record.id),
             tenant: live.record.tenant_id,
             privileges: live.privileges.clone(),
+            scope: Arc::clone(scope),
         })
     }
 
@@ -294,12 +288,11 @@ impl ApiTokens {
 
     pub(crate) fn hear(&self, news: News<'_>) {
         match news {
-            News::Fact(fact) if fact.kind == REVOKED => {
-                let id = fact.data["tokenId"].as_str().and_then(|id| id.parse().ok());
-                id.map_or_else(|| self.forget_all(), |id| self.forget(id));
-            }
-            News::Fact(fact) if fact.kind == RETIRED || fact.kind == apps::DELETED => self.forget_all(),
-            News::Fact(_) => {}
+            News::Fact(fact) => match fact.read::<ApiTokenRevoked>() {
+                Ok(Some(ApiTokenRevoked(token))) => self.forget(token.token_id),
+                Ok(None) if !fact.is::<AppSecretRetired>() && !fact.is::<AppDeleted>() => {}
+                Ok(None) | Err(_) => self.forget_all(),
+            },
             News::Gap => self.forget_all(),
         }
     }

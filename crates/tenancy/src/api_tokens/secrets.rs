@@ -7,20 +7,16 @@ use ::store::{Db, Owner, Tx, args, row, sql};
 use kernel::{AppId, Code, Error, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::Serialize;
-use spine::{Cached, NewFact, emit, purge};
+use spine::{Cached, emit, purge};
 use vault::{Keyring, Place, jwt::HmacKey};
 
 use super::ApiTokens;
+use crate::facts::{AppSecretRetired, AppSecretRotated};
 
 id_kinds! {
     /// The `kid` of an app's API tokens.
     SecretId(AppSecretKind) = "secret";
 }
-
-/// Emitted when a secret was retired; the tokens that it signed are deleted afterwards.
-pub const RETIRED: &str = "app_secret.retired";
-/// Emitted when a new secret took over signing.
-pub const ROTATED: &str = "app_secret.rotated";
 
 /// Secrets that verify at a time; whoever rotates more often retires old ones.
 const MOST: usize = 20;
@@ -108,7 +104,7 @@ pub fn rotate(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId) -> Result<SecretRe
         return Err(Error::new(Code::TooManySecrets, message));
     }
     let id = create_secret(tx, keyring, app)?;
-    emit(tx, &NewFact::new(ROTATED, serde_json::json!({ "secretId": id })).app(app))?;
+    emit(tx, app, &AppSecretRotated { secret_id: id })?;
     Ok(SecretRecord { id, signs: true, tokens: 0, created_at: tx.now(), retired_at: None })
 }
 
@@ -122,7 +118,7 @@ pub fn retire(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, id: SecretId) -> 
     }
     tx.exec(RETIRE, &args![app, id, tx.now()])?;
     purge::remember(tx, app, Owner::Secret, &[id])?;
-    emit(tx, &NewFact::new(RETIRED, serde_json::json!({ "secretId": id })).app(app))?;
+    emit(tx, app, &AppSecretRetired { secret_id: id })?;
     let tokens = tokens.clone();
     tx.on_commit(move || tokens.forget_all());
     Ok(())

@@ -13,7 +13,8 @@ use arc_swap::ArcSwap;
 use kernel::{AppId, Error, Page, Result};
 use spine::{Mirror, News, Stale};
 
-use super::{App, CHANGED, store};
+use super::{App, store};
+use crate::facts::{AppChanged, AppCreated, AppDeleted};
 
 #[derive(Clone)]
 pub struct AppDirectory(Arc<Inner>);
@@ -88,7 +89,9 @@ impl AppDirectory {
     /// Notes what a fact says has changed; the refresher reads it.
     pub(crate) fn hear(&self, news: News<'_>) {
         match news {
-            News::Fact(fact) if fact.kind == CHANGED => fact.app.into_iter().for_each(|app| self.0.stale.note(app)),
+            News::Fact(fact) if fact.is::<AppCreated>() || fact.is::<AppChanged>() || fact.is::<AppDeleted>() => {
+                fact.app.into_iter().for_each(|app| self.0.stale.note(app));
+            }
             News::Fact(_) => {}
             News::Gap => self.0.stale.note_everything(),
         }

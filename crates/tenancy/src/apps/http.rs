@@ -50,11 +50,11 @@ async fn list(_: Operator, State(tenancy): State<Tenancy>, Params(page): Params<
 }
 
 async fn create(
-    _: Operator,
+    caller: Operator,
     State(tenancy): State<Tenancy>,
     Valid(new): Valid<NewApp>,
 ) -> Result<CreatedAnswer<CreatedApp>> {
-    let db = tenancy.db.clone();
+    let db = tenancy.db.by(&caller);
     let created = db.write(move |tx| super::create(tx, &tenancy, &new)).await?;
     Ok(CreatedAnswer(CreatedApp { app: created.app, api_key: created.api_key }))
 }
@@ -63,8 +63,8 @@ async fn get(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>)
     Ok(Json(tenancy.apps.current(id).await?))
 }
 
-async fn delete(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Success> {
-    let db = tenancy.db.clone();
+async fn delete(caller: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Success> {
+    let db = tenancy.db.by(&caller);
     db.write(move |tx| super::delete(tx, &tenancy, id)).await?;
     Ok(Success)
 }
@@ -78,12 +78,12 @@ async fn change_own_profile(
     State(tenancy): State<Tenancy>,
     Valid(change): Valid<ProfileChange>,
 ) -> Result<Json<App>> {
-    let (id, db) = (caller.app_id(), tenancy.db.clone());
+    let (id, db) = (caller.app_id(), tenancy.db.by(&caller));
     Ok(Json(db.write(move |tx| super::update(tx, &tenancy, id, change.clone())).await?))
 }
 
 async fn delete_own(caller: AppCaller<AppDelete>, State(tenancy): State<Tenancy>) -> Result<Success> {
-    let (id, db) = (caller.app_id(), tenancy.db.clone());
+    let (id, db) = (caller.app_id(), tenancy.db.by(&caller));
     db.write(move |tx| super::delete(tx, &tenancy, id)).await?;
     Ok(Success)
 }

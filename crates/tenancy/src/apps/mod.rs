@@ -14,7 +14,8 @@ pub mod webhook;
 
 use ::store::{Owner, Tx};
 use kernel::{AppId, Code, Error, Name, Page, Result};
-use spine::{NewFact, emit, purge};
+use serde_json::{Map, Value};
+use spine::{emit, purge};
 
 pub use change::ProfileChange;
 pub use directory::AppDirectory;
@@ -23,14 +24,10 @@ pub use rules::{NewApp, first_app};
 
 use crate::{
     Tenancy, api_tokens, branding, credentials,
+    facts::{AppChanged, AppCreated, AppData, AppDeleted, AppWebhookChanged},
     keys::{self, NewKey},
     roles,
 };
-
-/// Emitted whenever an app is made, changed or deleted.
-pub const CHANGED: &str = "app.changed";
-/// Emitted when an app is deleted: each room then purges its own rows.
-pub const DELETED: &str = "app.deleted";
 
 /// An app together with its first key, which is shown this once.
 pub struct Created {
@@ -47,8 +44,9 @@ pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Create
     }
     roles::seed(tx, app.id)?;
     api_tokens::create_secret(tx, &tenancy.keyring, app.id)?;
+    emit(tx, app.id, &AppCreated(told(&app)))?;
     let key = keys::create(tx, app.id, &NewKey { name: Name::from_static("First key"), privileges: None })?;
-    changed(tx, tenancy, &app)?;
+    put_on_commit(tx, tenancy, &app);
     Ok(Created { app, api_key: key.key })
 }
 
@@ -77,21 +75,46 @@ pub fn update(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId, change: ProfileChan
         return Err(Error::invalid("operatorTenantId", "must be a workspace of this app"));
     }
     let mut app = locked(tx, id)?;
-    let sender = sender::asked_for(&app.profile, &change);
+    let before = app.profile.clone();
+    let sender = sender::asked_for(&before, &change);
     change.apply(&mut app.profile);
     if let Some(sender) = sender {
         app.profile.email_sender_verified = false;
         sender::ask(tx, tenancy, &app, &sender)?;
     }
-    save(tx, tenancy, &mut app)?;
+    save(tx, tenancy, &before, &mut app)?;
     Ok(app)
 }
 
-/// Stores a changed profile as the next version. The app has to be [`locked`].
-fn save(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &mut App) -> Result<()> {
+/// Stores a changed profile as the next version, and tells what changed. The app has to be [`locked`].
+fn save(tx: &mut Tx<'_>, tenancy: &Tenancy, before: &Profile, app: &mut App) -> Result<()> {
+    let after = &app.profile;
+    if before == after {
+        return Ok(());
+    }
+    emit(tx, app.id, &AppChanged { settings: changed_settings(before, after)? })?;
+    if webhook(before) != webhook(after) {
+        emit(tx, app.id, &webhook(after))?;
+    }
     app.version += 1;
     store::update(tx, app)?;
-    changed(tx, tenancy, app)
+    put_on_commit(tx, tenancy, app);
+    Ok(())
+}
+
+/// The names of the members that differ, as the wire has them.
+fn changed_settings(before: &Profile, after: &Profile) -> Result<Vec<String>> {
+    let members = |profile| serde_json::from_value::<Map<String, Value>>(serde_json::to_value(profile)?);
+    let (before, after) = (members(before).map_err(Error::internal)?, members(after).map_err(Error::internal)?);
+    Ok(after.into_iter().filter(|(name, value)| before.get(name) != Some(value)).map(|(name, _)| name).collect())
+}
+
+fn webhook(profile: &Profile) -> AppWebhookChanged {
+    AppWebhookChanged {
+        url: profile.webhook_url.clone(),
+        enabled: profile.webhook_enabled,
+        events: profile.webhook_events.clone(),
+    }
 }
 
 /// Newest first.
@@ -108,9 +131,7 @@ pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId) -> Result<()> {
     credentials::purge(tx, id)?;
     store::delete(tx, id)?;
     purge::remember(tx, id, Owner::App, &[id])?;
-    let data = serde_json::json!({ "name": app.profile.name, "domain": app.profile.domain });
-    emit(tx, &NewFact::new(DELETED, data).app(id))?;
-    emit(tx, &NewFact::new(CHANGED, serde_json::json!({})).app(id))?;
+    emit(tx, id, &AppDeleted(told(&app)))?;
     let tenancy = tenancy.clone();
     tx.on_commit(move || {
         tenancy.apps.remove(id);
@@ -120,9 +141,12 @@ pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId) -> Result<()> {
     Ok(())
 }
 
-fn changed(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App) -> Result<()> {
-    emit(tx, &NewFact::new(CHANGED, serde_json::json!({})).app(app.id))?;
+/// What others are told of it.
+fn told(app: &App) -> AppData {
+    AppData { name: app.profile.name.clone(), domain: app.profile.domain.clone() }
+}
+
+fn put_on_commit(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App) {
     let (directory, app) = (tenancy.apps.clone(), app.clone());
     tx.on_commit(move || directory.put(app));
-    Ok(())
 }

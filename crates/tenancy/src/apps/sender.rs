@@ -43,8 +43,9 @@ pub(super) fn verify(tx: &mut Tx<'_>, tenancy: &Tenancy, token: &str) -> Result<
     let link = links::consume(tx, Purpose::SenderVerification, token)?;
     let app = locked(tx, link.app)?;
     let Asked { mut app, address } = asked(app, &link.payload["address"])?;
+    let before = app.profile.clone();
     app.profile.email_sender_verified = true;
-    save(tx, tenancy, &mut app)?;
+    save(tx, tenancy, &before, &mut app)?;
     Ok(Asked { app, address })
 }
 

@@ -6,7 +6,7 @@ use kernel::{Error, Kind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, Params, Routes, State,
+    Anyone, Form, Params, Routes, State,
     pages::{Brand, HostedPage, PostForm},
 };
 
@@ -57,8 +57,12 @@ async fn ask(State(tenancy): State<Tenancy>, Params(Token { token }): Params<Tok
         .form(&form))
 }
 
-async fn agree(State(tenancy): State<Tenancy>, Form(Token { token }): Form<Token>) -> Result<HostedPage> {
-    let db = tenancy.db.clone();
+async fn agree(
+    caller: Anyone,
+    State(tenancy): State<Tenancy>,
+    Form(Token { token }): Form<Token>,
+) -> Result<HostedPage> {
+    let db = tenancy.db.by(&caller);
     let verified = db
         .write(move |tx| {
             let asked = sender::verify(tx, &tenancy, &token)?;

@@ -103,7 +103,7 @@ async fn get(_: Operator, State(tenancy): State<Tenancy>, Path(app): Path<AppId>
 }
 
 async fn change(
-    _: Operator,
+    caller: Operator,
     State(tenancy): State<Tenancy>,
     Path(app): Path<AppId>,
     Valid(change): Valid<WebhookChange>,
@@ -115,7 +115,7 @@ async fn change(
         webhook_events: events,
         ..ProfileChange::default()
     };
-    let db = tenancy.db.clone();
+    let db = tenancy.db.by(&caller);
     let app = db.write(move |tx| super::update(tx, &tenancy, app, change.clone())).await?;
     Ok(Json(Webhook::of(app.profile)))
 }

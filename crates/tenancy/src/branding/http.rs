@@ -56,7 +56,7 @@ async fn set_template(
     if change.name != name {
         return Err(Error::invalid("type", format!("must be {}, as in the path", name.as_str())));
     }
-    let (app, db) = (caller.app_id(), tenancy.db.clone());
+    let (app, db) = (caller.app_id(), tenancy.db.by(&caller));
     Ok(Json(db.write(move |tx| super::set_template(tx, &tenancy, app, &change)).await?))
 }
 
@@ -66,7 +66,7 @@ async fn reset_template(
     Path(name): Path<TemplateName>,
 ) -> Result<Success> {
     let app = caller.app_id();
-    tenancy.db.write(move |tx| super::reset_template(tx, app, name)).await?;
+    tenancy.db.by(&caller).write(move |tx| super::reset_template(tx, app, name)).await?;
     Ok(Success)
 }
 
@@ -81,12 +81,12 @@ async fn set_style(
     Valid(new): Valid<NewStyle>,
 ) -> Result<Json<Style>> {
     let app = caller.app_id();
-    Ok(Json(tenancy.db.write(move |tx| super::set_style(tx, app, &new)).await?))
+    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::set_style(tx, app, &new)).await?))
 }
 
 async fn reset_style(caller: AppCaller<AppWrite>, State(tenancy): State<Tenancy>) -> Result<Success> {
     let app = caller.app_id();
-    tenancy.db.write(move |tx| super::reset_style(tx, app)).await?;
+    tenancy.db.by(&caller).write(move |tx| super::reset_style(tx, app)).await?;
     Ok(Success)
 }
 
@@ -101,7 +101,7 @@ async fn set_translations(
     Valid(translations): Valid<Translations>,
 ) -> Result<Json<Translations>> {
     let (app, stored) = (caller.app_id(), translations.clone());
-    tenancy.db.write(move |tx| super::set_translations(tx, app, &stored)).await?;
+    tenancy.db.by(&caller).write(move |tx| super::set_translations(tx, app, &stored)).await?;
     Ok(Json(translations))
 }
 

@@ -10,13 +10,18 @@ mod translations;
 
 use ::store::Tx;
 use kernel::{AppId, Result};
+use spine::emit;
 use web::pages::Brand;
 
 pub use style::{NewStyle, Style};
 pub use templates::{Template, TemplateChange, TemplateName};
 pub use translations::Translations;
 
-use crate::{App, Tenancy, apps, mails};
+use crate::{
+    App, Tenancy, apps,
+    facts::{StyleChanged, TemplateChanged, TranslationsChanged},
+    mails,
+};
 
 /// The template that the app put in the place of the default.
 pub(crate) fn template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<Option<String>> {
@@ -40,6 +45,7 @@ pub fn set_template(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &Tem
         ));
     }
     store::put_template(tx, app.id, *name, content)?;
+    emit(tx, app.id, &TemplateChanged { template: *name, custom: true })?;
     if let Some(recipient) = test_recipient {
         mails::queue_sample(tx, tenancy, &app, recipient, *name)?;
     }
@@ -47,7 +53,8 @@ pub fn set_template(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &Tem
 }
 
 pub fn reset_template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<()> {
-    store::delete_template(tx, app, name)
+    store::delete_template(tx, app, name)?;
+    emit(tx, app, &TemplateChanged { template: name, custom: false })
 }
 
 /// Empty until the app has a style of its own.
@@ -58,11 +65,13 @@ pub fn style(tx: &mut Tx<'_>, app: AppId) -> Result<Style> {
 pub fn set_style(tx: &mut Tx<'_>, app: AppId, new: &NewStyle) -> Result<Style> {
     apps::locked(tx, app)?;
     store::put_style(tx, app, &new.content)?;
+    emit(tx, app, &StyleChanged { custom: true })?;
     Ok(Style { content: new.content.to_string() })
 }
 
 pub fn reset_style(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
-    store::delete_style(tx, app)
+    store::delete_style(tx, app)?;
+    emit(tx, app, &StyleChanged { custom: false })
 }
 
 /// Empty until the app has some.
@@ -73,7 +82,8 @@ pub fn translations(tx: &mut Tx<'_>, app: AppId) -> Result<Translations> {
 /// Replaces all translations.
 pub fn set_translations(tx: &mut Tx<'_>, app: AppId, translations: &Translations) -> Result<()> {
     apps::locked(tx, app)?;
-    store::put_translations(tx, app, translations)
+    store::put_translations(tx, app, translations)?;
+    emit(tx, app, &TranslationsChanged {})
 }
 
 /// How the app's hosted pages look.

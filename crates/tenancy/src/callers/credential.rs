@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use kernel::{AppId, Code, Error, KeyId, Result, TenantId};
+use kernel::{Actor, AppId, Author, Authored, Code, Error, KeyId, Result, TenantId};
 use web::Scope;
 
 use super::privileges::{Privilege, require};
@@ -17,6 +17,17 @@ pub struct KeyCredential {
     /// Set for a workspace-scoped token: it acts nowhere else.
     pub tenant: Option<TenantId>,
     pub privileges: Arc<[String]>,
+    /// The request that it came with.
+    pub scope: Arc<Scope>,
+}
+
+impl Authored for KeyCredential {
+    fn author(&self) -> Author {
+        self.scope.author(match self.holder {
+            KeyHolder::AppKey(id) => Actor::app_key(id),
+            KeyHolder::ApiToken(id) => Actor::api_token(id),
+        })
+    }
 }
 
 /// Which record stands behind the credential.
@@ -69,7 +80,7 @@ pub(super) async fn authenticate<P: Privilege>(parts: &Parts, tenancy: &Tenancy)
     };
     let scope = Scope::of(&parts.extensions);
     let found = match presented.to_str() {
-        Ok(presented) => find(presented, tenancy).await,
+        Ok(presented) => find(presented, tenancy, &scope).await,
         Err(_) => Err(Error::new(Code::InvalidCredential, "The API key is not valid.")),
     };
     match found {
@@ -87,12 +98,18 @@ pub(super) async fn authenticate<P: Privilege>(parts: &Parts, tenancy: &Tenancy)
     }
 }
 
-async fn find(presented: &str, tenancy: &Tenancy) -> Result<KeyCredential> {
+async fn find(presented: &str, tenancy: &Tenancy, scope: &Arc<Scope>) -> Result<KeyCredential> {
     if presented.split('.').count() == 3 {
-        return tenancy.api_tokens.authenticate(presented).await;
+        return tenancy.api_tokens.authenticate(presented, scope).await;
     }
     let key = tenancy.keys.find(presented).await?;
     let app = tenancy.apps.find(key.app).await?;
     let app = app.ok_or_else(|| Error::new(Code::InvalidCredential, "The key's app no longer exists."))?;
-    Ok(KeyCredential { app, holder: KeyHolder::AppKey(key.id), tenant: None, privileges: key.privileges.clone() })
+    Ok(KeyCredential {
+        app,
+        holder: KeyHolder::AppKey(key.id),
+        tenant: None,
+        privileges: key.privileges.clone(),
+        scope: Arc::clone(scope),
+    })
 }

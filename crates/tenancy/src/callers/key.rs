@@ -4,6 +4,7 @@ use std::{marker::PhantomData, ops::Deref};
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
+use kernel::{Author, Authored};
 use web::{Access, Describe, Failure, Operation};
 
 use super::{KeyCredential, Privilege, credential::authenticate};
@@ -18,6 +19,12 @@ impl<P> Deref for KeyCaller<P> {
 
     fn deref(&self) -> &KeyCredential {
         &self.0
+    }
+}
+
+impl<P> Authored for KeyCaller<P> {
+    fn author(&self) -> Author {
+        self.0.author()
     }
 }
 
@@ -43,6 +50,12 @@ impl<P> Deref for AppCaller<P> {
 
     fn deref(&self) -> &KeyCredential {
         &self.0
+    }
+}
+
+impl<P> Authored for AppCaller<P> {
+    fn author(&self) -> Author {
+        self.0.author()
     }
 }
 

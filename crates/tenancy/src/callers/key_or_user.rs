@@ -2,6 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
+use kernel::{Author, Authored};
 use web::{Access, Describe, Failure, Operation};
 
 use super::{KeyCredential, Privilege, SignedIn, credential, user};
@@ -12,6 +13,15 @@ use crate::Tenancy;
 pub enum KeyOrUser<P> {
     Key(KeyCredential, std::marker::PhantomData<fn() -> P>),
     User(Box<SignedIn>),
+}
+
+impl<P> Authored for KeyOrUser<P> {
+    fn author(&self) -> Author {
+        match self {
+            Self::Key(credential, _) => credential.author(),
+            Self::User(user) => user.author(),
+        }
+    }
 }
 
 impl<S: AsRef<Tenancy> + Send + Sync, P: Privilege> FromRequestParts<S> for KeyOrUser<P> {

@@ -2,27 +2,47 @@
 
 use axum::extract::FromRequestParts;
 use http::{header::AUTHORIZATION, request::Parts};
-use kernel::{Code, Error};
+use kernel::{Actor, Author, Authored, Code, Error, Result};
 use web::{Access, Describe, Failure, Operation, Scope};
 
 use crate::OperatorKey;
 
 /// Proof that the request carried the operator key.
-pub struct Operator(());
+pub struct Operator(Author);
+
+impl Authored for Operator {
+    fn author(&self) -> Author {
+        self.0.clone()
+    }
+}
+
+/// Who is at work with the operator key, by their own word.
+const NAME: &str = "x-actor";
+const LONGEST_NAME: usize = 200;
+
+fn name(parts: &Parts) -> Result<Option<String>> {
+    let Some(value) = parts.headers.get(NAME) else { return Ok(None) };
+    let Ok(name) = std::str::from_utf8(value.as_bytes()) else {
+        return Err(Error::new(Code::MalformedRequest, format!("The header {NAME} must be in UTF-8.")));
+    };
+    let name: String = name.trim().chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
+    Ok(Some(name).filter(|name| !name.is_empty()))
+}
 
 impl<S: AsRef<OperatorKey> + Send + Sync> FromRequestParts<S> for Operator {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> std::result::Result<Self, Failure> {
         let Some(presented) = bearer(parts) else {
             let message = "Send the operator key as Authorization: Bearer <key>.";
             return Err(Error::new(Code::Unauthenticated, message).into());
         };
+        let scope = Scope::of(&parts.extensions);
         if !state.as_ref().matches(presented) {
-            Scope::of(&parts.extensions).credential_failed()?;
+            scope.credential_failed()?;
             return Err(Error::new(Code::InvalidCredential, "The operator key is not valid.").into());
         }
-        Ok(Self(()))
+        Ok(Self(scope.author(Actor::operator_key(name(parts)?))))
     }
 }
 

@@ -4,7 +4,7 @@ use std::{marker::PhantomData, ops::Deref};
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::{Code, Error, Result, TenantId};
+use kernel::{Author, Authored, Code, Error, Result, TenantId};
 use web::{Access, Describe, Failure, Operation, optional_header};
 
 use super::{KeyCredential, Privilege, credential::authenticate};
@@ -28,6 +28,12 @@ impl<P> Deref for TenantCaller<P> {
 
     fn deref(&self) -> &KeyCredential {
         &self.credential
+    }
+}
+
+impl<P> Authored for TenantCaller<P> {
+    fn author(&self) -> Author {
+        self.credential.author()
     }
 }
 

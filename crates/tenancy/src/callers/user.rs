@@ -1,11 +1,11 @@
 //! Signed-in users: an access token, whose membership is read on every call, so that a disabled or removed member is
 //! refused at once here, whatever the token says.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::{AppId, Code, Error, MemberId, Result, TenantId, Timestamp, UserId};
+use kernel::{Actor, AppId, Author, Authored, Code, Error, MemberId, Result, TenantId, Timestamp, UserId};
 use serde::Deserialize;
 use web::{Access, Describe, Failure, Operation, Scope, required_header};
 
@@ -54,6 +54,14 @@ pub struct SignedIn {
     pub standing: Standing,
     /// The token's privileges, cut by what the role grants now.
     pub privileges: Vec<String>,
+    /// The request that they sent.
+    pub scope: Arc<Scope>,
+}
+
+impl Authored for SignedIn {
+    fn author(&self) -> Author {
+        self.scope.author(Actor::user(self.user()))
+    }
 }
 
 impl SignedIn {
@@ -107,7 +115,12 @@ pub(super) async fn authenticate(parts: &Parts, tenancy: &Tenancy) -> Result<Sig
 
 /// Checks an access token: signature, issuer, expiry, and login and membership as they are now. One that expired less
 /// than `grace` ago still counts.
-pub async fn authenticate_token(tenancy: &Tenancy, scope: &Scope, token: &str, grace: Duration) -> Result<SignedIn> {
+pub async fn authenticate_token(
+    tenancy: &Tenancy,
+    scope: &Arc<Scope>,
+    token: &str,
+    grace: Duration,
+) -> Result<SignedIn> {
     let claims: AccessClaims = match tenancy.signing_keys.verify(token, ACCESS_TOKEN) {
         Ok(claims) => claims,
         Err(_) => {
@@ -115,13 +128,13 @@ pub async fn authenticate_token(tenancy: &Tenancy, scope: &Scope, token: &str, g
             return Err(refused("The access token is not valid."));
         }
     };
-    let user = admit(tenancy, claims, grace).await?;
+    let user = admit(tenancy, scope, claims, grace).await?;
     scope.set_app(user.app());
     Ok(user)
 }
 
 /// Whether the claims of a genuine access token still count, as [`authenticate_token`] has it.
-pub async fn admit(tenancy: &Tenancy, claims: AccessClaims, grace: Duration) -> Result<SignedIn> {
+pub async fn admit(tenancy: &Tenancy, scope: &Arc<Scope>, claims: AccessClaims, grace: Duration) -> Result<SignedIn> {
     check_issue(tenancy, &claims, grace)?;
     let Some(standing) = standing::signed_in(&tenancy.db, claims.signed_in_as()).await? else {
         return Err(logins::ended());
@@ -131,7 +144,7 @@ pub async fn admit(tenancy: &Tenancy, claims: AccessClaims, grace: Duration) -> 
     }
     let granted = |key: &&str| standing.privileges.iter().any(|held| held == key);
     let privileges = claims.scope.split(' ').filter(granted).map(str::to_owned).collect();
-    Ok(SignedIn { claims, standing, privileges })
+    Ok(SignedIn { claims, standing, privileges, scope: Arc::clone(scope) })
 }
 
 /// 401 for claims of another service, and for those that expired `grace` ago or longer.

@@ -21,7 +21,7 @@ async fn change(
     State(tenancy): State<Tenancy>,
     Valid(change): Valid<Change>,
 ) -> Result<Json<CredentialsState>> {
-    let (app, db) = (caller.app_id(), tenancy.db.clone());
+    let (app, db) = (caller.app_id(), tenancy.db.by(&caller));
     Ok(Json(db.write(move |tx| super::change(tx, &tenancy, app, &change)).await?))
 }
 

@@ -7,14 +7,11 @@ use ::store::{Tx, text_enum};
 use kernel::{AppId, Error, Result, Secret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spine::{NewFact, emit};
+use spine::emit;
 use vault::Place;
 use web::{Patch, Validate};
 
-use crate::{Tenancy, apps};
-
-/// Emitted when credentials were set or cleared; names them, without their values.
-pub const CHANGED: &str = "app.credentials_changed";
+use crate::{Tenancy, apps, facts::AppCredentialsChanged};
 
 text_enum! {
     /// The credentials by their names on the wire and in the store.
@@ -107,10 +104,10 @@ pub fn change(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &Change) -
             Patch::Value(value) if !value.expose().trim().is_empty() => set(tx, tenancy, app, name, value)?,
             Patch::Null | Patch::Value(_) => store::delete(tx, app, name)?,
         }
-        changed.push(name.as_str());
+        changed.push(name.as_str().to_owned());
     }
     if !changed.is_empty() {
-        emit(tx, &NewFact::new(CHANGED, serde_json::json!({ "names": changed })).app(app))?;
+        emit(tx, app, &AppCredentialsChanged { names: changed })?;
     }
     state(tx, app)
 }

@@ -34,7 +34,7 @@ async fn create(
     Valid(new): Valid<NewConnection>,
 ) -> Result<Created<Connection>> {
     let (app, keyring) = (caller.app_id(), tenancy.keyring);
-    Ok(Created(tenancy.db.write(move |tx| super::create(tx, &keyring, app, &new)).await?))
+    Ok(Created(tenancy.db.by(&caller).write(move |tx| super::create(tx, &keyring, app, &new)).await?))
 }
 
 async fn get(
@@ -53,7 +53,7 @@ async fn update(
     Valid(change): Valid<ConnectionChange>,
 ) -> Result<Json<Connection>> {
     let (app, keyring) = (caller.app_id(), tenancy.keyring);
-    Ok(Json(tenancy.db.write(move |tx| super::update(tx, &keyring, app, id, &change)).await?))
+    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::update(tx, &keyring, app, id, &change)).await?))
 }
 
 async fn delete(
@@ -62,6 +62,6 @@ async fn delete(
     Path(id): Path<ConnectionId>,
 ) -> Result<Success> {
     let app = caller.app_id();
-    tenancy.db.write(move |tx| super::delete(tx, app, id)).await?;
+    tenancy.db.by(&caller).write(move |tx| super::delete(tx, app, id)).await?;
     Ok(Success)
 }

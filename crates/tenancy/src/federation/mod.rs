@@ -11,20 +11,19 @@ use ::store::{Tx, text_enum};
 use kernel::{AppId, Code, Error, Page, Result, Secret, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
-use spine::{NewFact, emit};
+use spine::emit;
 use vault::{Keyring, Place};
 
 pub use rules::{ConnectionChange, NewConnection};
 
-use crate::apps;
+use crate::{
+    apps,
+    facts::{Change, ConnectionChanged},
+};
 
 id_kinds! {
     ConnectionId(ConnectionKind) = "connection";
 }
-
-/// Emitted whenever a connection is made, changed or deleted.
-pub const CHANGED: &str = "federation_connection.changed";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -125,7 +124,7 @@ pub fn create(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, new: &NewConnectio
         sealed_private_key: new.key().map(|key| seal(keyring, app, id, key)),
     };
     store::insert(tx, app, &connection)?;
-    changed(tx, app, &connection, "created")?;
+    changed(tx, app, &connection, Change::Created)?;
     Ok(connection)
 }
 
@@ -142,7 +141,7 @@ pub fn update(
     connection.sealed_private_key = new_key.apply(connection.sealed_private_key);
     rules::check_signing(&connection)?;
     store::update(tx, app, &connection)?;
-    changed(tx, app, &connection, "updated")?;
+    changed(tx, app, &connection, Change::Updated)?;
     Ok(connection)
 }
 
@@ -154,12 +153,11 @@ pub fn delete(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
         return Err(Error::new(Code::ConnectionInUse, message));
     }
     store::delete(tx, app, id)?;
-    changed(tx, app, &connection, "deleted")
+    changed(tx, app, &connection, Change::Deleted)
 }
 
-fn changed(tx: &mut Tx<'_>, app: AppId, connection: &Connection, change: &str) -> Result<()> {
-    let data = json!({ "id": connection.id, "name": connection.name, "change": change });
-    emit(tx, &NewFact::new(CHANGED, data).app(app)).map(|_| ())
+fn changed(tx: &mut Tx<'_>, app: AppId, connection: &Connection, change: Change) -> Result<()> {
+    emit(tx, app, &ConnectionChanged { connection_id: connection.id, name: connection.name.clone(), change })
 }
 
 fn seal(keyring: &Keyring, app: AppId, id: ConnectionId, key: &Secret<String>) -> String {

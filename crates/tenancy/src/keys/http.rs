@@ -34,13 +34,14 @@ async fn list(_: Operator, State(tenancy): State<Tenancy>, Path(app): Path<AppId
 }
 
 async fn create(
-    _: Operator,
+    caller: Operator,
     State(tenancy): State<Tenancy>,
     Path(app): Path<AppId>,
     Valid(new): Valid<NewKey>,
 ) -> Result<CreatedAnswer<CreatedKey>> {
     let created = tenancy
         .db
+        .by(&caller)
         .write(move |tx| {
             // Not beside a deletion of the app, which would leave the key behind.
             tx.lock(&format!("app:{app}"))?;
@@ -51,8 +52,12 @@ async fn create(
     Ok(CreatedAnswer(CreatedKey { key: created.key, record: created.record }))
 }
 
-async fn revoke(_: Operator, State(tenancy): State<Tenancy>, Path((app, id)): Path<(AppId, KeyId)>) -> Result<Success> {
+async fn revoke(
+    caller: Operator,
+    State(tenancy): State<Tenancy>,
+    Path((app, id)): Path<(AppId, KeyId)>,
+) -> Result<Success> {
     let Tenancy { db, keys, .. } = tenancy;
-    db.write(move |tx| super::revoke(tx, &keys, app, id)).await?;
+    db.by(&caller).write(move |tx| super::revoke(tx, &keys, app, id)).await?;
     Ok(Success)
 }

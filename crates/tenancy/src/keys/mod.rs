@@ -9,17 +9,14 @@ use ::store::{Db, Tx};
 use kernel::{AppId, Code, Error, KeyId, Name, Result, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use spine::{Cached, NewFact, News, emit};
+use spine::{Cached, News, emit};
 use vault::hash_token;
 use web::Validate;
 
 use crate::{
-    apps,
     callers::privileges::{self, BUILT_IN},
+    facts::{AppDeleted, KeyCreated, KeyRevoked},
 };
-
-/// Emitted when a key is revoked.
-pub const REVOKED: &str = "key.revoked";
 
 const PREFIX: &str = "tnt_";
 /// 43 characters of base62 hold 256 bits.
@@ -94,6 +91,8 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewKey) -> Result<Created> {
         created_at: tx.now(),
     };
     store::insert(tx, &record, &hash_token(&key))?;
+    let (name, privileges) = (record.name.clone(), record.privileges.to_vec());
+    emit(tx, app, &KeyCreated { key_id: record.id, name, privileges })?;
     Ok(Created { key, record })
 }
 
@@ -107,7 +106,7 @@ pub fn revoke(tx: &mut Tx<'_>, keys: &Keys, app: AppId, id: KeyId) -> Result<()>
     if !store::delete(tx, app, id)? {
         return Err(Error::not_found("API key"));
     }
-    emit(tx, &NewFact::new(REVOKED, serde_json::json!({ "keyId": id })).app(app))?;
+    emit(tx, app, &KeyRevoked { key_id: id })?;
     let keys = keys.clone();
     tx.on_commit(move || keys.forget());
     Ok(())
@@ -159,7 +158,7 @@ impl Keys {
 
     pub(crate) fn hear(&self, news: News<'_>) {
         match news {
-            News::Fact(fact) if fact.kind == REVOKED || fact.kind == apps::DELETED => self.forget(),
+            News::Fact(fact) if fact.is::<KeyRevoked>() || fact.is::<AppDeleted>() => self.forget(),
             News::Fact(_) => {}
             News::Gap => self.forget(),
         }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use ::store::Tx;
 use kernel::{AppId, Code, Error, Result, Timestamp, UserId, id_kinds};
+use spine::emit;
 
 pub(crate) use store::login_counts;
 
-use crate::App;
+use crate::{App, facts::LoginEnded};
 
 id_kinds! {
     /// A login; `sid` in tokens.
@@ -58,7 +59,9 @@ pub fn live(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<Login> {
 
 /// Ends a login; false when it had ended before.
 pub fn revoke(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<bool> {
-    store::revoke(tx, app, id)
+    let Some(user_id) = store::revoke(tx, app, id)? else { return Ok(false) };
+    emit(tx, app, &LoginEnded { user_id, session_id: id })?;
+    Ok(true)
 }
 
 /// Ends all of a person's logins: those too that began while this transaction waited for them, which a comparison of

@@ -39,11 +39,14 @@ pub(super) fn live(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<Option<Lo
     )
 }
 
-pub(super) fn revoke(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<bool> {
-    tx.changes_one(
-        "UPDATE refresh_families SET revoked_at = $3 WHERE app_id = $1 AND id = $2 AND revoked_at IS NULL",
+/// Whose login it was; `None` when it had ended before.
+pub(super) fn revoke(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<Option<UserId>> {
+    let revoked: Option<(UserId,)> = tx.opt(
+        "UPDATE refresh_families SET revoked_at = $3 WHERE app_id = $1 AND id = $2 AND revoked_at IS NULL \
+         RETURNING user_id",
         &args![app, id, tx.now()],
-    )
+    )?;
+    Ok(revoked.map(|(user,)| user))
 }
 
 pub(super) fn revoke_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {

@@ -84,7 +84,7 @@ async fn create(
     State(tenancy): State<Tenancy>,
     Valid(new): Valid<NewMember>,
 ) -> Result<Created<TenantUser>> {
-    let (app, tenant, db) = (caller.app.clone(), caller.tenant(), tenancy.db.clone());
+    let (app, tenant, db) = (caller.app.clone(), caller.tenant(), tenancy.db.by(&caller));
     let by = By::credential(&caller);
     let (member, tenant) = db.write(move |tx| super::create(tx, &tenancy, &app, &by, tenant, &new)).await?;
     Ok(Created(TenantUser { member, tenant: Arc::new(tenant) }))
@@ -99,6 +99,7 @@ async fn update(
     let (app, tenant, by) = (caller.app_id(), caller.tenant(), By::credential(&caller));
     let user = tenancy
         .db
+        .by(&caller)
         .write(move |tx| {
             let member = super::update(tx, app, &by, tenant, who, &changes)?;
             Ok(TenantUser { member, tenant: Arc::new(workspaces::get(tx, app, tenant)?) })
@@ -113,7 +114,7 @@ async fn remove(
     Path(who): Path<MemberRef>,
 ) -> Result<Empty> {
     let (app, tenant) = (caller.app_id(), caller.tenant());
-    tenancy.db.write(move |tx| super::remove(tx, app, tenant, who)).await?;
+    tenancy.db.by(&caller).write(move |tx| super::remove(tx, app, tenant, who)).await?;
     Ok(Empty)
 }
 
@@ -122,7 +123,7 @@ async fn send_reset_mail(
     State(tenancy): State<Tenancy>,
     Path(who): Path<MemberRef>,
 ) -> Result<Empty> {
-    let (app, tenant, db) = (caller.app.clone(), caller.tenant(), tenancy.db.clone());
+    let (app, tenant, db) = (caller.app.clone(), caller.tenant(), tenancy.db.by(&caller));
     db.write(move |tx| {
         let member = super::get(tx, app.id, tenant, who)?;
         super::send_reset_mail(tx, &tenancy, &app, &member)
@@ -138,7 +139,7 @@ async fn reset_link(
     Path(who): Path<MemberRef>,
 ) -> Result<Json<String>> {
     caller.for_whole_app()?;
-    let (app, tenant, db) = (caller.app_id(), caller.tenant(), tenancy.db.clone());
+    let (app, tenant, db) = (caller.app_id(), caller.tenant(), tenancy.db.by(&caller));
     let link = db
         .write(move |tx| {
             let member = super::get(tx, app, tenant, who)?;
@@ -156,6 +157,7 @@ async fn end_sessions(
     let (app, tenant, by) = (caller.app_id(), caller.tenant(), By::credential(&caller));
     tenancy
         .db
+        .by(&caller)
         .write(move |tx| {
             let member = super::get(tx, app, tenant, who)?;
             by.may_change_person(tx, app, &member)?;

@@ -14,7 +14,7 @@ use kernel::{AppId, Code, Error, MemberId, Page, Result, TenantId, Timestamp, Us
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
-use spine::{NewFact, emit};
+use spine::emit;
 
 pub use by::By;
 pub use member_ref::MemberRef;
@@ -22,16 +22,13 @@ pub use rules::{MemberChanges, NewMember};
 
 use crate::{
     App, Tenancy,
+    facts::{MemberData, PasswordLinkCreated, PersonRemoved, TenantUserCreated, TenantUserDeleted, TenantUserUpdated},
     links::{self, Purpose},
     mails::{self, AppMail},
     people::{self, User},
     roles::{self, Role, RoleId},
     workspaces::{self, Tenant},
 };
-
-pub const CREATED: &str = "tenant_user.created";
-pub const UPDATED: &str = "tenant_user.updated";
-pub const DELETED: &str = "tenant_user.deleted";
 
 /// A member with what is known of the person.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -100,7 +97,7 @@ pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joini
         return Err(Error::new(Code::MemberExists, format!("{email} is already a member of this workspace.")));
     }
     let member = get(tx, app.id, tenant.id, MemberRef::Member(id))?;
-    emit(tx, &fact(CREATED, app.id, &member))?;
+    emit(tx, (app.id, tenant.id), &TenantUserCreated(told(&member)))?;
     if invite {
         let payload = json!({ "tenantId": tenant.id, "memberId": id });
         let link = password_link(tx, tenancy, app.id, Purpose::Invitation, user.id, &payload)?;
@@ -189,7 +186,7 @@ pub fn update(
         phone_number: after.phone_number.clone(),
     };
     people::update(tx, app, &user)?;
-    emit(tx, &fact(UPDATED, app, &after))?;
+    emit(tx, (app, tenant), &TenantUserUpdated(told(&after)))?;
     Ok(after)
 }
 
@@ -201,20 +198,32 @@ pub fn remove(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> 
         keep_an_owner(tx, app, &member)?;
     }
     store::delete(tx, app, &member)?;
-    people::delete_if_nowhere(tx, app, member.user_id)?;
-    emit(tx, &fact(DELETED, app, &member)).map(|_| ())
+    let is_gone = people::delete_if_nowhere(tx, app, member.user_id)?;
+    emit(tx, (app, tenant), &TenantUserDeleted(told(&member)))?;
+    if is_gone { emit(tx, app, &PersonRemoved { user_id: member.user_id }) } else { Ok(()) }
 }
 
 /// A link with which the person sets a new password.
 pub fn reset_link(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, member: &Member) -> Result<String> {
+    tell_of_link(tx, app, member, false)?;
+    new_reset_link(tx, tenancy, app, member)
+}
+
+fn new_reset_link(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, member: &Member) -> Result<String> {
     let payload = json!({ "tenantId": member.tenant_id, "memberId": member.id });
     password_link(tx, tenancy, app, Purpose::PasswordReset, member.user_id, &payload)
+}
+
+fn tell_of_link(tx: &mut Tx<'_>, app: AppId, member: &Member, mailed: bool) -> Result<()> {
+    let told = PasswordLinkCreated { tenant_user_id: member.id, user_id: member.user_id, mailed };
+    emit(tx, (app, member.tenant_id), &told)
 }
 
 /// Mails such a link, which takes the place of earlier ones.
 pub fn send_reset_mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, member: &Member) -> Result<()> {
     links::revoke(tx, app.id, Purpose::PasswordReset, member.user_id)?;
-    let link = reset_link(tx, tenancy, app.id, member)?;
+    tell_of_link(tx, app.id, member, true)?;
+    let link = new_reset_link(tx, tenancy, app.id, member)?;
     mails::queue(tx, tenancy, app, &member.email, &AppMail::ResetPassword { link })
 }
 
@@ -244,10 +253,14 @@ fn keep_an_owner(tx: &mut Tx<'_>, app: AppId, leaving: &Member) -> Result<()> {
     Err(Error::new(Code::LastOwner, message))
 }
 
-fn fact(kind: &'static str, app: AppId, member: &Member) -> NewFact {
-    let Member { id, user_id, tenant_id, email, role, enabled, .. } = member;
-    let data = json!({
-        "workspaceId": tenant_id, "tenantUserId": id, "userId": user_id, "email": email, "role": role, "enabled": enabled,
-    });
-    NewFact::new(kind, data).app(app).tenant(*tenant_id)
+/// What others are told of them.
+fn told(member: &Member) -> MemberData {
+    MemberData {
+        workspace_id: member.tenant_id,
+        tenant_user_id: member.id,
+        user_id: member.user_id,
+        email: member.email.clone(),
+        role: member.role.clone(),
+        enabled: member.enabled,
+    }
 }

@@ -4,10 +4,9 @@ mod store;
 
 use ::store::{Owner, Tx};
 use kernel::{AppId, Error, Result, UserId, email_key};
-use spine::{NewFact, emit, purge};
+use spine::{emit, purge};
 
-/// Emitted when all of a person's sessions were ended.
-pub const SESSIONS_ENDED: &str = "user.sessions_ended";
+use crate::facts::SessionsEnded;
 
 /// A person, whatever workspaces they belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,17 +53,18 @@ pub fn full_name(first: &str, last: &str) -> String {
 /// Every token issued until now is refused from here on.
 pub fn end_sessions(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
     store::end_sessions(tx, app, id)?;
-    emit(tx, &NewFact::new(SESSIONS_ENDED, serde_json::json!({ "userId": id })).app(app)).map(|_| ())
+    emit(tx, app, &SessionsEnded { user_id: id })
 }
 
-/// Deletes the person, with their one-time links, unless some workspace still has them.
-pub(crate) fn delete_if_nowhere(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
+/// Deletes the person, with their one-time links, unless some workspace still has them; true when they are gone.
+pub(crate) fn delete_if_nowhere(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<bool> {
     // Held first, looked at afterwards: an invitation that is being made holds the person too, and is seen here once
     // it has committed.
     store::hold_by_id(tx, app, id)?;
     store::delete_links_if_nowhere(tx, app, id)?;
-    if store::delete_if_nowhere(tx, app, id)? {
+    let is_gone = store::delete_if_nowhere(tx, app, id)?;
+    if is_gone {
         purge::remember(tx, app, Owner::Person, &[id])?;
     }
-    Ok(())
+    Ok(is_gone)
 }

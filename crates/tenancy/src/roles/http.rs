@@ -51,7 +51,7 @@ async fn create(
     Valid(new): Valid<NewRole>,
 ) -> Result<Json<Role>> {
     let app = caller.app_id();
-    Ok(Json(tenancy.db.write(move |tx| super::create(tx, app, &new)).await?))
+    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::create(tx, app, &new)).await?))
 }
 
 async fn get(caller: AppCaller<AppRead>, State(tenancy): State<Tenancy>, Path(id): Path<RoleId>) -> Result<Json<Role>> {
@@ -66,7 +66,7 @@ async fn update(
     Valid(change): Valid<RoleChange>,
 ) -> Result<Json<Role>> {
     let app = caller.app_id();
-    Ok(Json(tenancy.db.write(move |tx| super::update(tx, app, id, &change)).await?))
+    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::update(tx, app, id, &change)).await?))
 }
 
 async fn delete(
@@ -75,7 +75,7 @@ async fn delete(
     Path(id): Path<RoleId>,
 ) -> Result<Success> {
     let app = caller.app_id();
-    tenancy.db.write(move |tx| super::delete(tx, app, id)).await?;
+    tenancy.db.by(&caller).write(move |tx| super::delete(tx, app, id)).await?;
     Ok(Success)
 }
 
@@ -95,7 +95,7 @@ async fn create_privilege(
     Valid(new): Valid<NewPrivilege>,
 ) -> Result<Json<PrivilegeRecord>> {
     let app = caller.app_id();
-    Ok(Json(tenancy.db.write(move |tx| super::create_privilege(tx, app, &new)).await?))
+    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::create_privilege(tx, app, &new)).await?))
 }
 
 async fn get_privilege(
@@ -115,7 +115,7 @@ async fn update_privilege(
 ) -> Result<Json<PrivilegeRecord>> {
     let app = caller.app_id();
     let Tenancy { db, api_tokens, .. } = tenancy;
-    let changed = db.write(move |tx| {
+    let changed = db.by(&caller).write(move |tx| {
         // Tokens name privileges by key: one with another key is no longer theirs.
         api_tokens.forget_all_on_commit(tx);
         super::update_privilege(tx, app, id, &change)
@@ -130,7 +130,7 @@ async fn delete_privilege(
 ) -> Result<Success> {
     let app = caller.app_id();
     let Tenancy { db, api_tokens, .. } = tenancy;
-    let deleted = db.write(move |tx| {
+    let deleted = db.by(&caller).write(move |tx| {
         api_tokens.forget_all_on_commit(tx);
         super::delete_privilege(tx, app, id)
     });

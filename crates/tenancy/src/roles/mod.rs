@@ -11,14 +11,14 @@ use ::store::Tx;
 use kernel::{AppId, Code, Error, Page, Problems, Result, id_kinds};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
-use spine::{NewFact, emit};
+use spine::emit;
 
 pub use rules::{NewPrivilege, NewRole, OIDC_SCOPES, PrivilegeChange, RoleChange};
 
 use crate::{
     apps,
     callers::privileges::{BUILT_IN, is_destructive},
+    facts::{Change, PrivilegeChanged, RoleChanged},
 };
 
 id_kinds! {
@@ -30,11 +30,6 @@ id_kinds! {
 pub const OWNER: &str = "OWNER";
 const ADMIN: &str = "ADMIN";
 const MEMBER: &str = "MEMBER";
-
-/// Emitted whenever a role is made, changed or deleted.
-pub const ROLE_CHANGED: &str = "role.changed";
-/// Emitted whenever a privilege is made, changed or deleted.
-pub const PRIVILEGE_CHANGED: &str = "privilege.changed";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -173,7 +168,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewRole) -> Result<Role> {
     if !store::insert(tx, app, &role)? {
         return Err(key_taken(&role.key));
     }
-    role_changed(tx, app, &role, "created")?;
+    role_changed(tx, app, &role, Change::Created)?;
     Ok(role)
 }
 
@@ -193,7 +188,7 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: RoleId, change: &RoleChange) -> R
         store::clear_default(tx, app)?;
     }
     store::update(tx, app, &changed)?;
-    role_changed(tx, app, &changed, "updated")?;
+    role_changed(tx, app, &changed, Change::Updated)?;
     Ok(changed)
 }
 
@@ -204,7 +199,7 @@ pub fn delete(tx: &mut Tx<'_>, app: AppId, id: RoleId) -> Result<()> {
     let held = store::is_held(tx, app, id)?;
     rules::check_deletion(&role, held)?;
     store::delete(tx, app, id)?;
-    role_changed(tx, app, &role, "deleted")
+    role_changed(tx, app, &role, Change::Deleted)
 }
 
 /// Every privilege that the app defines, newest first.
@@ -230,7 +225,7 @@ pub fn create_privilege(tx: &mut Tx<'_>, app: AppId, new: &NewPrivilege) -> Resu
     if !store::insert_privilege(tx, app, &record)? {
         return Err(privilege_key_taken(&record.key));
     }
-    privilege_changed(tx, app, &record, "created")?;
+    privilege_changed(tx, app, &record, Change::Created)?;
     Ok(record)
 }
 
@@ -248,7 +243,7 @@ pub fn update_privilege(
         return Err(privilege_key_taken(&changed.key));
     }
     store::update_privilege(tx, app, &changed)?;
-    privilege_changed(tx, app, &changed, "updated")?;
+    privilege_changed(tx, app, &changed, Change::Updated)?;
     Ok(changed)
 }
 
@@ -259,7 +254,7 @@ pub fn delete_privilege(tx: &mut Tx<'_>, app: AppId, id: PrivilegeId) -> Result<
     let only_in = store::roles_with_only(tx, app, id)?;
     rules::check_privilege_deletion(&record, &only_in)?;
     store::delete_privilege(tx, app, id)?;
-    privilege_changed(tx, app, &record, "deleted")
+    privilege_changed(tx, app, &record, Change::Deleted)
 }
 
 /// Each id once; ids that the app does not define are named by their place in the request.
@@ -275,14 +270,12 @@ fn known_privileges(tx: &mut Tx<'_>, app: AppId, ids: &[PrivilegeId]) -> Result<
     Ok(known)
 }
 
-fn role_changed(tx: &mut Tx<'_>, app: AppId, role: &Role, change: &str) -> Result<()> {
-    let data = json!({ "id": role.id, "key": role.key, "change": change });
-    emit(tx, &NewFact::new(ROLE_CHANGED, data).app(app)).map(|_| ())
+fn role_changed(tx: &mut Tx<'_>, app: AppId, role: &Role, change: Change) -> Result<()> {
+    emit(tx, app, &RoleChanged { role_id: role.id, key: role.key.clone(), change })
 }
 
-fn privilege_changed(tx: &mut Tx<'_>, app: AppId, record: &PrivilegeRecord, change: &str) -> Result<()> {
-    let data = json!({ "id": record.id, "key": record.key, "change": change });
-    emit(tx, &NewFact::new(PRIVILEGE_CHANGED, data).app(app)).map(|_| ())
+fn privilege_changed(tx: &mut Tx<'_>, app: AppId, record: &PrivilegeRecord, change: Change) -> Result<()> {
+    emit(tx, app, &PrivilegeChanged { privilege_id: record.id, key: record.key.clone(), change })
 }
 
 fn key_taken(key: &str) -> Error {

@@ -63,5 +63,5 @@ async fn update(
 ) -> Result<Json<Tenant>> {
     caller.in_workspace(id)?;
     let app = caller.app_id();
-    Ok(Json(tenancy.db.write(move |tx| super::update(tx, app, id, &changes)).await?))
+    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::update(tx, app, id, &changes)).await?))
 }

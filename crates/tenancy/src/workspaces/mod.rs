@@ -9,17 +9,16 @@ use ::store::{Db, Owner, Tx, args};
 use kernel::{AppId, Currency, Error, Locale, Page, Result, TenantId, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
-use spine::{NewFact, emit, purge};
+use serde_json::{Map, Value};
+use spine::{emit, purge};
 
 pub use rules::{MAX_METADATA, TenantChanges};
 
-use crate::{Tenancy, api_tokens, federation, links};
-
-pub const CREATED: &str = "tenant.created";
-pub const UPDATED: &str = "tenant.updated";
-/// Emitted when a workspace is gone: each room then purges its own rows.
-pub const DELETED: &str = "tenant.deleted";
+use crate::{
+    Tenancy, api_tokens,
+    facts::{TenantCreated, TenantDeleted, TenantUpdated, WorkspaceData},
+    federation, links,
+};
 
 /// What a workspace carries beside its members.
 pub type Metadata = Map<String, Value>;
@@ -121,7 +120,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewWorkspace) -> Result<Tenant>
     let id: TenantId = tx.new_id();
     store::insert(tx, app, id, new)?;
     let tenant = get(tx, app, id)?;
-    emit(tx, &fact(CREATED, app, &tenant))?;
+    emit(tx, (app, id), &TenantCreated(told(&tenant)))?;
     Ok(tenant)
 }
 
@@ -150,7 +149,7 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: TenantId, changes: &TenantChanges
         return Ok(after);
     }
     store::update(tx, app, &after)?;
-    emit(tx, &fact(UPDATED, app, &after))?;
+    emit(tx, (app, id), &TenantUpdated(told(&after)))?;
     Ok(after)
 }
 
@@ -177,11 +176,10 @@ pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, id: TenantId) -> R
     let gone = store::delete(tx, app, id)?;
     purge::remember(tx, app, Owner::Workspace, &[id])?;
     purge::remember(tx, app, Owner::Person, &gone)?;
-    emit(tx, &fact(DELETED, app, &tenant))?;
-    Ok(())
+    emit(tx, (app, id), &TenantDeleted(told(&tenant)))
 }
 
-fn fact(kind: &'static str, app: AppId, tenant: &Tenant) -> NewFact {
-    let data = json!({ "id": tenant.id, "name": tenant.name, "plan": tenant.plan });
-    NewFact::new(kind, data).app(app).tenant(tenant.id)
+/// What others are told of it.
+fn told(tenant: &Tenant) -> WorkspaceData {
+    WorkspaceData { id: tenant.id, name: tenant.name.clone(), plan: tenant.plan.clone() }
 }

@@ -10,6 +10,7 @@ pub fn run(check: bool) -> Result<(), String> {
         ("docs/openapi.json", format!("{:#}\n", documents.openapi)),
         ("docs/routes.md", documents.routes),
         ("docs/errors.md", documents.errors),
+        ("docs/facts.md", documents.facts),
         ("docs/configuration.md", reference_page()),
     ];
     let mut stale = Vec::new();

@@ -40,7 +40,7 @@ async fn create(
     Valid(new): Valid<NewPlan>,
 ) -> Result<Json<Plan>> {
     let app = caller.app_id();
-    Ok(Json(billing.tenancy.db.write(move |tx| super::create(tx, app, &new)).await?))
+    Ok(Json(billing.tenancy.db.by(&caller).write(move |tx| super::create(tx, app, &new)).await?))
 }
 
 async fn get(caller: AppCaller<AppRead>, State(billing): State<Billing>, Path(id): Path<PlanId>) -> Result<Json<Plan>> {
@@ -55,12 +55,12 @@ async fn update(
     Valid(change): Valid<PlanChange>,
 ) -> Result<Json<Plan>> {
     let app = caller.app_id();
-    Ok(Json(billing.tenancy.db.write(move |tx| super::update(tx, app, id, &change)).await?))
+    Ok(Json(billing.tenancy.db.by(&caller).write(move |tx| super::update(tx, app, id, &change)).await?))
 }
 
 async fn delete(caller: AppCaller<AppWrite>, State(billing): State<Billing>, Path(id): Path<PlanId>) -> Result<Empty> {
     let app = caller.app_id();
-    billing.tenancy.db.write(move |tx| super::delete(tx, app, id)).await?;
+    billing.tenancy.db.by(&caller).write(move |tx| super::delete(tx, app, id)).await?;
     Ok(Empty)
 }
 

@@ -11,9 +11,10 @@ use ::store::{Tx, text_enum};
 use kernel::{AppId, Code, Error, Label, Money, Page, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
-use tenancy::apps;
+use spine::emit;
+use tenancy::{apps, facts::Change};
 
-use crate::payment_details::PriceOffer;
+use crate::{facts::PlanChanged, payment_details::PriceOffer};
 
 pub use rules::{NewPlan, NewPrice, PlanChange};
 
@@ -167,7 +168,11 @@ fn insert(tx: &mut Tx<'_>, app: AppId, new: &NewPlan) -> Result<Plan> {
         quotas: new.quotas.clone().unwrap_or_default(),
         created_at: tx.now(),
     };
-    if store::insert(tx, app, &plan)? { Ok(plan) } else { Err(key_taken(&plan.key)) }
+    if !store::insert(tx, app, &plan)? {
+        return Err(key_taken(&plan.key));
+    }
+    tell(tx, app, &plan, Change::Created)?;
+    Ok(plan)
 }
 
 pub fn update(tx: &mut Tx<'_>, app: AppId, id: PlanId, change: &PlanChange) -> Result<Plan> {
@@ -181,6 +186,7 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: PlanId, change: &PlanChange) -> R
         refuse_while_used(tx, app, &plan, "keeps its key")?;
     }
     store::update(tx, app, &changed)?;
+    tell(tx, app, &changed, Change::Updated)?;
     Ok(changed)
 }
 
@@ -188,7 +194,12 @@ pub fn delete(tx: &mut Tx<'_>, app: AppId, id: PlanId) -> Result<()> {
     apps::hold(tx, app)?;
     let plan = get(tx, app, id)?;
     refuse_while_used(tx, app, &plan, "cannot be deleted")?;
-    store::delete(tx, app, id)
+    store::delete(tx, app, id)?;
+    tell(tx, app, &plan, Change::Deleted)
+}
+
+fn tell(tx: &mut Tx<'_>, app: AppId, plan: &Plan, change: Change) -> Result<()> {
+    emit(tx, app, &PlanChanged { plan_id: plan.id, key: plan.key.clone(), change })
 }
 
 /// Workspaces know their plan by its key.

@@ -33,7 +33,7 @@ async fn create(
     Valid(new): Valid<NewTax>,
 ) -> Result<Json<Tax>> {
     let app = caller.app_id();
-    Ok(Json(billing.tenancy.db.write(move |tx| super::create(tx, app, &new)).await?))
+    Ok(Json(billing.tenancy.db.by(&caller).write(move |tx| super::create(tx, app, &new)).await?))
 }
 
 async fn get(caller: AppCaller<AppRead>, State(billing): State<Billing>, Path(id): Path<TaxId>) -> Result<Json<Tax>> {
@@ -48,11 +48,11 @@ async fn update(
     Valid(change): Valid<TaxChange>,
 ) -> Result<Json<Tax>> {
     let app = caller.app_id();
-    Ok(Json(billing.tenancy.db.write(move |tx| super::update(tx, app, id, &change)).await?))
+    Ok(Json(billing.tenancy.db.by(&caller).write(move |tx| super::update(tx, app, id, &change)).await?))
 }
 
 async fn delete(caller: AppCaller<AppDelete>, State(billing): State<Billing>, Path(id): Path<TaxId>) -> Result<Empty> {
     let app = caller.app_id();
-    billing.tenancy.db.write(move |tx| super::delete(tx, app, id)).await?;
+    billing.tenancy.db.by(&caller).write(move |tx| super::delete(tx, app, id)).await?;
     Ok(Empty)
 }

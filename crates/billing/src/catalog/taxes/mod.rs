@@ -8,9 +8,12 @@ use ::store::Tx;
 use kernel::{AppId, Country, Error, Page, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
-use tenancy::apps;
+use spine::emit;
+use tenancy::{apps, facts::Change};
 
 pub use rules::{NewTax, TaxChange};
+
+use crate::facts::TaxChanged;
 
 id_kinds! {
     TaxId(TaxKind) = "tax";
@@ -57,6 +60,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewTax) -> Result<Tax> {
         created_at: tx.now(),
     };
     store::insert(tx, app, &tax)?;
+    tell(tx, app, &tax, Change::Created)?;
     Ok(tax)
 }
 
@@ -64,11 +68,18 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: TaxId, change: &TaxChange) -> Res
     apps::hold(tx, app)?;
     let tax = change.applied_to(get(tx, app, id)?);
     store::update(tx, app, &tax)?;
+    tell(tx, app, &tax, Change::Updated)?;
     Ok(tax)
 }
 
 pub fn delete(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<()> {
-    if store::delete(tx, app, id)? { Ok(()) } else { Err(not_found()) }
+    let tax = get(tx, app, id)?;
+    // Of two who delete it at once, one has deleted it.
+    if store::delete(tx, app, id)? { tell(tx, app, &tax, Change::Deleted) } else { Err(not_found()) }
+}
+
+fn tell(tx: &mut Tx<'_>, app: AppId, tax: &Tax, change: Change) -> Result<()> {
+    emit(tx, app, &TaxChanged { tax_id: tax.id, name: tax.name.clone(), change })
 }
 
 fn not_found() -> Error {

@@ -178,12 +178,12 @@ async fn billing_can_hold_a_workspace_back(app: TestApp) {
     let preview = preview_deletion(&core, app.app_id(), id).await.expect("a preview");
     assert_eq!((preview.counts.usage_events, preview.can_delete), (7, true));
     assert_eq!(Value::from(preview.subscription.expect("one")), json!({ "status": "active" }));
-    let refused = delete_workspace(&core, app.app_id(), id).await.expect_err("refused");
+    let refused = delete_workspace(&core, kernel::Author::system(), app.app_id(), id).await.expect_err("refused");
     assert_eq!(refused.code(), Code::ProviderFailed);
     core.departure = Arc::new(Blocked);
     let preview = preview_deletion(&core, app.app_id(), id).await.expect("a preview");
     assert_eq!((preview.blockers.len(), preview.can_delete), (1, false));
-    let refused = delete_workspace(&core, app.app_id(), id).await.expect_err("refused");
+    let refused = delete_workspace(&core, kernel::Author::system(), app.app_id(), id).await.expect_err("refused");
     assert_eq!((refused.code(), refused.public()), (Code::WorkspaceInUse, "An invoice is open."));
     acme.owner().get("/account/tenant").await.expect(200);
     app.drain().await;

@@ -3,6 +3,7 @@
 mod alerts;
 mod api_tokens;
 pub(crate) mod authorization;
+mod authors;
 mod backup;
 mod conventions;
 mod cors;

@@ -63,7 +63,7 @@ async fn create_in_workspace(
 ) -> Result<Created<CreatedToken>> {
     let (app, tenant, granter) = (caller.app_id(), caller.tenant(), Granter::of(&caller));
     let keyring = tenancy.keyring.clone();
-    let created = tenancy.db.write(move |tx| {
+    let created = tenancy.db.by(&caller).write(move |tx| {
         match store::role_of(tx, app, tenant, &new.tenant_user_id)?.as_deref() {
             Some("OWNER" | "ADMIN") => {}
             _ => {
@@ -92,7 +92,7 @@ async fn revoke_in_workspace(
 ) -> Result<Success> {
     let (app, tenant) = (caller.app_id(), caller.tenant());
     let Tenancy { db, api_tokens, .. } = tenancy;
-    db.write(move |tx| api_tokens::revoke(tx, &api_tokens, app, Some(tenant), id)).await?;
+    db.by(&caller).write(move |tx| api_tokens::revoke(tx, &api_tokens, app, Some(tenant), id)).await?;
     Ok(Success)
 }
 
@@ -111,7 +111,7 @@ async fn create(
     Valid(new): Valid<NewApiToken>,
 ) -> Result<Created<CreatedToken>> {
     let (app, granter, keyring) = (caller.app_id(), Granter::of(&caller), tenancy.keyring.clone());
-    let created = tenancy.db.write(move |tx| api_tokens::create(tx, &keyring, app, None, &granter, &new));
+    let created = tenancy.db.by(&caller).write(move |tx| api_tokens::create(tx, &keyring, app, None, &granter, &new));
     Ok(Created(created.await?))
 }
 
@@ -122,6 +122,6 @@ async fn revoke(
 ) -> Result<Success> {
     let app = caller.app_id();
     let Tenancy { db, api_tokens, .. } = tenancy;
-    db.write(move |tx| api_tokens::revoke(tx, &api_tokens, app, None, id)).await?;
+    db.by(&caller).write(move |tx| api_tokens::revoke(tx, &api_tokens, app, None, id)).await?;
     Ok(Success)
 }

@@ -74,7 +74,7 @@ async fn create(
 ) -> Result<Created<CreatedToken>> {
     user.require_owner_or_admin()?;
     let keyring = tenancy.keyring.clone();
-    let created = tenancy.db.write(move |tx| {
+    let created = tenancy.db.by(&user).write(move |tx| {
         let tenant = reach(tx, &user)?;
         api_tokens::create(tx, &keyring, user.app(), tenant, &granter(&user), &new)
     });
@@ -88,7 +88,7 @@ async fn revoke(
 ) -> Result<Success> {
     user.require_owner_or_admin()?;
     let Tenancy { db, api_tokens, .. } = tenancy;
-    let revoked = db.write(move |tx| {
+    let revoked = db.by(&user).write(move |tx| {
         let tenant = reach(tx, &user)?;
         api_tokens::revoke(tx, &api_tokens, user.app(), tenant, id)
     });

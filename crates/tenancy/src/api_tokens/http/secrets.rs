@@ -28,9 +28,13 @@ async fn list(_: Operator, State(tenancy): State<Tenancy>, Path(app): Path<AppId
     Ok(Json(records.await?))
 }
 
-async fn rotate(_: Operator, State(tenancy): State<Tenancy>, Path(app): Path<AppId>) -> Result<Created<SecretRecord>> {
+async fn rotate(
+    caller: Operator,
+    State(tenancy): State<Tenancy>,
+    Path(app): Path<AppId>,
+) -> Result<Created<SecretRecord>> {
     let keyring = tenancy.keyring.clone();
-    let secret = tenancy.db.write(move |tx| {
+    let secret = tenancy.db.by(&caller).write(move |tx| {
         tx.lock(&format!("app:{app}"))?;
         apps::get(tx, app)?;
         secrets::rotate(tx, &keyring, app)
@@ -39,12 +43,12 @@ async fn rotate(_: Operator, State(tenancy): State<Tenancy>, Path(app): Path<App
 }
 
 async fn retire(
-    _: Operator,
+    caller: Operator,
     State(tenancy): State<Tenancy>,
     Path((app, id)): Path<(AppId, SecretId)>,
 ) -> Result<Success> {
     let Tenancy { db, api_tokens, .. } = tenancy;
-    let retired = db.write(move |tx| {
+    let retired = db.by(&caller).write(move |tx| {
         tx.lock(&format!("app:{app}"))?;
         apps::get(tx, app)?;
         secrets::retire(tx, &api_tokens, app, id)

@@ -1,0 +1,61 @@
+//! What this room tells: logins and their ends, failures, passwords and second factors.
+
+use kernel::{MemberId, TenantId, UserId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tenancy::logins::LoginId;
+
+use crate::sessions::Method;
+
+/// Why somebody was not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureReason {
+    Password,
+    Code,
+}
+
+/// What happened to a person's second factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FactorChange {
+    SetUp,
+    /// Taken away with the backup code.
+    Reset,
+    /// Taken away by an administrator, passkeys too.
+    Cleared,
+    PasskeyAdded,
+}
+
+spine::facts! {
+    /// A login led to tokens.
+    LoginSucceeded = "login.succeeded" {
+        user_id: UserId,
+        tenant_user_id: MemberId,
+        workspace_id: TenantId,
+        email: String,
+        /// The `sid` of its tokens.
+        session_id: String,
+        method: Method,
+        /// Whether more than one factor was shown.
+        mfa: bool,
+    }
+    /// Somebody failed to prove who they are.
+    LoginFailed = "login.failed" {
+        /// `null` for an account that does not exist.
+        user_id: Option<UserId>,
+        reason: FailureReason,
+    }
+    /// A browser's sign-in to the hosted pages was ended, with the logins that came from it.
+    SignedOut = "browser.signed_out" { user_id: UserId }
+    /// A refresh token was used again after its time: somebody else may have it. Its login was ended.
+    RefreshReused = "refresh.reused" {
+        /// The `sid` of its tokens.
+        session_id: LoginId,
+        tenant_user_id: MemberId,
+    }
+    /// A person chose a password.
+    PasswordChanged = "password.changed" { user_id: UserId }
+    /// A person's second factor was set up or taken away, or a passkey was added.
+    FactorChanged = "factor.changed" { user_id: UserId, change: FactorChange }
+}
