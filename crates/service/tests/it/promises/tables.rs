@@ -19,6 +19,7 @@ on_both_engines!(
     who_belongs_elsewhere_keeps_everything,
     a_large_deletion_goes_on_beside_others_and_survives_being_cut_off,
     two_nodes_purge_together,
+    what_has_expired_is_swept_and_nothing_else,
 );
 
 fn registered() -> impl Iterator<Item = &'static Table> {
@@ -78,22 +79,24 @@ async fn fill(app: &TestApp, owners: &Owners, by: Owner) -> BTreeSet<String> {
     for (number, found) in (0..).zip(schema(&db(app)).await) {
         let table = registered().find(|table| table.name == found.name).expect("registered");
         if table.purge_of(by).is_some() && table.name != "app_keys" {
-            insert(&db(app), &found, owners, number).await;
+            insert(&db(app), &found, owners, number, FAR).await;
             filled.insert(found.name);
         }
     }
     filled
 }
 
-async fn insert(db: &Db, table: &SchemaTable, owners: &Owners, number: i64) {
+/// Far from any instant that a job looks for.
+const FAR: i64 = 4_000_000_000_000_000;
+
+async fn insert(db: &Db, table: &SchemaTable, owners: &Owners, number: i64, at: i64) {
     let names: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
     let places: Vec<String> = (1..=names.len()).map(|place| format!("${place}")).collect();
     let sql = format!("INSERT INTO {} ({}) VALUES ({})", table.name, names.join(", "), places.join(", "));
     let value = |(name, kind): &(String, ColumnType)| match (owners.value(name), kind) {
         (Some(owner), _) => Arg::Text(owner.into()),
         (None, ColumnType::Text) => Arg::Text(format!("row-{number}").into()),
-        // Far from any instant that a job looks for.
-        (None, ColumnType::Int) => Arg::Int(4_000_000_000_000_000 + number),
+        (None, ColumnType::Int) => Arg::Int(at),
         (None, ColumnType::Real) => Arg::Real(1.0),
         (None, ColumnType::Bool) => Arg::Bool(false),
         (None, ColumnType::Bytes) => Arg::Bytes(vec![1].into()),
@@ -236,4 +239,32 @@ async fn two_nodes_purge_together(app: TestApp) {
     app.drain().await;
     assert_eq!(links(&app).await, 0);
     node.drain().await;
+}
+
+async fn expiring(app: &TestApp, table: &str, at: i64) -> i64 {
+    let sql = statement(format!("SELECT count(*) FROM {table} WHERE expires_at = $1"));
+    db(app).get_one::<(i64,)>(sql, &args![at]).await.expect("counted").expect("a count").0
+}
+
+async fn what_has_expired_is_swept_and_nothing_else(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let owners = Owners::of(&app, &acme, &acme.owner);
+    let expires = |found: &SchemaTable| registered().any(|table| table.name == found.name && table.expiry.is_some());
+    let tables: Vec<SchemaTable> = schema(&db(&app)).await.into_iter().filter(expires).collect();
+    assert!(tables.len() > 7, "{tables:?}");
+    for (number, table) in (0..).zip(&tables) {
+        insert(&db(&app), table, &owners, number, 1).await;
+        insert(&db(&app), table, &owners, number + 100, FAR).await;
+    }
+    // A login whose end has passed is needed by the token that it was refreshed to.
+    let refreshed = "UPDATE refresh_tokens SET family_id = (SELECT id FROM refresh_families WHERE expires_at = 1)";
+    db(&app).write(move |tx| tx.run(refreshed, &[])).await.expect("refreshed");
+    app.drain().await;
+    for SchemaTable { name, .. } in &tables {
+        let kept = i64::from(name == "refresh_families");
+        assert_eq!((expiring(&app, name, 1).await, expiring(&app, name, FAR).await), (kept, 1), "{name}");
+    }
+    db(&app).write(|tx| tx.run("DELETE FROM refresh_tokens", &[])).await.expect("deleted");
+    app.drain().await;
+    assert_eq!(expiring(&app, "refresh_families", 1).await, 0);
 }
