@@ -5,7 +5,7 @@ pub(crate) mod api_token_checks;
 mod api_token_me;
 mod app;
 mod app_credentials;
-mod federation;
+pub(crate) mod federation;
 pub(crate) mod payments_plan;
 mod payments_tax;
 pub(crate) mod role;

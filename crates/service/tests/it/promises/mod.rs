@@ -8,6 +8,7 @@ mod backup;
 mod conventions;
 mod cors;
 mod deletion;
+mod documented;
 mod installation;
 mod log;
 mod mails;
