@@ -116,3 +116,19 @@ impl Mirror for Memory {
         self.load().await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::{EngineName, testing::TestDb};
+
+    #[tokio::test]
+    async fn an_older_state_never_replaces_a_newer_one() {
+        let test = TestDb::empty(EngineName::Sqlite).await;
+        let (memory, app) = (Memory::new(test.db.clone()), AppId::from_u128(1));
+        for (read, kept) in [(2, 2), (1, 2), (2, 2), (3, 3)] {
+            memory.put(app, Arc::new(CompiledApp { revision: read, ..CompiledApp::default() }));
+            assert_eq!(memory.get(app).map(|known| known.revision), Some(kept));
+        }
+    }
+}

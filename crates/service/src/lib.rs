@@ -206,6 +206,11 @@ impl Service {
         self.runner.drain().await
     }
 
+    /// The jobs of which a run has failed on this node.
+    pub fn failed_jobs(&self) -> Vec<&'static str> {
+        self.runner.failed()
+    }
+
     /// The earliest instant at which background work is due on the business clock, also when it has passed.
     pub async fn next_due(&self) -> Result<Option<Timestamp>> {
         self.runner.next_due().await

@@ -59,10 +59,16 @@ pub(crate) struct Context {
 
 impl Context {
     /// Every statement of a closure passes here.
-    pub(crate) fn saw(&self, #[cfg_attr(not(feature = "testing"), expect(unused_variables))] sql: &'static str) {
+    pub(crate) fn saw(&self, sql: &'static str) {
+        self.saw_rows(sql, &[]);
+    }
+
+    /// The same for one that reads `{rows}` with these columns.
+    #[cfg_attr(not(feature = "testing"), expect(unused_variables))]
+    pub(crate) fn saw_rows(&self, sql: &'static str, columns: &[(&str, crate::ColumnType)]) {
         Cells::add(&self.cells.statements, 1);
         #[cfg(feature = "testing")]
-        self.recorder.saw(sql);
+        self.recorder.saw(sql, columns);
     }
 }
 

@@ -67,6 +67,38 @@ pub(crate) fn sqlite_rows(sql: &str, columns: &[(&str, ColumnType)]) -> String {
     sqlite(sql).replace(ROWS, &source)
 }
 
+/// The columns of `{rows}` written into the text, for the record of statements.
+#[cfg(feature = "testing")]
+pub(crate) fn name_columns(sql: &str, columns: &[(&str, ColumnType)]) -> String {
+    let named: Vec<String> = columns.iter().map(|(name, kind)| format!("{name} {kind:?}")).collect();
+    sql.replace(ROWS, &format!("{{rows: {}}}", named.join(", ")))
+}
+
+/// A recorded text as the engine reads it.
+#[cfg(feature = "testing")]
+pub(crate) fn recorded(sql: &str, engine: crate::EngineName) -> String {
+    let (sql, columns) = match sql.split_once("{rows: ") {
+        Some((before, rest)) => {
+            let (columns, after) = rest.split_once('}').expect("the token ends");
+            (format!("{before}{ROWS}{after}"), columns)
+        }
+        None => (sql.to_owned(), ""),
+    };
+    let columns: Vec<(&str, ColumnType)> =
+        columns.split(", ").filter_map(|column| column.split_once(' ')).map(named).collect();
+    match engine {
+        crate::EngineName::Sqlite => sqlite_rows(&sql, &columns),
+        crate::EngineName::Postgres => postgres_rows(&sql, &columns),
+    }
+}
+
+#[cfg(feature = "testing")]
+fn named<'a>((name, kind): (&'a str, &str)) -> (&'a str, ColumnType) {
+    let kinds = [ColumnType::Text, ColumnType::Int, ColumnType::Real, ColumnType::Bool, ColumnType::Bytes];
+    let known = kinds.into_iter().find(|known| format!("{known:?}") == kind);
+    (name, known.expect("a recorded type is known"))
+}
+
 /// The column types of migrations.
 pub(crate) fn migration(sql: &str, engine: crate::EngineName) -> String {
     let types = match engine {

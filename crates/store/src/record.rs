@@ -9,7 +9,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::EngineName;
+use crate::{ColumnType, EngineName, dialect};
 
 pub(crate) struct Recorder(Option<Mutex<Sheet>>);
 
@@ -28,11 +28,13 @@ impl Recorder {
         Self(Some(Mutex::new(Sheet { seen: HashSet::new(), file })))
     }
 
-    pub(crate) fn saw(&self, sql: &'static str) {
+    /// The columns of the statement's input rows are written into its token, so that it can be prepared by itself:
+    /// `{rows: a text, b int}`.
+    pub(crate) fn saw(&self, sql: &'static str, columns: &[(&str, ColumnType)]) {
         let Some(sheet) = &self.0 else { return };
         let mut sheet = sheet.lock().unwrap_or_else(PoisonError::into_inner);
         if sheet.seen.insert(sql) {
-            let line = serde_json::Value::from(sql).to_string() + "\n";
+            let line = serde_json::Value::from(dialect::name_columns(sql, columns)).to_string() + "\n";
             sheet.file.write_all(line.as_bytes()).expect("a recorded statement can be written");
         }
     }

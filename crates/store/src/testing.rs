@@ -4,6 +4,7 @@
 //! nothing is ever skipped.
 
 mod own_postgres;
+mod prepared;
 mod schema;
 mod templates;
 
@@ -14,6 +15,7 @@ use tempfile::TempDir;
 
 pub use self::{
     own_postgres::OwnPostgres,
+    prepared::unprepared,
     schema::{SchemaTable, schema, statement},
 };
 use crate::{DatabaseUrl, Db, EngineName, Limits, Migration, Options};

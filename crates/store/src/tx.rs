@@ -176,8 +176,8 @@ impl<'a> Tx<'a> {
         visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<()> {
         self.refuse_when_doomed()?;
-        self.context.saw(sql);
         let columns: Vec<_> = names.as_ref().iter().copied().zip(R::TYPES.iter().copied()).collect();
+        self.context.saw_rows(sql, &columns);
         let rows: Vec<_> = rows.iter().map(Tuple::to_args).collect();
         self.insert_all_unrecorded(sql, &columns, &rows, visit)
     }

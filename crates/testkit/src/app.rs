@@ -1,13 +1,17 @@
 //! A whole service in process.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use kernel::AppId;
 use serde_json::json;
 use service::{Options, Service};
+use spine::outbox;
 use store::EngineName;
 
 use crate::{Caller, CaughtMail, CaughtSms, OPERATOR_KEY, Site, messages};
@@ -20,6 +24,8 @@ struct Inner {
     service: Mutex<Arc<Service>>,
     site: Site,
     first: FirstApp,
+    /// Facts that cannot be handled and jobs that fail are what the test is about.
+    failures_expected: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -38,12 +44,18 @@ impl TestApp {
         let service = site.open(change).await.expect("the service opens");
         let first = service.first_run().await.expect("the first app can be made").expect("the installation is new");
         let first = FirstApp { id: first.app.id, api_key: first.api_key };
-        Self(Arc::new(Inner { service: Mutex::new(Arc::new(service)), site, first }))
+        Self(Arc::new(Inner {
+            service: Mutex::new(Arc::new(service)),
+            site,
+            first,
+            failures_expected: AtomicBool::new(false),
+        }))
     }
 
     /// Stops the service and starts it again on the same data, with some options changed. Callers made before still
     /// speak to the stopped one.
     pub async fn restart_with(&self, change: impl FnOnce(&mut Options)) {
+        self.assert_no_failures().await;
         self.service().close().await;
         let service = self.0.site.open(change).await.expect("the service opens again");
         *self.0.service.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(service);
@@ -60,7 +72,12 @@ impl TestApp {
         }
         let Inner { site, first, .. } = &*self.0;
         let service = site.open(|_| {}).await.expect("a further node opens");
-        Self(Arc::new(Inner { service: Mutex::new(Arc::new(service)), site: site.clone(), first: first.clone() }))
+        Self(Arc::new(Inner {
+            service: Mutex::new(Arc::new(service)),
+            site: site.clone(),
+            first: first.clone(),
+            failures_expected: AtomicBool::new(false),
+        }))
     }
 
     pub fn service(&self) -> Arc<Service> {
@@ -139,11 +156,38 @@ impl TestApp {
         }
     }
 
-    /// Fails when work is due that nobody has done: a test has to see what follows from what it did.
+    /// Fails when background work is due that nobody has done.
     pub async fn assert_nothing_due(&self) {
         let service = self.service();
         let due = service.next_due().await.expect("the service can be asked what is due");
         let now = service.core().db.clock().now();
-        assert!(due.is_none_or(|due| due > now), "work was left undone: end the test with app.drain()");
+        assert!(due.is_none_or(|due| due > now), "background work is due");
+    }
+
+    /// For a test of facts that cannot be handled, or of jobs that fail: otherwise these fail the test.
+    pub fn expect_failures(&self) {
+        self.0.failures_expected.store(true, Ordering::Relaxed);
+    }
+
+    /// Does what is still due, so that each test has seen what follows from what it did, and stops the service.
+    pub async fn end(&self) {
+        if !self.0.failures_expected.load(Ordering::Relaxed) {
+            self.drain().await;
+            self.assert_nothing_due().await;
+            self.assert_no_failures().await;
+        }
+        self.assert_facts_are_registered().await;
+        self.service().close().await;
+    }
+
+    /// Fails when a job failed, or a consumer of facts did.
+    async fn assert_no_failures(&self) {
+        if self.0.failures_expected.load(Ordering::Relaxed) {
+            return;
+        }
+        let service = self.service();
+        assert_eq!(service.failed_jobs(), Vec::<&str>::new(), "jobs failed");
+        let facts = service.core().db.read(|tx| Ok((outbox::parked(tx, 10)?, outbox::retrying(tx)?)));
+        assert_eq!(facts.await.expect("the outbox can be read"), (vec![], vec![]), "facts were not handled");
     }
 }

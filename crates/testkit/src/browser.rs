@@ -68,6 +68,10 @@ impl Browser {
             caller = caller.header("cookie", &pairs.join("; "));
         }
         let answer = caller.send(method, path, body).await;
+        if answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
+            let policy = answer.header("content-security-policy").unwrap_or_default();
+            assert!(policy.contains("frame-ancestors 'none'"), "{path} can be framed: {policy}");
+        }
         for cookie in answer.headers("set-cookie") {
             let (pair, attributes) = cookie.split_once(';').unwrap_or((cookie, ""));
             let (name, value) = pair.split_once('=').expect("a cookie has a name");

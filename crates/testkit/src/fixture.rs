@@ -6,7 +6,7 @@ use crate::{EngineName, Site, TestApp};
 pub trait Fixture: Clone {
     fn prepare(engine: EngineName) -> impl Future<Output = Self>;
 
-    /// Fails the test when it left something undone.
+    /// Fails the test when something it set going went wrong.
     fn finish(self) -> impl Future<Output = ()>;
 }
 
@@ -16,9 +16,7 @@ impl Fixture for TestApp {
     }
 
     async fn finish(self) {
-        self.assert_nothing_due().await;
-        self.assert_facts_are_registered().await;
-        self.service().close().await;
+        self.end().await;
     }
 }
 

@@ -11,20 +11,33 @@
 //! }
 //! ```
 //!
-//! Background work runs only when a test drains it, and a test that leaves due work behind fails.
+//! Background work runs when a test drains it, and at the end of each test. A test fails on jobs that failed and facts that
+//! could not be handled, unless it says `app.expect_failures()`.
 
 mod answer;
+pub mod api_tokens;
 mod app;
 mod browser;
 mod caller;
+pub mod catalog;
+pub mod counterparts;
+pub mod factors;
+pub mod facts;
 mod fixture;
+pub mod flags;
+pub mod hosted;
 mod log;
+pub mod members;
 mod messages;
 mod on_port;
-mod people;
+pub mod passkeys;
+pub mod people;
+pub mod queued;
 mod receiver;
+pub mod routes;
 mod site;
 mod snapshot;
+pub mod tokens;
 mod workspace;
 
 pub use answer::Answer;

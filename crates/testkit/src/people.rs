@@ -2,6 +2,7 @@
 
 use kernel::{MemberId, TenantId, UserId};
 use serde_json::{Value, json};
+use vault::passwords::{Algorithm, Imported, Pepper, PepperPosition};
 
 use crate::{Answer, Caller, TestApp};
 
@@ -129,4 +130,23 @@ impl Person {
     pub async fn signed_in(&self) -> Caller {
         self.app.anon().with_access_token(self.app.app_id(), &self.sign_in().await.access)
     }
+}
+
+/// Somebody whose password's digest was made by another system, with a pepper; the body of their login.
+pub async fn imported(app: &TestApp, email: &str) -> Value {
+    let owner = app.owner("owner@example.com").await;
+    let body = json!({ "username": email, "muteNotifications": true });
+    let bob = app.key().in_workspace(owner.tenant).post("/account/tenant/user", body).await.expect(201);
+    let (app_id, user) = (app.app_id(), bob.id("/userId"));
+    let service = app.service();
+    let keyring = service.core().keyring.clone();
+    let imported = Imported {
+        algorithm: Algorithm::Sha1,
+        value: "c88e9c67041a74e0357befdff93f87dde0904214".into(),
+        pepper: Some(Pepper { value: "salt".into(), position: PepperPosition::End }),
+    };
+    let stored =
+        service.core().db.write(move |tx| identity::login::credentials::import(tx, &keyring, app_id, user, &imported));
+    assert!(stored.await.expect("imports"));
+    json!({ "username": email, "password": "password", "appId": app_id, "mode": "sdk" })
 }

@@ -1,9 +1,14 @@
 //! The kit's own promises.
 
 use serde_json::json;
-use testkit::{EngineName, Fixture as _, Receiver, TestApp, on_both_engines};
+use testkit::{EngineName, Receiver, TestApp, on_both_engines};
 
-on_both_engines!(every_test_has_a_database_of_its_own, what_is_left_undone_is_noticed);
+on_both_engines!(
+    every_test_has_a_database_of_its_own,
+    what_is_due_is_done_at_the_end,
+    a_failed_job_fails_its_test,
+    a_fact_that_is_not_handled_fails_its_test
+);
 
 async fn every_test_has_a_database_of_its_own(engine: EngineName) {
     let (one, other) = (TestApp::start(engine).await, TestApp::start(engine).await);
@@ -14,16 +19,32 @@ async fn every_test_has_a_database_of_its_own(engine: EngineName) {
     assert_ne!(one.app_id(), other.app_id());
 }
 
-async fn what_is_left_undone_is_noticed(engine: EngineName) {
+async fn what_is_due_is_done_at_the_end(engine: EngineName) {
     let app = TestApp::start(engine).await;
     let (keyring, id) = (app.service().core().keyring.clone(), app.app_id());
     let sms = spine::NewSms { app: Some(id), to: "+491701234567".into(), text: "Hello".into() };
     app.service().core().db.write(move |tx| spine::queue_sms(tx, &keyring, &sms)).await.expect("queued");
-    let left = app.clone();
-    let noticed = tokio::spawn(async move { left.assert_nothing_due().await }).await;
-    assert!(noticed.is_err_and(|error| error.is_panic()));
+    assert!(fails(&app, |app| async move { app.assert_nothing_due().await }).await);
+    app.end().await;
+    assert_eq!(app.sms().len(), 1);
+}
+
+async fn a_failed_job_fails_its_test(app: TestApp) {
+    app.service().core().db.exec_one("DROP TABLE sms_outbox", &[]).await.expect("dropped");
+    assert!(fails(&app, |app| async move { app.end().await }).await);
+    app.expect_failures();
+}
+
+async fn a_fact_that_is_not_handled_fails_its_test(app: TestApp) {
     app.drain().await;
-    app.finish().await;
+    let db = app.service().core().db.clone();
+    db.exec_one("UPDATE outbox_cursors SET attempts = 1, last_error = 'No.'", &[]).await.expect("changed");
+    assert!(fails(&app, |app| async move { app.end().await }).await);
+    db.exec_one("UPDATE outbox_cursors SET attempts = 0", &[]).await.expect("changed");
+}
+
+async fn fails<F: Future<Output = ()> + Send + 'static>(app: &TestApp, end: fn(TestApp) -> F) -> bool {
+    tokio::spawn(end(app.clone())).await.is_err_and(|error| error.is_panic())
 }
 
 #[tokio::test]

@@ -246,6 +246,11 @@ mod tests {
             NotIn, SemverEq, SemverGt, SemverLt, StartsWith,
         };
         for (operator, values, seen, expected) in [
+            (SemverGt, json!(["2.0.0", "1.0.0"]), json!("1.5.0"), true),
+            (SemverGt, json!(["2.0.0", "3.0.0"]), json!("1.5.0"), false),
+            (SemverLt, json!(["1.0.0", "2.0.0"]), json!("1.5.0"), true),
+            (SemverLt, json!(["1.0.0", "0.9.0"]), json!("1.5.0"), false),
+            (SemverEq, json!(["1.0.0", "1.5.0"]), json!("1.5"), true),
             (Eq, json!(["pro"]), json!("pro"), true),
             (Eq, json!(["pro"]), json!("Pro"), false),
             (Eq, json!([1]), json!("1"), false),

@@ -2,7 +2,10 @@
 
 use std::{
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -37,6 +40,7 @@ struct Entry {
     job: Box<dyn AnyJob>,
     signal: Signal,
     running: tokio::sync::Mutex<()>,
+    failed: AtomicBool,
 }
 
 /// Wakes one job.
@@ -60,8 +64,12 @@ impl Runner {
     }
 
     pub fn add(&self, job: impl Job) -> JobHandle {
-        let entry =
-            Arc::new(Entry { job: Box::new(job), signal: Signal::new(), running: tokio::sync::Mutex::default() });
+        let entry = Arc::new(Entry {
+            job: Box::new(job),
+            signal: Signal::new(),
+            running: tokio::sync::Mutex::default(),
+            failed: AtomicBool::new(false),
+        });
         let handle = JobHandle(entry.signal.clone());
         let mut state = self.state();
         if state.started {
@@ -114,6 +122,12 @@ impl Runner {
                 return failure.map_or(Ok(()), Err);
             }
         }
+    }
+
+    /// The jobs of which a run has failed since this node started, whoever ran them and however it went later.
+    pub fn failed(&self) -> Vec<&'static str> {
+        let jobs = self.jobs();
+        jobs.iter().filter(|entry| entry.failed.load(Ordering::Relaxed)).map(|entry| entry.job.name()).collect()
     }
 
     /// The earliest instant at which a job has work on the business clock that others can notice.
@@ -223,6 +237,7 @@ impl Entry {
         metrics::counter!("tenantry_job_runs_total", "job" => name).increment(1);
         metrics::histogram!("tenantry_job_run_seconds", "job" => name).record(Ticker.since(started).as_secs_f64());
         if let Err(error) = &outcome {
+            self.failed.store(true, Ordering::Relaxed);
             metrics::counter!("tenantry_job_failures_total", "job" => name).increment(1);
             tracing::error!(job = name, ?error, "job failed; it will be tried again");
         }

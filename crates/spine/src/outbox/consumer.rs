@@ -53,6 +53,8 @@ const PARK: &str = "INSERT INTO outbox_parked (consumer, position, fact_id, kind
 const PARKED: &str =
     sql!("SELECT ", Parked::COLUMNS, " FROM outbox_parked ORDER BY parked_at DESC, consumer, position DESC LIMIT $1");
 
+const RETRYING: &str = "SELECT name, last_error FROM outbox_cursors WHERE attempts > 0 ORDER BY name";
+
 /// A consumer as it was registered.
 #[derive(Clone)]
 pub(super) struct Registered {
@@ -255,4 +257,9 @@ row! { Parked = "outbox_parked" { consumer, position, fact: "fact_id", kind, att
 /// The facts that were parked last, for diagnostics.
 pub fn parked(tx: &mut Tx<'_>, limit: i64) -> Result<Vec<Parked>> {
     tx.all(PARKED, &args![limit])
+}
+
+/// The consumers that failed on the fact they are at and will try again, each with its last error, for diagnostics.
+pub fn retrying(tx: &mut Tx<'_>) -> Result<Vec<(String, Option<String>)>> {
+    tx.all(RETRYING, &[])
 }

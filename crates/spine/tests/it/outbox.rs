@@ -63,6 +63,24 @@ async fn a_failing_fact_is_parked_after_ten_attempts(test: TestDb) {
     assert!(parked[2].error.contains("this fact is bad"), "{}", parked[2].error);
 }
 
+/// Nothing comes after it that could hold the consumer's place.
+async fn a_lone_failing_fact_is_not_lost(test: TestDb) {
+    let runner = Runner::new();
+    let mut outbox = Outbox::new(test.db.clone());
+    outbox.consume("any", |tx, fact| see_unless_bad(tx, "any", fact));
+    outbox.consume_only("choosy", &["bad"], |tx, fact| see_unless_bad(tx, "choosy", fact));
+    outbox.open(&runner).await.unwrap();
+    emit_kinds(&test.db, &["bad"]).await;
+    runner.drain().await.unwrap();
+    let retrying = test.db.read(outbox::retrying).await.unwrap();
+    assert_eq!(retrying.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["any", "choosy"]);
+    settle(&test.db, &runner).await;
+    let parked = test.db.read(|tx| outbox::parked(tx, 10)).await.unwrap();
+    let summary: Vec<_> = parked.iter().map(|fact| (fact.consumer.as_str(), fact.attempts)).collect();
+    assert_eq!(summary, [("any", 10), ("choosy", 10)]);
+    assert_eq!(test.db.read(outbox::retrying).await.unwrap(), []);
+}
+
 async fn a_consumer_of_some_kinds_passes_over_the_others(test: TestDb) {
     let runner = Runner::new();
     let mut outbox = Outbox::new(test.db.clone());
@@ -257,6 +275,7 @@ async fn a_dead_nodes_consumers_are_taken_over(test: TestDb) {
 
 on_both_engines!(
     MIGRATIONS: a_failing_fact_is_parked_after_ten_attempts,
+    a_lone_failing_fact_is_not_lost,
     a_consumer_of_some_kinds_passes_over_the_others,
     a_fact_that_succeeds_at_last_is_not_parked,
     only_old_facts_that_all_consumers_passed_are_trimmed,

@@ -29,7 +29,7 @@ fn fingerprint(template: Template, engine: EngineName) -> String {
 }
 
 /// Runs on a thread without a runtime, where blocking clients and a runtime of one's own are allowed.
-fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(super) fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     match thread::scope(|scope| scope.spawn(work).join()) {
         Ok(value) => value,
         Err(panic) => std::panic::resume_unwind(panic),

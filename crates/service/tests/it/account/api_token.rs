@@ -1,10 +1,14 @@
 //! `/account/api-token/workspace` and `/account/api-token/app`: tokens by key.
 
-use kernel::{MemberId, TenantId};
+use kernel::MemberId;
 use serde_json::{Value, json};
-use testkit::{Answer, Caller, TestApp, assert_body, on_both_engines};
-
-use crate::people::{disabled_member, member, set_profile, workspace, workspace_of};
+use testkit::{
+    Answer, TestApp,
+    api_tokens::{app_token, bearer_of, workspace_token},
+    assert_body,
+    members::{disabled_member, member, set_profile, workspace, workspace_of},
+    on_both_engines,
+};
 
 on_both_engines!(
     a_token_of_the_app_is_shown_once_and_listed_newest_first,
@@ -22,25 +26,6 @@ on_both_engines!(
 
 const APP: &str = "/account/api-token/app";
 const WORKSPACE: &str = "/account/api-token/workspace";
-
-/// A caller by the token that was made.
-pub(crate) fn bearer_of(app: &TestApp, made: &Answer) -> Caller {
-    app.anon().with_api_key(app.app_id(), &made.text("/token"))
-}
-
-pub(crate) async fn app_token(app: &TestApp, privileges: &[&str]) -> Answer {
-    app.key().post(APP, json!({ "name": "CI", "privileges": privileges })).await.expect(201)
-}
-
-pub(crate) async fn workspace_token(app: &TestApp, tenant: TenantId, privileges: &[&str]) -> Answer {
-    let owner = member(app, tenant, "OWNER").await;
-    let body = json!({ "name": "Sync", "privileges": privileges, "tenantUserId": owner.member });
-    in_workspace(&app.key(), tenant).post(WORKSPACE, body).await.expect(201)
-}
-
-pub(crate) fn in_workspace(caller: &Caller, tenant: TenantId) -> Caller {
-    caller.header("x-tenant-id", &tenant.to_string())
-}
 
 fn ids(list: &Answer) -> Vec<Value> {
     list.json().as_array().expect("a list").iter().map(|record| record["id"].clone()).collect()
@@ -83,12 +68,11 @@ async fn a_token_of_the_app_is_shown_once_and_listed_newest_first(app: TestApp) 
     assert_eq!(list.json(), json!([second.at("/record"), first.at("/record")]));
     assert_eq!(second.json().as_object().map(serde_json::Map::len), Some(2));
     assert_eq!(ids(&app.key().get(&format!("{APP}?limit=1&offset=1")).await), [first.at("/record/id")]);
-    app.drain().await;
 }
 
 async fn a_token_of_a_workspace_is_made_for_an_owner_or_admin(app: TestApp) {
     let (tenant, elsewhere) = (workspace(&app).await, workspace(&app).await);
-    let key = in_workspace(&app.key(), tenant);
+    let key = app.key().in_workspace(tenant);
     let body = |who: String| json!({ "name": "Sync", "privileges": ["USER_READ"], "tenantUserId": who });
     for role in ["OWNER", "ADMIN"] {
         let person = member(&app, tenant, role).await;
@@ -108,11 +92,8 @@ async fn a_token_of_a_workspace_is_made_for_an_owner_or_admin(app: TestApp) {
     }
     key.post(WORKSPACE, json!({ "name": "x", "privileges": ["USER_READ"] })).await.refuses(&["tenantUserId"]);
     app.key().get(WORKSPACE).await.error(400, "MISSING_HEADER");
-    in_workspace(&app.key(), workspace_of(&app, app.other_app().await.app_id()).await)
-        .get(WORKSPACE)
-        .await
-        .error(404, "NOT_FOUND");
-    app.drain().await;
+    let foreign = workspace_of(&app, app.other_app().await.app_id()).await;
+    app.key().in_workspace(foreign).get(WORKSPACE).await.error(404, "NOT_FOUND");
 }
 
 async fn a_workspace_lists_its_own_and_the_app_lists_all(app: TestApp) {
@@ -120,11 +101,10 @@ async fn a_workspace_lists_its_own_and_the_app_lists_all(app: TestApp) {
     let of_one = workspace_token(&app, one, &["USER_READ"]).await.at("/record/id");
     let of_other = workspace_token(&app, other, &["USER_READ"]).await.at("/record/id");
     let of_app = app_token(&app, &["APP_READ"]).await.at("/record/id");
-    let own = ids(&in_workspace(&app.key(), one).get(WORKSPACE).await.expect(200));
+    let own = ids(&app.key().in_workspace(one).get(WORKSPACE).await.expect(200));
     assert_eq!(own, std::slice::from_ref(&of_one));
     assert_eq!(ids(&app.key().get(APP).await.expect(200)), [of_app, of_other, of_one]);
     assert_eq!(ids(&app.other_app().await.get(APP).await.expect(200)), [Value::Null; 0]);
-    app.drain().await;
 }
 
 async fn each_wrong_field_is_named(app: TestApp) {
@@ -158,7 +138,6 @@ async fn a_token_says_what_the_contract_lists(app: TestApp) {
     let claims = json!({ "sub": made.at("/record/id"), "aid": app.app_id(), "tid": tenant, "type": "api",
                          "privileges": ["USER_READ"], "iat": parts[1]["iat"] });
     assert_eq!(parts[1], claims);
-    app.drain().await;
 }
 
 async fn a_token_does_what_its_privileges_say(app: TestApp) {
@@ -171,7 +150,6 @@ async fn a_token_does_what_its_privileges_say(app: TestApp) {
     let writes = bearer_of(&app, &app_token(&app, &["APP_WRITE"]).await);
     writes.get("/account/app").await.error(403, "MISSING_PRIVILEGE");
     writes.post(APP, json!({ "name": "x", "privileges": ["APP_WRITE"] })).await.expect(201);
-    app.drain().await;
 }
 
 async fn a_token_grants_only_what_it_holds(app: TestApp) {
@@ -186,13 +164,11 @@ async fn a_token_grants_only_what_it_holds(app: TestApp) {
     let body = |key: &str| json!({ "name": "x", "privileges": [key], "tenantUserId": owner.member });
     scoped.post(WORKSPACE, body("TENANT_WRITE")).await.expect(201);
     scoped.post(WORKSPACE, body("TENANT_READ")).await.error(403, "MISSING_PRIVILEGE");
-    app.drain().await;
 }
 
 async fn destructive_privileges_are_granted_by_name(app: TestApp) {
     let made = app_token(&app, &["APP_DELETE", "TENANT_DELETE"]).await;
     assert_eq!(made.at("/record/privileges"), json!(["APP_DELETE", "TENANT_DELETE"]));
-    app.drain().await;
 }
 
 async fn privileges_outside_the_allowed_ones_are_refused(app: TestApp) {
@@ -203,7 +179,6 @@ async fn privileges_outside_the_allowed_ones_are_refused(app: TestApp) {
     set_profile(&app, json!({ "allowedTokenPrivileges": [] })).await;
     let body = json!({ "name": "x", "privileges": ["APP_READ"] });
     app.key().post(APP, body).await.error(403, "PRIVILEGE_NOT_ALLOWED");
-    app.drain().await;
 }
 
 async fn a_token_of_a_workspace_acts_nowhere_else(app: TestApp) {
@@ -211,13 +186,12 @@ async fn a_token_of_a_workspace_acts_nowhere_else(app: TestApp) {
     let everything = ["APP_READ", "APP_WRITE", "TENANT_READ", "TENANT_WRITE"];
     let token = bearer_of(&app, &workspace_token(&app, tenant, &everything).await);
     token.get(WORKSPACE).await.expect(200);
-    in_workspace(&token, tenant).get(WORKSPACE).await.expect(200);
-    in_workspace(&token, elsewhere).get(WORKSPACE).await.error(403, "FORBIDDEN");
+    token.in_workspace(tenant).get(WORKSPACE).await.expect(200);
+    token.in_workspace(elsewhere).get(WORKSPACE).await.error(403, "FORBIDDEN");
     token.header("x-tenant-id", "other").get(WORKSPACE).await.error(403, "FORBIDDEN");
     token.get(APP).await.error(403, "FORBIDDEN");
     token.get("/account/app").await.error(403, "FORBIDDEN");
     token.post(APP, json!({ "name": "x", "privileges": ["APP_READ"] })).await.error(403, "FORBIDDEN");
-    app.drain().await;
 }
 
 async fn a_token_is_revoked_where_it_belongs(app: TestApp) {
@@ -225,12 +199,12 @@ async fn a_token_is_revoked_where_it_belongs(app: TestApp) {
     let (of_app, of_workspace) =
         (app_token(&app, &["APP_READ"]).await, workspace_token(&app, tenant, &["TENANT_READ"]).await);
     let path = |base: &str, made: &Answer| format!("{base}/{}", made.text("/record/id"));
-    in_workspace(&app.key(), elsewhere).delete(&path(WORKSPACE, &of_workspace)).await.error(404, "NOT_FOUND");
-    in_workspace(&app.key(), tenant).delete(&path(WORKSPACE, &of_app)).await.error(404, "NOT_FOUND");
+    app.key().in_workspace(elsewhere).delete(&path(WORKSPACE, &of_workspace)).await.error(404, "NOT_FOUND");
+    app.key().in_workspace(tenant).delete(&path(WORKSPACE, &of_app)).await.error(404, "NOT_FOUND");
     app.other_app().await.delete(&path(APP, &of_app)).await.error(404, "NOT_FOUND");
     app.key().delete(&format!("{APP}/junk")).await.error(404, "NOT_FOUND");
     bearer_of(&app, &of_app).get("/account/app").await.expect(200);
-    let gone = in_workspace(&app.key(), tenant).delete(&path(WORKSPACE, &of_workspace)).await.expect(200);
+    let gone = app.key().in_workspace(tenant).delete(&path(WORKSPACE, &of_workspace)).await.expect(200);
     assert_eq!(gone.json(), json!({ "success": true }));
     let third = workspace_token(&app, tenant, &["TENANT_READ"]).await;
     for made in [&of_app, &third] {
@@ -238,5 +212,4 @@ async fn a_token_is_revoked_where_it_belongs(app: TestApp) {
         app.key().delete(&path(APP, made)).await.error(404, "NOT_FOUND");
     }
     assert!(ids(&app.key().get(APP).await).is_empty());
-    app.drain().await;
 }

@@ -7,15 +7,15 @@ use kernel::AppId;
 use serde_json::{Value, json};
 use store::args;
 use tenancy::api_tokens::SecretId;
-use testkit::{Answer, EngineName, TestApp, on_both_engines};
+use testkit::{
+    Answer, EngineName, TestApp,
+    api_tokens::{app_token, bearer_of, introspect, workspace_token},
+    members::workspace,
+    on_both_engines,
+};
 use vault::{
     Place,
     jwt::{HmacKey, sign_hs256},
-};
-
-use crate::{
-    account::api_token::{app_token, bearer_of, workspace_token},
-    people::workspace,
 };
 
 on_both_engines!(
@@ -33,10 +33,6 @@ on_both_engines!(
 );
 
 const INTROSPECT: &str = "/account/api-token/introspect";
-
-pub(crate) async fn introspect(app: &TestApp, token: &str) -> Value {
-    app.anon().post(INTROSPECT, json!({ "token": token })).await.expect(201).json()
-}
 
 /// Refused as a key, and inactive in exactly these words.
 async fn assert_worthless(app: &TestApp, token: &str) {
@@ -60,7 +56,6 @@ async fn an_active_token_is_told_whole_and_anything_else_is_inactive(app: TestAp
     for junk in ["x", "a.b.c", "....", &app.key().header_sent("x-api-key"), &"a".repeat(20_000)] {
         assert_eq!(introspect(&app, junk).await, json!({ "active": false }));
     }
-    app.drain().await;
 }
 
 async fn introspection_needs_a_token_to_look_at(app: TestApp) {
@@ -88,7 +83,6 @@ async fn introspection_is_a_hot_path(app: TestApp) {
     let (_, signature) = other.rsplit_once('.').expect("three parts");
     introspect(&app, &format!("{head}.{signature}")).await;
     assert_eq!(db.counters().reads, after.reads);
-    app.drain().await;
 }
 
 /// The app's newest secret, stolen.
@@ -157,7 +151,6 @@ async fn forged_tokens_are_refused_everywhere(app: TestApp) {
         .post("/account/api-token/app", json!({ "name": "x", "privileges": ["APP_READ"] }))
         .await
         .error(403, "MISSING_PRIVILEGE");
-    app.drain().await;
 }
 
 async fn a_revoked_token_is_refused_at_once_on_every_node(app: TestApp) {
@@ -171,7 +164,6 @@ async fn a_revoked_token_is_refused_at_once_on_every_node(app: TestApp) {
     for node in [&node, &app] {
         assert_worthless(node, &made.text("/token")).await;
     }
-    app.drain().await;
 }
 
 async fn an_expired_token_is_refused_and_stays_listed(app: TestApp) {
@@ -207,7 +199,6 @@ async fn the_last_use_is_noted_once_a_minute(app: TestApp) {
     // What was noted is written when the service stops.
     app.advance(Duration::from_secs(100)).await;
     token.get("/account/app").await.expect(200);
-    app.drain().await;
 }
 
 async fn a_use_beside_a_revocation_does_not_bring_the_record_back(app: TestApp) {
@@ -231,7 +222,6 @@ async fn a_privilege_that_the_app_no_longer_defines_is_not_honoured(app: TestApp
     for node in [&app, &node] {
         assert_eq!(introspect(node, &token).await["privileges"], json!(["TENANT_READ"]));
     }
-    app.drain().await;
 }
 
 async fn the_tokens_of_a_deleted_app_are_gone(app: TestApp) {
@@ -266,5 +256,4 @@ async fn the_tokens_of_a_deleted_workspace_are_refused(app: TestApp) {
     assert_eq!(revoked, 1);
     assert_worthless(&app, &made.text("/token")).await;
     assert_eq!(introspect(&app, &kept.text("/token")).await["active"], true);
-    app.drain().await;
 }

@@ -1,11 +1,12 @@
 //! `/account/api-token/me/app`: tokens by signed-in users.
 
 use serde_json::{Value, json};
-use testkit::{TestApp, assert_body, on_both_engines};
-
-use crate::{
-    account::api_token::{app_token, bearer_of, workspace_token},
-    people::{member, set_profile, workspace},
+use testkit::{
+    TestApp,
+    api_tokens::{app_token, bearer_of, workspace_token},
+    assert_body,
+    members::{member, set_profile, workspace},
+    on_both_engines,
 };
 
 on_both_engines!(
@@ -42,7 +43,6 @@ async fn an_owner_makes_lists_and_revokes_tokens_of_the_workspace(app: TestApp) 
         bearer_of(&app, &made).get("/account/api-token/workspace").await.error(401, "INVALID_CREDENTIAL");
         assert_eq!(caller.get(ME).await.json(), json!([]));
     }
-    app.drain().await;
 }
 
 async fn a_member_sees_but_does_not_change(app: TestApp) {
@@ -54,7 +54,6 @@ async fn a_member_sees_but_does_not_change(app: TestApp) {
     caller.post(ME, body(&["TENANT_READ"])).await.error(403, "FORBIDDEN");
     caller.delete(&format!("{ME}/{}", made.text("/record/id"))).await.error(403, "FORBIDDEN");
     app.anon().get(ME).await.error(401, "UNAUTHENTICATED");
-    app.drain().await;
 }
 
 async fn nobody_grants_beyond_their_own(app: TestApp) {
@@ -65,7 +64,6 @@ async fn nobody_grants_beyond_their_own(app: TestApp) {
     let narrowed = owner.signed_in_with(&app, "TENANT_READ");
     narrowed.post(ME, body(&["TENANT_READ"])).await.expect(201);
     narrowed.post(ME, body(&["TENANT_READ", "TENANT_WRITE"])).await.error(403, "MISSING_PRIVILEGE");
-    app.drain().await;
 }
 
 async fn the_available_privileges_are_those_that_can_be_granted(app: TestApp) {
@@ -109,7 +107,6 @@ async fn members_of_the_operator_workspace_act_for_the_whole_app(app: TestApp) {
     assert_eq!(customer.get(ME).await.json(), json!([of_customer.at("/record")]));
     customer.delete(&format!("{ME}/{}", made.text("/record/id"))).await.error(404, "NOT_FOUND");
     admin.delete(&format!("{ME}/{}", of_customer.text("/record/id"))).await.expect(200);
-    app.drain().await;
 }
 
 async fn a_user_token_is_no_key_and_a_token_no_user(app: TestApp) {
@@ -118,7 +115,6 @@ async fn a_user_token_is_no_key_and_a_token_no_user(app: TestApp) {
     app.anon().header("x-api-key", &access).get("/account/app").await.error(401, "INVALID_CREDENTIAL");
     let token = app_token(&app, &["APP_READ"]).await.text("/token");
     app.anon().with_operator_key(&token).get(ME).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn a_demoted_owner_can_no_longer_create(app: TestApp) {
@@ -135,5 +131,4 @@ async fn a_demoted_owner_can_no_longer_create(app: TestApp) {
     demoted.await.expect("a role can be changed");
     caller.post(ME, body(&["TENANT_DELETE"])).await.error(403, "MISSING_PRIVILEGE");
     caller.post(ME, body(&["TENANT_WRITE"])).await.expect(201);
-    app.drain().await;
 }

@@ -75,7 +75,6 @@ async fn the_profile_changes_in_part_and_is_answered_whole(app: TestApp) {
     }
     "#);
     assert_eq!(app.key().get("/account/app").await.json(), changed.json());
-    app.drain().await;
 }
 
 /// A value for every member that may be written.
@@ -145,7 +144,6 @@ async fn every_writable_member_can_be_set_and_cleared(app: TestApp) {
         assert_eq!(cleared[member], json!([]), "{member}");
     }
     assert_eq!(cleared["onboardingFlow"], "B2C");
-    app.drain().await;
 }
 
 async fn read_only_and_unknown_members_are_ignored(app: TestApp) {
@@ -155,7 +153,6 @@ async fn read_only_and_unknown_members_are_ignored(app: TestApp) {
         "emailSenderVerified": true, "version": 99, "colour": "red",
     });
     assert_eq!(app.key().put("/account/app", ignored).await.expect(200).json(), before);
-    app.drain().await;
 }
 
 async fn each_wrong_field_is_named_and_nothing_changes(app: TestApp) {
@@ -221,7 +218,6 @@ async fn only_a_workspace_of_the_app_becomes_its_operators(app: TestApp) {
     for wrong in [foreign, TenantId::from_u128(3)] {
         app.key().put("/account/app", json!({ "operatorTenantId": wrong })).await.refuses(&["operatorTenantId"]);
     }
-    app.drain().await;
 }
 
 async fn changes_at_once_are_all_kept(app: TestApp) {
@@ -233,7 +229,6 @@ async fn changes_at_once_are_all_kept(app: TestApp) {
     }
     let profile = app.key().get("/account/app").await.json();
     assert!(members.iter().all(|member| profile[member] == true), "{profile}");
-    app.drain().await;
 }
 
 async fn a_change_counts_on_every_node(app: TestApp) {

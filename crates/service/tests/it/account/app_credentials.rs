@@ -41,7 +41,6 @@ async fn the_state_tells_what_is_set_and_never_a_value(app: TestApp) {
     }
     let other = app.other_app().await;
     assert_eq!(other.get("/account/app/credentialsState").await.at("/payproviderCredentialsAdded"), false);
-    app.drain().await;
 }
 
 async fn empty_and_null_clear_and_missing_keeps(app: TestApp) {
@@ -54,7 +53,6 @@ async fn empty_and_null_clear_and_missing_keeps(app: TestApp) {
     }
     app.key().put(PATH, json!({ "socialOneClientId": "half" })).await.expect(200);
     assert_eq!(state(&app).await["socialOneSsoCredentialsAdded"], false);
-    app.drain().await;
 }
 
 async fn value(app: &TestApp, name: Credential) -> Option<Secret<String>> {
@@ -76,7 +74,6 @@ async fn values_are_sealed_and_open_for_the_service(app: TestApp) {
         db.read(|tx| tx.all("SELECT name, sealed FROM app_credentials ORDER BY name", &[])).await.expect("read");
     assert_eq!(rows.len(), 2);
     assert!(rows.iter().all(|(_, sealed)| sealed.starts_with("s1.") && !sealed.contains("sk_live")));
-    app.drain().await;
 }
 
 async fn wrong_members_are_named(app: TestApp) {
@@ -102,5 +99,4 @@ async fn values_survive_a_change_of_the_master_key(app: TestApp) {
     app.drain().await;
     app.restart_with(|options| options.keys.master = Some(Secret::new(new))).await;
     assert_eq!(value(&app, Credential::PayproviderSecretKey).await, Some(Secret::new("sk_1".to_owned())));
-    app.drain().await;
 }

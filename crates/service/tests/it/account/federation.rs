@@ -67,7 +67,6 @@ async fn a_connection_is_answered_whole_without_its_key(app: TestApp) {
     let second = new(&key, minimal()).await;
     assert_eq!(key.get(CONNECTIONS).await.expect(200).json(), json!([second, made.json()]));
     assert_eq!(key.get(&format!("{CONNECTIONS}?limit=1&offset=1")).await.expect(200).json(), json!([made.json()]));
-    app.drain().await;
 }
 
 async fn what_is_left_out_has_defaults(app: TestApp) {
@@ -76,7 +75,6 @@ async fn what_is_left_out_has_defaults(app: TestApp) {
         assert_eq!(made[member], value);
     }
     assert_eq!((&made["clientId"], &made["signedRequestAlgorithm"]), (&Value::Null, &Value::Null));
-    app.drain().await;
 }
 
 async fn every_wrong_field_is_named(app: TestApp) {
@@ -103,7 +101,6 @@ async fn every_wrong_field_is_named(app: TestApp) {
     }
     key.post(CONNECTIONS, json!({})).await.refuses(&["name", "loginUrl", "certificate"]);
     assert_eq!(key.get(CONNECTIONS).await.json(), json!([]));
-    app.drain().await;
 }
 
 async fn signed_requests_need_an_algorithm_and_a_key(app: TestApp) {
@@ -115,7 +112,6 @@ async fn signed_requests_need_an_algorithm_and_a_key(app: TestApp) {
     key.post(CONNECTIONS, body.clone()).await.refuses(&["privateKey"]);
     body["signedRequestPrivateKey"] = KEY.into();
     key.post(CONNECTIONS, body).await.expect(201);
-    app.drain().await;
 }
 
 async fn a_partial_change_keeps_the_rest_and_the_rules(app: TestApp) {
@@ -143,7 +139,6 @@ async fn a_partial_change_keeps_the_rest_and_the_rules(app: TestApp) {
     let changed = key.put(&path(&plain), off).await.expect(200);
     assert_eq!((changed.text("/name").as_str(), changed.text("/clientId").as_str()), ("Acme 2", "acme"));
     assert_eq!(key.put(&path(&plain), json!({ "clientId": null })).await.expect(200).at("/clientId"), Value::Null);
-    app.drain().await;
 }
 
 async fn deleting_needs_its_privilege_and_an_unused_connection(app: TestApp) {
@@ -159,7 +154,6 @@ async fn deleting_needs_its_privilege_and_an_unused_connection(app: TestApp) {
     key.get(&path(&connection)).await.error(404, "NOT_FOUND");
     deleter.delete(&path(&connection)).await.error(404, "NOT_FOUND");
     key.put(&tenant, json!({ "federationConnection": connection["id"] })).await.refuses(&["federationConnection"]);
-    app.drain().await;
 }
 
 async fn another_apps_connections_are_not_found(app: TestApp) {
@@ -169,7 +163,6 @@ async fn another_apps_connections_are_not_found(app: TestApp) {
     key.put(&path(&foreign), json!({ "name": "Mine" })).await.error(404, "NOT_FOUND");
     app.key_with(&["APP_DELETE"]).await.delete(&path(&foreign)).await.error(404, "NOT_FOUND");
     assert_eq!(other.get(&path(&foreign)).await.expect(200).json(), foreign);
-    app.drain().await;
 }
 
 async fn the_key_is_sealed_at_rest_and_gone_with_the_app(app: TestApp) {

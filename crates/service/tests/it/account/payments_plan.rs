@@ -2,7 +2,11 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use testkit::{Caller, TestApp, assert_body, on_both_engines};
+use testkit::{
+    TestApp, assert_body,
+    catalog::{PLANS, new_plan as new, plan_path as path},
+    on_both_engines,
+};
 
 on_both_engines!(
     the_first_app_has_a_free_and_a_trial_plan_and_others_have_none,
@@ -16,17 +20,6 @@ on_both_engines!(
     another_apps_plans_are_not_found,
     the_catalog_of_a_deleted_app_is_purged,
 );
-
-pub(crate) const PLANS: &str = "/account/payments/plan";
-
-pub(crate) fn path(plan: &Value) -> String {
-    format!("{PLANS}/{}", plan["id"].as_str().expect("a plan has an id"))
-}
-
-pub(crate) async fn new(key: &Caller, name: &str) -> Value {
-    let price = json!({ "amount": 29.9, "currency": "EUR", "recurrenceInterval": "month" });
-    key.post(PLANS, json!({ "key": name, "name": name, "prices": [price] })).await.expect(200).json()
-}
 
 async fn the_first_app_has_a_free_and_a_trial_plan_and_others_have_none(app: TestApp) {
     let mut first = app.key().get(PLANS).await.expect(200).json();
@@ -58,7 +51,6 @@ async fn the_first_app_has_a_free_and_a_trial_plan_and_others_have_none(app: Tes
     }
     "#);
     assert_eq!(app.other_app().await.get(PLANS).await.expect(200).json(), json!([]));
-    app.drain().await;
 }
 
 async fn a_plan_is_answered_whole(app: TestApp) {
@@ -125,7 +117,6 @@ async fn a_plan_is_answered_whole(app: TestApp) {
     "#);
     assert_eq!(key.get(&path(&made.json())).await.expect(200).json(), made.json());
     assert_eq!(key.get(&format!("/v1{PLANS}?limit=1")).await.expect(200).json(), json!([made.json()]));
-    app.drain().await;
 }
 
 async fn every_wrong_field_is_named_and_nothing_is_made(app: TestApp) {
@@ -165,7 +156,6 @@ async fn every_wrong_field_is_named_and_nothing_is_made(app: TestApp) {
         key.post(PLANS, body).await.refuses(fields);
     }
     assert_eq!(key.get(PLANS).await.json(), before);
-    app.drain().await;
 }
 
 async fn a_partial_change_keeps_the_rest(app: TestApp) {
@@ -186,7 +176,6 @@ async fn a_partial_change_keeps_the_rest(app: TestApp) {
     assert_eq!(key.get(&path(&before)).await.expect(200).json(), changed);
     let cleared = key.put(&path(&before), json!({ "prices": [], "entitlements": null })).await.expect(200);
     assert_eq!((cleared.at("/prices"), cleared.at("/entitlements")), (json!([]), json!({})));
-    app.drain().await;
 }
 
 async fn a_trial_keeps_its_days(app: TestApp) {
@@ -199,7 +188,6 @@ async fn a_trial_keeps_its_days(app: TestApp) {
     key.put(&path(&plan), json!({ "trial": null })).await.refuses(&["trial"]);
     let ended = key.put(&path(&plan), json!({ "trial": false, "trialDays": null })).await.expect(200);
     assert_eq!((ended.at("/trial"), ended.at("/trialDays")), (json!(false), Value::Null));
-    app.drain().await;
 }
 
 async fn keys_are_unique_in_an_app(app: TestApp) {
@@ -209,7 +197,6 @@ async fn keys_are_unique_in_an_app(app: TestApp) {
     key.put(&path(&plan), json!({ "key": "free" })).await.error(409, "PLAN_KEY_TAKEN");
     key.put(&path(&plan), json!({ "key": "team" })).await.expect(200);
     new(&app.other_app().await, "team").await;
-    app.drain().await;
 }
 
 async fn of_eight_at_once_one_gets_the_key(app: TestApp) {
@@ -220,7 +207,6 @@ async fn of_eight_at_once_one_gets_the_key(app: TestApp) {
     for answer in race.into_iter().filter(|answer| answer.status() != 200) {
         answer.error(409, "PLAN_KEY_TAKEN");
     }
-    app.drain().await;
 }
 
 async fn a_plan_that_a_workspace_is_on_keeps_its_key_and_stays(app: TestApp) {
@@ -237,7 +223,6 @@ async fn a_plan_that_a_workspace_is_on_keeps_its_key_and_stays(app: TestApp) {
     assert_eq!(deleted.body(), "");
     key.get(&path(&plan)).await.error(404, "NOT_FOUND");
     key.delete(&path(&plan)).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn another_apps_plans_are_not_found(app: TestApp) {
@@ -247,7 +232,6 @@ async fn another_apps_plans_are_not_found(app: TestApp) {
     key.put(&path(&foreign), json!({ "name": "Mine" })).await.error(404, "NOT_FOUND");
     key.delete(&path(&foreign)).await.error(404, "NOT_FOUND");
     assert_eq!(other.get(&path(&foreign)).await.expect(200).json(), foreign);
-    app.drain().await;
 }
 
 async fn the_catalog_of_a_deleted_app_is_purged(app: TestApp) {

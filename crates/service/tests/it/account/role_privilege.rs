@@ -1,9 +1,11 @@
 //! `/account/role/privilege`.
 
 use serde_json::{Value, json};
-use testkit::{Caller, TestApp, assert_body, on_both_engines};
-
-use crate::account::role::{path as role_path, role};
+use testkit::{
+    Caller, TestApp, assert_body,
+    catalog::{role, role_path},
+    on_both_engines,
+};
 
 on_both_engines!(
     a_new_app_has_the_built_in_ones,
@@ -47,7 +49,6 @@ async fn a_new_app_has_the_built_in_ones(app: TestApp) {
         "APP_DELETE",
     ];
     assert_eq!(keys, expected);
-    app.drain().await;
 }
 
 async fn a_privilege_is_made_changed_and_found(app: TestApp) {
@@ -69,7 +70,6 @@ async fn a_privilege_is_made_changed_and_found(app: TestApp) {
     assert_eq!(cleared.json(), json!({ "id": made["id"], "key": "REPORTS", "description": "" }));
     assert_eq!(key.delete(&path(&made)).await.expect(200).json(), json!({ "success": true }));
     key.get(&path(&made)).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn wrong_fields_are_named(app: TestApp) {
@@ -87,7 +87,6 @@ async fn wrong_fields_are_named(app: TestApp) {
     let made = new(&key, "A").await;
     key.put(&path(&made), json!({ "key": null })).await.refuses(&["key"]);
     key.put(&path(&made), json!({ "key": "email" })).await.refuses(&["key"]);
-    app.drain().await;
 }
 
 async fn keys_are_unique(app: TestApp) {
@@ -98,7 +97,6 @@ async fn keys_are_unique(app: TestApp) {
     key.put(&path(&made), json!({ "key": "USER_READ" })).await.error(409, "PRIVILEGE_KEY_TAKEN");
     key.put(&path(&made), json!({ "key": "REPORTS" })).await.expect(200);
     new(&app.other_app().await, "REPORTS").await;
-    app.drain().await;
 }
 
 async fn the_built_in_ones_keep_their_key_and_stay(app: TestApp) {
@@ -108,7 +106,6 @@ async fn the_built_in_ones_keep_their_key_and_stay(app: TestApp) {
     key.delete(&path(&privilege)).await.error(409, "BUILT_IN_PRIVILEGE");
     let changed = key.put(&path(&privilege), json!({ "description": "In" })).await.expect(200);
     assert_eq!((changed.at("/key"), changed.text("/description").as_str()), (privilege["key"].clone(), "In"));
-    app.drain().await;
 }
 
 async fn a_deleted_privilege_leaves_every_role(app: TestApp) {
@@ -122,7 +119,6 @@ async fn a_deleted_privilege_leaves_every_role(app: TestApp) {
     for name in ["ONE", "TWO"] {
         assert_eq!(role(&key, name).await["privileges"], json!([other]));
     }
-    app.drain().await;
 }
 
 async fn no_role_loses_its_last_privilege(app: TestApp) {
@@ -133,7 +129,6 @@ async fn no_role_loses_its_last_privilege(app: TestApp) {
     assert!(refused.text("/message").contains("of A:"), "{refused:?}");
     key.delete(&role_path(&role(&key, "A").await)).await.expect(200);
     key.delete(&path(&own)).await.expect(200);
-    app.drain().await;
 }
 
 async fn another_apps_privileges_are_not_found(app: TestApp) {
@@ -143,5 +138,4 @@ async fn another_apps_privileges_are_not_found(app: TestApp) {
     key.put(&path(&foreign), json!({ "key": "MINE" })).await.error(404, "NOT_FOUND");
     key.delete(&path(&foreign)).await.error(404, "NOT_FOUND");
     assert_eq!(other.get(&path(&foreign)).await.expect(200).json(), foreign);
-    app.drain().await;
 }

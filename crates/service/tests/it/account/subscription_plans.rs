@@ -1,9 +1,11 @@
 //! `/account/subscription/plans`.
 
 use serde_json::{Value, json};
-use testkit::{TestApp, assert_body, on_both_engines};
-
-use crate::account::payments_plan::{PLANS, path};
+use testkit::{
+    TestApp, assert_body,
+    catalog::{PLANS, plan_path as path},
+    on_both_engines,
+};
 
 on_both_engines!(customers_see_plans_with_the_ids_of_prices, a_price_that_stays_the_same_keeps_its_id);
 
@@ -47,7 +49,6 @@ async fn customers_see_plans_with_the_ids_of_prices(app: TestApp) {
     assert_eq!(user.get(&format!("{OFFERED}?limit=1&offset=1")).await.expect(200).text("/0/key"), "pro");
     user.header("x-app-id", &app.other_app().await.app_id().to_string()).get(OFFERED).await.error(403, "FORBIDDEN");
     app.key().get(OFFERED).await.error(401, "UNAUTHENTICATED");
-    app.drain().await;
 }
 
 async fn a_price_that_stays_the_same_keeps_its_id(app: TestApp) {
@@ -69,5 +70,4 @@ async fn a_price_that_stays_the_same_keeps_its_id(app: TestApp) {
     assert_eq!(after[1], before[1]);
     assert_eq!(after[0].0, before[0].0);
     assert_ne!(after[0].1, before[0].1);
-    app.drain().await;
 }

@@ -77,7 +77,6 @@ async fn a_workspace_is_made_with_its_owner(app: TestApp) {
     let members = app.key().in_workspace(id).get("/account/tenant/user").await.expect(200);
     assert_eq!(members.json().as_array().map(Vec::len), Some(1));
     assert_eq!((members.at("/0/role"), members.at("/0/email")), (json!("OWNER"), json!("Ada@Example.com")));
-    app.drain().await;
 }
 
 async fn the_owner_is_invited_by_mail(app: TestApp) {
@@ -122,7 +121,6 @@ async fn a_workspace_is_named_after_its_owner_without_a_name(app: TestApp) {
     let made = app.key().post("/account/tenant", json!({ "owner": ada(), "name": null })).await.expect(200);
     assert_eq!(made.at("/name"), "Ada Lovelace");
     assert_eq!((made.at("/locale"), made.at("/metadata")), (json!("en"), json!({})));
-    app.drain().await;
 }
 
 async fn each_wrong_field_of_a_new_workspace_is_named(app: TestApp) {
@@ -145,7 +143,6 @@ async fn a_plan_must_exist(app: TestApp) {
     assert_eq!((none.at("/plan"), none.at("/paymentStatus/shouldSelectPlan")), (json!(null), json!(true)));
     let pro = app.key().post("/account/tenant", json!({ "owner": ada(), "plan": "pro" })).await.expect(200);
     assert_eq!((pro.at("/plan"), pro.at("/paymentStatus/shouldSelectPlan")), (json!("pro"), json!(false)));
-    app.drain().await;
 }
 
 async fn an_update_changes_what_it_names_and_null_clears(app: TestApp) {
@@ -177,7 +174,6 @@ async fn an_update_changes_what_it_names_and_null_clears(app: TestApp) {
     let cleared = app.key().put(&path, json!({ "logo": null, "metadata": null })).await.expect(200);
     assert_eq!((cleared.at("/metadata"), cleared.at("/logo")), (json!({}), json!(null)));
     assert_eq!(app.key().get(&format!("/account/tenant/byId/{id}")).await.expect(200).json(), cleared.json());
-    app.drain().await;
 }
 
 async fn each_wrong_field_of_an_update_is_named(app: TestApp) {
@@ -188,7 +184,6 @@ async fn each_wrong_field_of_an_update_is_named(app: TestApp) {
     put(json!({ "locale": "xx" })).await.refuses(&["locale"]);
     put(json!({ "mfa": null })).await.refuses(&["mfa"]);
     put(json!({ "metadata": { "a": "\u{0}" } })).await.refuses(&["metadata.a"]);
-    app.drain().await;
 }
 
 async fn a_federation_connection_must_be_the_apps_own(app: TestApp) {
@@ -206,7 +201,6 @@ async fn a_federation_connection_must_be_the_apps_own(app: TestApp) {
     assert_eq!(set.at("/federationConnection"), json!(own));
     let cleared = app.key().put(&path, json!({ "federationConnection": null })).await.expect(200);
     assert_eq!(cleared.at("/federationConnection"), Value::Null);
-    app.drain().await;
 }
 
 async fn a_list_shows_what_its_caller_may_see(app: TestApp) {
@@ -223,7 +217,6 @@ async fn a_list_shows_what_its_caller_may_see(app: TestApp) {
     assert_eq!(seen(first.owner()).await, names(&[&first]));
     app.user(&shared).get("/account/tenant").await.error(401, "INVALID_CREDENTIAL");
     app.key_with(&["USER_READ"]).await.get("/account/tenant").await.error(403, "MISSING_PRIVILEGE");
-    app.drain().await;
 }
 
 async fn a_list_is_newest_first_and_has_pages(app: TestApp) {
@@ -236,7 +229,6 @@ async fn a_list_is_newest_first_and_has_pages(app: TestApp) {
         assert_eq!(ids(&listed.json()), newest_first[expected], "{query}");
     }
     app.key().get("/account/tenant?limit=1001").await.refuses(&["limit"]);
-    app.drain().await;
 }
 
 async fn a_trial_is_over_when_its_time_is(app: TestApp) {
@@ -262,7 +254,6 @@ async fn a_trial_is_over_when_its_time_is(app: TestApp) {
     assert_eq!(during.at("/paymentStatus"), status);
     app.advance(std::time::Duration::from_secs(61)).await;
     assert_eq!(shown().await.at("/trial"), json!(false));
-    app.drain().await;
 }
 
 async fn nobody_reaches_into_another_app(app: TestApp) {
@@ -275,7 +266,6 @@ async fn nobody_reaches_into_another_app(app: TestApp) {
     for unknown in ["tenant_00000000000000000000000001", "nonesuch", "app_1"] {
         app.key().get(&format!("/account/tenant/byId/{unknown}")).await.error(404, "NOT_FOUND");
     }
-    app.drain().await;
 }
 
 async fn a_workspace_token_stays_in_its_workspace(app: TestApp) {
@@ -289,7 +279,6 @@ async fn a_workspace_token_stays_in_its_workspace(app: TestApp) {
     // It need not name its workspace and cannot name another.
     token.get("/account/tenant/user").await.expect(200);
     token.in_workspace(other.id).get("/account/tenant/user").await.error(403, "FORBIDDEN");
-    app.drain().await;
 }
 
 async fn changes_are_told(app: TestApp) {
@@ -297,7 +286,7 @@ async fn changes_are_told(app: TestApp) {
     let id: TenantId = made.id("/id");
     app.key().put(&format!("/account/tenant/{id}"), json!({ "name": "Acme 2" })).await.expect(200);
     app.key().put(&format!("/account/tenant/{id}"), json!({ "name": "Acme 2" })).await.expect(200);
-    let told = crate::facts::told(&app, "tenant.").await;
+    let told = testkit::facts::told(&app, "tenant.").await;
     assert_eq!(
         told,
         [
@@ -305,5 +294,4 @@ async fn changes_are_told(app: TestApp) {
             ("tenant.updated".to_owned(), json!({ "id": id, "name": "Acme 2", "plan": null })),
         ]
     );
-    app.drain().await;
 }

@@ -42,7 +42,6 @@ async fn a_workspace_without_a_plan_should_select_one(app: TestApp) {
       }
     }
     "#);
-    app.drain().await;
 }
 
 async fn a_plan_is_assigned_with_one_of_its_prices(app: TestApp) {
@@ -83,7 +82,6 @@ async fn a_plan_is_assigned_with_one_of_its_prices(app: TestApp) {
     assert_eq!(other.text("/details/price/currency"), "EUR");
     let tenant = key.get(&path.replace("tenant/", "tenant/byId/")).await.expect(200);
     assert_eq!((tenant.text("/plan").as_str(), tenant.at("/paymentStatus")), ("pro", other.at("/status")));
-    app.drain().await;
 }
 
 async fn a_plan_without_prices_needs_no_offer(app: TestApp) {
@@ -93,7 +91,6 @@ async fn a_plan_without_prices_needs_no_offer(app: TestApp) {
         let details = key.get(&format!("{path}/paymentDetails")).await.expect(200);
         assert_eq!((details.text("/planKey").as_str(), details.at("/priceOffer")), ("free", Value::Null));
     }
-    app.drain().await;
 }
 
 async fn only_what_is_in_the_catalog_can_be_chosen(app: TestApp) {
@@ -112,7 +109,6 @@ async fn only_what_is_in_the_catalog_can_be_chosen(app: TestApp) {
         key.post(&format!("{path}/planDetails"), body).await.refuses(&[field]);
     }
     assert_eq!(key.get(&format!("{path}/paymentDetails")).await.text("/planKey"), "free");
-    app.drain().await;
 }
 
 async fn another_apps_workspaces_are_not_found(app: TestApp) {
@@ -121,7 +117,6 @@ async fn another_apps_workspaces_are_not_found(app: TestApp) {
     other.get(&format!("{path}/paymentDetails")).await.error(404, "NOT_FOUND");
     other.post(&format!("{path}/paymentDetails"), json!({ "planKey": "free" })).await.error(404, "NOT_FOUND");
     other.post(&format!("{path}/planDetails"), json!({ "planKey": "free" })).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn a_workspaces_own_token_may_look_but_not_choose(app: TestApp) {
@@ -134,5 +129,4 @@ async fn a_workspaces_own_token_may_look_but_not_choose(app: TestApp) {
         let path = format!("/account/tenant/{}/{path}", own.id);
         token.post(&path, json!({ "planKey": "free" })).await.error(403, "FORBIDDEN");
     }
-    app.drain().await;
 }

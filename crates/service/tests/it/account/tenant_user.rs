@@ -85,7 +85,6 @@ async fn a_member_is_added_with_the_default_role(app: TestApp) {
     assert_eq!(acme.key().get(&path).await.expect(200).json(), made.json());
     assert_eq!(acme.key().get(&format!("/v1{path}")).await.expect(200).json(), made.json());
     assert_eq!(made.at("/tenant"), app.key().get(&format!("/account/tenant/byId/{}", acme.id)).await.json());
-    app.drain().await;
 }
 
 fn token_of(link: &str) -> String {
@@ -141,7 +140,6 @@ async fn one_address_is_one_person_whatever_its_case(app: TestApp) {
     let made = foreign.post("/account/tenant", json!({ "owner": owner, "muteNotifications": true })).await.expect(200);
     let members = foreign.in_workspace(made.id("/id")).get(USERS).await.expect(200);
     assert_ne!(members.at("/0/userId"), first["userId"]);
-    app.drain().await;
 }
 
 async fn a_second_membership_is_a_conflict(app: TestApp) {
@@ -162,7 +160,6 @@ async fn each_wrong_field_of_a_new_member_is_named(app: TestApp) {
     post(json!({ "username": "bob@example.com", "role": "NONESUCH" })).await.refuses(&["role"]);
     post(json!({ "username": "bob@example.com", "firstName": 1 })).await.refuses(&["firstName"]);
     assert_eq!(acme.key().get(USERS).await.json().as_array().map(Vec::len), Some(1));
-    app.drain().await;
 }
 
 async fn either_id_finds_a_member_within_the_workspace_only(app: TestApp) {
@@ -186,7 +183,6 @@ async fn either_id_finds_a_member_within_the_workspace_only(app: TestApp) {
     }
     acme.key().get(&format!("{USERS}/nonesuch")).await.error(404, "NOT_FOUND");
     app.key().get(USERS).await.error(400, "MISSING_HEADER");
-    app.drain().await;
 }
 
 async fn associations_are_the_persons_workspaces(app: TestApp) {
@@ -200,7 +196,6 @@ async fn associations_are_the_persons_workspaces(app: TestApp) {
     // A token of one workspace learns nothing of another.
     let token = acme.token(&["USER_READ"]).await;
     assert_eq!(token.get(&path).await.expect(200).json(), json!([in_acme]));
-    app.drain().await;
 }
 
 async fn an_update_changes_what_it_names(app: TestApp) {
@@ -233,7 +228,6 @@ async fn an_update_changes_what_it_names(app: TestApp) {
     assert_eq!((cleared.at("/teams"), cleared.at("/fullName")), (json!([]), json!("")));
     assert_eq!((cleared.at("/phoneNumber"), cleared.at("/role")), (json!(null), json!("ADMIN")));
     assert_eq!(acme.key().get(&path).await.expect(200).json(), cleared.json());
-    app.drain().await;
 }
 
 async fn names_belong_to_the_person(app: TestApp) {
@@ -244,7 +238,6 @@ async fn names_belong_to_the_person(app: TestApp) {
     acme.key().put(&acme.path_of(&bob), body).await.expect(200);
     let seen = other.key().get(&other.path_of(&elsewhere)).await.expect(200);
     assert_eq!((seen.at("/firstName"), seen.at("/enabled")), (json!("Bob"), json!(true)));
-    app.drain().await;
 }
 
 async fn each_wrong_field_of_an_update_is_named(app: TestApp) {
@@ -259,7 +252,6 @@ async fn each_wrong_field_of_an_update_is_named(app: TestApp) {
     put(json!({ "teams": vec!["a"; 1_001] })).await.refuses(&["teams"]);
     put(json!({ "role": "NONESUCH" })).await.refuses(&["role"]);
     put(json!({ "enabled": null })).await.refuses(&["enabled"]);
-    app.drain().await;
 }
 
 async fn the_last_enabled_owner_stays(app: TestApp) {
@@ -277,7 +269,6 @@ async fn the_last_enabled_owner_stays(app: TestApp) {
     acme.key().put(&second, json!({ "enabled": true })).await.expect(200);
     acme.key().delete(&owner).await.expect(200);
     acme.key().delete(&second).await.error(409, "LAST_OWNER");
-    app.drain().await;
 }
 
 async fn a_password_reset_is_mailed(app: TestApp) {
@@ -318,7 +309,6 @@ async fn a_removed_member_is_out_at_once(app: TestApp) {
     caller.get("/account/tenant").await.error(401, "INVALID_CREDENTIAL");
     acme.key().get(&acme.path_of(&bob)).await.error(404, "NOT_FOUND");
     acme.key().delete(&acme.path_of(&bob)).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn people_who_belong_nowhere_else_are_gone(app: TestApp) {
@@ -332,7 +322,6 @@ async fn people_who_belong_nowhere_else_are_gone(app: TestApp) {
     other.key().delete(&other.path_of(&elsewhere)).await.expect(200);
     let anew = acme.add("bob@example.com", "MEMBER").await;
     assert_ne!(anew["userId"], bob["userId"], "forgotten, and made anew");
-    app.drain().await;
 }
 
 async fn sessions_end_everywhere(app: TestApp) {
@@ -348,7 +337,6 @@ async fn sessions_end_everywhere(app: TestApp) {
         caller.get("/account/tenant").await.error(401, "INVALID_CREDENTIAL");
     }
     app.user(&bob).get("/account/tenant").await.expect(200);
-    app.drain().await;
 }
 
 async fn a_list_is_newest_first_and_has_pages(app: TestApp) {
@@ -361,7 +349,6 @@ async fn a_list_is_newest_first_and_has_pages(app: TestApp) {
         let listed = acme.key().get(&format!("{USERS}{query}")).await.expect(200);
         assert_eq!(listed.json(), json!(newest_first[expected]), "{query}");
     }
-    app.drain().await;
 }
 
 async fn privileges_are_asked_for(app: TestApp) {
@@ -385,7 +372,6 @@ async fn privileges_are_asked_for(app: TestApp) {
         reader.call(method.clone(), &path, body.clone()).await.error(403, "MISSING_PRIVILEGE");
         writer.call(method, &path, body).await.expect(200);
     }
-    app.drain().await;
 }
 
 async fn changes_are_told(app: TestApp) {
@@ -401,7 +387,7 @@ async fn changes_are_told(app: TestApp) {
             "role": role, "enabled": true,
         })
     };
-    let told = crate::facts::told(&app, "tenant_user.").await;
+    let told = testkit::facts::told(&app, "tenant_user.").await;
     assert_eq!(told[0].1["role"], "OWNER", "the owner joined with the workspace");
     assert_eq!(
         told[1..],
@@ -411,5 +397,4 @@ async fn changes_are_told(app: TestApp) {
             ("tenant_user.deleted".to_owned(), data("ADMIN")),
         ]
     );
-    app.drain().await;
 }

@@ -1,7 +1,11 @@
 //! `/admin/apps/{app_id}/flags` and `/flag-groups`.
 
 use serde_json::{Value, json};
-use testkit::{TestApp, assert_body, on_both_engines};
+use testkit::{
+    TestApp, assert_body,
+    flags::{flag, flags, groups},
+    on_both_engines,
+};
 
 on_both_engines!(
     a_flag_is_made_read_changed_and_deleted,
@@ -21,20 +25,6 @@ on_both_engines!(
     a_version_whose_group_is_gone_cannot_be_returned_to,
     deleting_the_app_removes_its_flags,
 );
-
-pub(crate) fn flags(app: &TestApp) -> String {
-    format!("/admin/apps/{}/flags", app.app_id())
-}
-
-pub(crate) fn groups(app: &TestApp) -> String {
-    format!("/admin/apps/{}/flag-groups", app.app_id())
-}
-
-/// Makes a flag and answers with its path.
-pub(crate) async fn flag(app: &TestApp, body: Value) -> String {
-    let made = app.operator().post(&flags(app), body).await.expect(201);
-    format!("{}/{}", flags(app), made.text("/id"))
-}
 
 fn branch(attribute: &str, operator: &str, values: impl Into<Value>, value: impl Into<Value>) -> Value {
     let (values, value): (Value, Value) = (values.into(), value.into());
@@ -99,7 +89,6 @@ async fn a_flag_is_made_read_changed_and_deleted(app: TestApp) {
     assert_eq!(app.operator().delete(&path).await.expect(200).json(), json!({ "success": true }));
     app.operator().get(&path).await.error(404, "NOT_FOUND");
     app.operator().delete(&path).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn a_boolean_flag_needs_only_its_key(app: TestApp) {
@@ -108,7 +97,6 @@ async fn a_boolean_flag_needs_only_its_key(app: TestApp) {
     assert_eq!((made.at("/offValue"), made.at("/onValue")), (json!(false), json!(true)));
     let other = json!({ "key": "n", "valueType": "number" });
     app.operator().post(&flags(&app), other).await.refuses(&["offValue", "onValue"]);
-    app.drain().await;
 }
 
 async fn everything_wrong_is_told_at_once(app: TestApp) {
@@ -141,7 +129,6 @@ async fn a_key_belongs_to_one_flag_and_stays(app: TestApp) {
     app.operator().post(&flags(&app), json!({ "key": "k" })).await.error(409, "FLAG_KEY_TAKEN");
     app.operator().put(&path, json!({ "key": "other" })).await.refuses(&["key"]);
     app.operator().put(&path, json!({ "key": "k", "id": "ignored", "version": 77 })).await.expect(200);
-    app.drain().await;
 }
 
 async fn flags_of_another_app_are_not_there(app: TestApp) {
@@ -156,7 +143,6 @@ async fn flags_of_another_app_are_not_there(app: TestApp) {
     let nowhere = "/admin/apps/app_00000000000000000000000000/flags";
     app.operator().get(nowhere).await.error(404, "NOT_FOUND");
     app.operator().post(nowhere, json!({ "key": "k" })).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn an_update_is_partial_and_null_clears(app: TestApp) {
@@ -174,7 +160,6 @@ async fn an_update_is_partial_and_null_clears(app: TestApp) {
     assert!(cleared.json().get("rule").is_none());
     app.operator().put(&path, json!({ "state": "on-with-rule" })).await.refuses(&["rule"]);
     app.operator().put(&path, json!({ "valueType": "string" })).await.refuses(&["offValue", "onValue"]);
-    app.drain().await;
 }
 
 async fn each_change_is_a_version_that_can_be_returned_to(app: TestApp) {
@@ -210,7 +195,6 @@ async fn each_change_is_a_version_that_can_be_returned_to(app: TestApp) {
         json!(1)
     );
     app.operator().post(&format!("{path}/rollback"), json!({ "version": 9 })).await.refuses(&["version"]);
-    app.drain().await;
 }
 
 async fn a_change_based_on_an_old_version_is_refused(app: TestApp) {
@@ -222,7 +206,6 @@ async fn a_change_based_on_an_old_version_is_refused(app: TestApp) {
     based_on("\"1\"").post(&format!("{path}/rollback"), json!({ "version": 1 })).await.error(412, "VERSION_MISMATCH");
     based_on("\"1\", W/\"2\"").put(&path, json!({ "state": "off" })).await.expect(200);
     based_on("*").delete(&path).await.expect(200);
-    app.drain().await;
 }
 
 async fn of_two_changes_at_once_none_is_lost(app: TestApp) {
@@ -237,7 +220,6 @@ async fn of_two_changes_at_once_none_is_lost(app: TestApp) {
     assert_eq!(operator.get(&flags).await.expect(200).json().as_array().map(Vec::len), Some(8));
     let bulk = format!("/cloud-views/flags/bulkEvaluate/{}", app.app_id());
     assert_eq!(app.anon().post(&bulk, json!({})).await.expect(200).at("/flags").as_array().map(Vec::len), Some(8));
-    app.drain().await;
 }
 
 async fn groups_are_shared_checked_and_kept_while_used(app: TestApp) {
@@ -298,7 +280,6 @@ async fn groups_are_shared_checked_and_kept_while_used(app: TestApp) {
     assert_eq!(app.operator().delete(&path).await.expect(200).json(), json!({ "success": true }));
     assert_eq!(app.operator().get(&groups(&app)).await.expect(200).json(), json!([]));
     app.operator().get(&path).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn a_group_has_a_history_too(app: TestApp) {
@@ -311,7 +292,6 @@ async fn a_group_has_a_history_too(app: TestApp) {
     let history = app.operator().get(&format!("{path}/versions")).await.expect(200);
     assert_eq!(history.at("/0/diff"), json!([{ "path": "name", "from": "Two", "to": "One" }]));
     app.operator().put(&path, json!({ "key": "other" })).await.refuses(&["key"]);
-    app.drain().await;
 }
 
 async fn an_explanation_shows_the_way_through_the_rule(app: TestApp) {
@@ -392,7 +372,6 @@ async fn an_explanation_shows_the_way_through_the_rule(app: TestApp) {
     let nobody = app.operator().post(&format!("{path}/explain"), json!({ "accessToken": "x" })).await.expect(200);
     assert_eq!(nobody.at("/rollout/inside"), json!(false));
     assert_eq!(nobody.at("/errorCode"), json!("INVALID_TOKEN"));
-    app.drain().await;
 }
 
 async fn an_explanation_of_a_flag_without_a_rule_and_of_one_with_a_group(app: TestApp) {
@@ -413,7 +392,6 @@ async fn an_explanation_of_a_flag_without_a_rule_and_of_one_with_a_group(app: Te
     app.operator().post(&format!("{path}/explain"), json!({ "user": 1 })).await.refuses(&["user"]);
     let unknown = format!("{}/flag_00000000000000000000000000/explain", flags(&app));
     app.operator().post(&unknown, json!({})).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn nothing_is_saved_without_a_bound(app: TestApp) {
@@ -443,7 +421,6 @@ async fn nothing_is_saved_without_a_bound(app: TestApp) {
     app.operator().post(&flags(&app), long_key).await.refuses(&["key"]);
     let full = json!({ "key": "k", "state": "on-with-rule", "rule": { "branches": vec![any(); 100] } });
     app.operator().post(&flags(&app), full).await.expect(201);
-    app.drain().await;
 }
 
 async fn a_version_whose_group_is_gone_cannot_be_returned_to(app: TestApp) {
@@ -455,7 +432,6 @@ async fn a_version_whose_group_is_gone_cannot_be_returned_to(app: TestApp) {
     let back = app.operator().post(&format!("{path}/rollback"), json!({ "version": 1 })).await;
     back.refuses(&["rule.groupRef"]);
     assert_eq!(app.operator().get(&path).await.expect(200).at("/version"), json!(2));
-    app.drain().await;
 }
 
 async fn deleting_the_app_removes_its_flags(app: TestApp) {

@@ -5,13 +5,12 @@ use std::time::Duration;
 use kernel::Secret;
 use serde_json::{Value, json};
 use store::args;
-use testkit::{MASTER_KEY, TestApp, assert_body, on_both_engines};
-use vault::Place;
-
-use crate::account::{
-    api_token::{app_token, bearer_of},
-    api_token_checks::introspect,
+use testkit::{
+    MASTER_KEY, TestApp,
+    api_tokens::{app_token, bearer_of, introspect},
+    assert_body, on_both_engines,
 };
+use vault::Place;
 
 on_both_engines!(
     a_new_secret_signs_and_the_old_one_verifies_until_it_is_retired,
@@ -77,7 +76,6 @@ async fn the_secret_that_signs_is_not_retired(app: TestApp) {
     app.operator().delete(&elsewhere).await.error(404, "NOT_FOUND");
     app.operator().delete(&format!("{secrets}/{only}")).await.expect(200);
     app.operator().delete(&format!("{secrets}/{only}")).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn secrets_are_bounded(app: TestApp) {
@@ -86,7 +84,6 @@ async fn secrets_are_bounded(app: TestApp) {
         app.operator().post(&rotate, json!({})).await.expect(201);
     }
     app.operator().post(&rotate, json!({})).await.error(409, "TOO_MANY_SECRETS");
-    app.drain().await;
 }
 
 const CREDENTIAL: &str = "INSERT INTO app_credentials (app_id, name, sealed, updated_at) VALUES ($1, $2, $3, $4)";
@@ -131,7 +128,6 @@ async fn a_new_master_key_seals_every_column_anew(app: TestApp) {
         let place = Place { table, column, row, app: Some(id) };
         assert_eq!(core.keyring.open(&place, &sealed).expect("it opens").expose(), b"hunter2");
     }
-    app.drain().await;
 }
 
 async fn a_large_purge_goes_in_steps(app: TestApp) {

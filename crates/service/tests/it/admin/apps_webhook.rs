@@ -25,7 +25,6 @@ async fn the_operator_and_the_profile_see_one_webhook(app: TestApp) {
     let expected = json!({ "enabled": false, "url": "https://hooks.example/in", "events": [] });
     assert_eq!(app.operator().get(&path).await.json(), expected);
     assert_eq!(app.operator().put(&path, json!({ "url": null })).await.expect(200).at("/url"), json!(null));
-    app.drain().await;
 }
 
 async fn wrong_fields_are_named(app: TestApp) {

@@ -32,7 +32,6 @@ async fn a_style_is_kept_served_and_reset(app: TestApp) {
     assert_eq!(app.key().get(PATH).await.expect(200).json(), json!({ "content": "" }));
     assert_eq!(app.anon().get(&sheet).await.expect(200).body(), "");
     app.anon().get("/cloud-views/brand/app_x/style.css").await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn what_could_break_out_of_a_style_element_is_refused(app: TestApp) {

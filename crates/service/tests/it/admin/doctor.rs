@@ -2,9 +2,7 @@
 
 use kernel::Secret;
 use serde_json::{Value, json};
-use testkit::{EngineName, TestApp, on_both_engines, on_one_engine};
-
-use crate::promises::messages;
+use testkit::{EngineName, TestApp, on_both_engines, on_one_engine, queued};
 
 on_both_engines!(a_sound_installation, a_message_that_does_not_leave_is_reported, a_missing_signing_key_is_a_problem);
 on_one_engine!(what_is_only_for_development_is_warned_of);
@@ -37,7 +35,7 @@ async fn what_is_only_for_development_is_warned_of(engine: EngineName) {
 
 async fn a_message_that_does_not_leave_is_reported(engine: EngineName) {
     let app = TestApp::start_with(engine, |options| options.mail_url = Secret::new("file:/dev/null/mail".into())).await;
-    messages::queue(&app, "ada@customer.example").await;
+    queued::queue(&app, "ada@customer.example").await;
     app.drain().await;
     let finding = finding(&app, "messages").await;
     assert_eq!(finding["level"], "warning");

@@ -1,7 +1,7 @@
 //! `/admin/…`.
 
 mod apps;
-pub(crate) mod apps_flags;
+mod apps_flags;
 mod apps_keys;
 mod apps_secrets;
 mod apps_webhook;

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
-use testkit::{Answer, TestApp, assert_body, on_both_engines};
-
-use crate::{admin::apps_flags::flag, auth::token::refresh};
+use testkit::{Answer, TestApp, assert_body, flags::flag, on_both_engines, tokens::refresh};
 
 on_both_engines!(
     a_rotation_publishes_a_key_that_signs_later,

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use kernel::{Secret, Timestamp};
 use serde_json::json;
-use testkit::{EngineName, TestApp, on_both_engines};
-
-use crate::promises::messages;
+use testkit::{EngineName, TestApp, on_both_engines, queued};
 
 on_both_engines!(
     the_clock_moves_forward_only,
@@ -71,7 +69,7 @@ async fn every_node_follows(app: TestApp) {
 async fn each_due_instant_gets_its_own_moment(engine: EngineName) {
     let app = TestApp::start_with(engine, |options| options.mail_url = Secret::new("file:/dev/null/mail".into())).await;
     let queued_at = now(&app).await;
-    messages::queue(&app, "ada@customer.example").await;
+    queued::queue(&app, "ada@customer.example").await;
     app.advance(40 * HOUR).await;
     // At once, then after 1 minute, 5, 30 minutes, 2 and 12 hours.
     let given_up: Option<(i64, Timestamp)> = app

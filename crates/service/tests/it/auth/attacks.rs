@@ -3,9 +3,10 @@
 use aws_lc_rs::hmac;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
-use testkit::{TestApp, on_both_engines};
-
-use crate::auth::token::{claims, part, refresh};
+use testkit::{
+    TestApp, on_both_engines,
+    tokens::{claims, part, refresh},
+};
 
 on_both_engines!(
     a_forged_token_is_refused,
@@ -65,7 +66,6 @@ async fn a_forged_token_is_refused(app: TestApp) {
         let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), input.as_bytes());
         refused_everywhere(&app, &format!("{input}.{}", BASE64_URL_SAFE_NO_PAD.encode(tag)), "HS256").await;
     }
-    app.drain().await;
 }
 
 async fn a_token_of_one_type_is_nothing_to_another(app: TestApp) {
@@ -86,7 +86,6 @@ async fn a_token_of_one_type_is_nothing_to_another(app: TestApp) {
     for other in [&tokens.access, &tokens.id, &tokens.refresh, &session] {
         app.anon().header("x-api-key", other).get("/account/app").await.error(401, "INVALID_CREDENTIAL");
     }
-    app.drain().await;
 }
 
 async fn a_token_of_another_app_opens_nothing(app: TestApp) {
@@ -96,7 +95,6 @@ async fn a_token_of_another_app_opens_nothing(app: TestApp) {
     let body = json!({ "client_id": other.app_id(), "grant_type": "refresh_token", "refresh_token": tokens.refresh });
     assert_eq!(app.anon().post("/auth/token", body).await.expect(400).at("/error"), "invalid_grant");
     refresh(&app, &tokens.refresh).await.expect(200);
-    app.drain().await;
 }
 
 async fn a_token_of_another_installation_is_refused(app: TestApp) {
@@ -110,5 +108,4 @@ async fn a_token_of_another_installation_is_refused(app: TestApp) {
     refused_everywhere(&app, &keys.sign("at+jwt", &foreign).expect("signs"), "an unknown login").await;
     foreign.as_object_mut().expect("claims").remove("sid");
     refused_everywhere(&app, &keys.sign("at+jwt", &foreign).expect("signs"), "no login").await;
-    app.drain().await;
 }

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::{Browser, Person, TestApp, on_both_engines};
-
-use crate::auth::token::{REDIRECT, exchange};
+use testkit::{
+    TestApp,
+    hosted::{authorize, sign_in, signed_in},
+    on_both_engines,
+    tokens::{CHALLENGE, REDIRECT, VERIFIER, exchange},
+};
 
 on_both_engines!(
     an_app_gets_a_code_and_its_state_back,
@@ -23,34 +26,8 @@ on_both_engines!(
     a_code_does_not_outlive_the_end_of_all_sessions,
 );
 
-pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-
 fn query(pairs: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
-}
-
-/// The address of a login with all that is required, and more.
-pub(crate) fn authorize(app: &TestApp, more: &[(&str, &str)]) -> String {
-    let id = app.app_id().to_string();
-    let mut pairs = vec![("client_id", id.as_str()), ("response_type", "code"), ("redirect_uri", REDIRECT)];
-    pairs.push(("scope", "openid profile email"));
-    pairs.retain(|(name, _)| !more.iter().any(|(given, _)| given == name));
-    pairs.extend(more);
-    format!("/auth/authorize?{}", query(&pairs))
-}
-
-/// Types the address and the password.
-pub(crate) async fn sign_in(browser: &mut Browser, person: &Person) {
-    browser.sees(200, "Sign in to").submit("/auth/login", &[("username", &person.email)]).await;
-    browser.sees(200, "Password").submit("/auth/login/password", &[("password", &person.password)]).await;
-}
-
-pub(crate) async fn signed_in(app: &TestApp, person: &Person) -> Browser {
-    let mut browser = app.browser();
-    sign_in(browser.open(&authorize(app, &[])).await, person).await;
-    assert!(browser.answer("code").is_some(), "{}", browser.location);
-    browser
 }
 
 async fn an_app_gets_a_code_and_its_state_back(app: TestApp) {
@@ -88,7 +65,7 @@ async fn an_id_token_comes_in_the_fragment(app: TestApp) {
     assert!(browser.location.starts_with(&format!("{REDIRECT}#id_token=")), "{}", browser.location);
     assert_eq!(browser.answer("state").as_deref(), Some("s"));
     let token = browser.answer("id_token").expect("a token");
-    let claims = crate::auth::token::claims(&token);
+    let claims = testkit::tokens::claims(&token);
     assert_eq!((claims["nonce"].as_str(), claims["email"].as_str()), (Some("n1"), Some("ada@customer.example")));
     assert_eq!(claims["aud"], app.app_id().to_string());
 }
@@ -171,13 +148,13 @@ async fn several_workspaces_are_a_choice(app: TestApp) {
     let member = ada.member.to_string();
     browser.submit("/auth/login/workspace", &[("member", &member)]).await;
     let tokens = exchange(&app, &browser.answer("code").expect("a code"), None).await.expect(200);
-    let claims = crate::auth::token::claims(&tokens.text("/access_token"));
+    let claims = testkit::tokens::claims(&tokens.text("/access_token"));
     assert_eq!(claims["tid"], ada.tenant.to_string());
     // Signed in, the choice comes again, unless nobody may be asked: then the last one counts.
     browser.open(&authorize(&app, &[])).await.sees(200, "Choose a workspace");
     browser.open(&authorize(&app, &[("prompt", "none")])).await;
     let tokens = exchange(&app, &browser.answer("code").expect("a code"), None).await.expect(200);
-    assert_eq!(crate::auth::token::claims(&tokens.text("/access_token"))["tid"], ada.tenant.to_string());
+    assert_eq!(testkit::tokens::claims(&tokens.text("/access_token"))["tid"], ada.tenant.to_string());
     // Somebody else's workspace is none of hers.
     let bob = app.owner("bob@customer.example").await;
     browser.open(&authorize(&app, &[])).await;

@@ -7,9 +7,7 @@ use identity::handover::{self, Handover};
 use kernel::{AppId, Code, Result};
 use serde_json::json;
 use store::args;
-use testkit::{Answer, Caller, TestApp, Tokens, on_both_engines};
-
-use crate::auth::token::claims;
+use testkit::{Answer, Caller, TestApp, Tokens, on_both_engines, tokens::claims};
 
 on_both_engines!(
     a_code_hands_over_who_is_signed_in,
@@ -64,7 +62,6 @@ async fn a_code_hands_over_who_is_signed_in(app: TestApp) {
     let handed = redeem(&app, app.app_id(), &code(&app, &narrow).await).await.expect("redeemed");
     assert_eq!(handed.granted.oidc_text(), "openid");
     assert_eq!(handed.granted.privileges_text().as_deref(), Some("TENANT_READ"));
-    app.drain().await;
 }
 
 async fn a_code_works_once_for_its_app_and_a_minute(app: TestApp) {
@@ -78,7 +75,6 @@ async fn a_code_works_once_for_its_app_and_a_minute(app: TestApp) {
     refused(redeem(&app, app.app_id(), &made).await);
     app.advance(Duration::from_secs(1)).await;
     refused(redeem(&app, app.app_id(), &late).await);
-    app.drain().await;
 }
 
 async fn one_of_sixteen_redeems_the_code(app: TestApp) {
@@ -90,7 +86,6 @@ async fn one_of_sixteen_redeems_the_code(app: TestApp) {
     }));
     let won = redeemed.await.into_iter().filter(|result| matches!(result, Ok(Ok(_)))).count();
     assert_eq!(won, 1);
-    app.drain().await;
 }
 
 async fn a_code_ends_with_its_login_and_its_membership(app: TestApp) {
@@ -105,7 +100,6 @@ async fn a_code_ends_with_its_login_and_its_membership(app: TestApp) {
     let caller = app.key().in_workspace(ada.tenant);
     caller.put(&format!("/account/tenant/user/{}", bob.member), json!({ "enabled": false })).await.expect(200);
     refused(redeem(&app, app.app_id(), &made).await);
-    app.drain().await;
 }
 
 async fn only_a_live_access_token_of_the_app_makes_a_code(app: TestApp) {
@@ -123,7 +117,6 @@ async fn only_a_live_access_token_of_the_app_makes_a_code(app: TestApp) {
     app.advance(Duration::from_secs(3600)).await;
     ask(&app, &tokens.access).await.error(401, "INVALID_CREDENTIAL");
     assert_eq!(count(&app).await, 0);
-    app.drain().await;
 }
 
 async fn codes_are_swept_up(app: TestApp) {

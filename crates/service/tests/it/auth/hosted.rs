@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use kernel::TenantId;
 use serde_json::{Value, json};
-use testkit::{Browser, Person, TestApp, on_both_engines};
-
-use crate::auth::{
-    authorize::{CHALLENGE, VERIFIER, authorize, sign_in},
-    token::{REDIRECT, claims, exchange},
+use testkit::{
+    Browser, Person, TestApp,
+    hosted::{at_password, authorize, mailed, sign_in},
+    on_both_engines,
+    tokens::{CHALLENGE, REDIRECT, VERIFIER, claims, exchange},
 };
 
 on_both_engines!(
@@ -31,20 +31,6 @@ on_both_engines!(
     switched_off_links_are_refused,
     expired_and_ended_sign_ins_are_swept,
 );
-
-/// A browser on the page that asks for the password.
-pub(crate) async fn at_password(app: &TestApp, email: &str, asked: &[(&str, &str)]) -> Browser {
-    let mut browser = app.browser();
-    browser.open(&authorize(app, asked)).await.submit("/auth/login", &[("username", email)]).await;
-    browser.sees(200, "Password");
-    browser
-}
-
-/// The address of the last page that was mailed to somebody.
-pub(crate) async fn mailed(app: &TestApp, email: &str) -> String {
-    app.drain().await;
-    app.mailed_link(email)
-}
 
 /// Who the code in the browser's address signs in, as the access token tells.
 async fn who(app: &TestApp, browser: &Browser) -> Value {
@@ -81,7 +67,6 @@ async fn a_mailed_link_signs_in_and_answers_the_app(app: TestApp) {
     // The browser is signed in from now on.
     browser.open(&authorize(&app, &[])).await;
     assert!(browser.answer("code").is_some());
-    app.drain().await;
 }
 
 async fn a_link_of_the_json_flow_leads_to_the_apps_own_start(app: TestApp) {
@@ -93,7 +78,6 @@ async fn a_link_of_the_json_flow_leads_to_the_apps_own_start(app: TestApp) {
     assert!(browser.location.starts_with(&format!("{REDIRECT}?code=")), "{}", browser.location);
     assert_eq!(browser.answer("state"), None);
     assert_eq!(who(&app, &browser).await["sub"], json!(ada.user));
-    app.drain().await;
 }
 
 async fn a_link_works_once_and_for_its_time(app: TestApp) {
@@ -132,7 +116,6 @@ async fn a_link_works_once_and_for_its_time(app: TestApp) {
         browser.submit("/auth/login/set-password", &chosen).await.sees(404, over);
         app.browser().open(&link).await.sees(404, over);
     }
-    app.drain().await;
 }
 
 async fn links_are_nothing_to_other_pages_and_apps(app: TestApp) {
@@ -159,7 +142,6 @@ async fn links_are_nothing_to_other_pages_and_apps(app: TestApp) {
     eve.submit("/auth/login/set-password", &[("password", "violet harbour lamb")]).await;
     assert!(eve.location.starts_with("https://other.example/cb?code="), "{}", eve.location);
     exchange(&app, &eve.answer("code").expect("a code"), None).await.expect(400);
-    app.drain().await;
 }
 
 async fn an_app_without_an_address_says_so(app: TestApp) {
@@ -180,7 +162,6 @@ async fn an_app_without_an_address_says_so(app: TestApp) {
     let mut changed = ada;
     changed.password = "violet harbour lamb".into();
     changed.log_in().await.expect(200);
-    app.drain().await;
 }
 
 async fn a_forgotten_password_is_replaced_and_signs_in(app: TestApp) {
@@ -201,9 +182,8 @@ async fn a_forgotten_password_is_replaced_and_signs_in(app: TestApp) {
     assert_eq!(browser.answer("state").as_deref(), Some("s1"));
     assert_eq!(who(&app, &browser).await["sub"], json!(ada.user));
     ada.log_in().await.error(401, "INVALID_CREDENTIAL");
-    crate::auth::token::refresh(&app, &elsewhere.refresh).await.expect(400);
+    testkit::tokens::refresh(&app, &elsewhere.refresh).await.expect(400);
     app.browser().open(&link).await.sees(404, "no longer works").sees(404, "Request a new link");
-    app.drain().await;
 }
 
 async fn weak_passwords_come_back_to_their_field(app: TestApp) {
@@ -223,7 +203,6 @@ async fn weak_passwords_come_back_to_their_field(app: TestApp) {
     }
     browser.submit("/auth/login/set-password", &[("password", "violet harbour lamb")]).await;
     assert!(browser.answer("code").is_some(), "{}", browser.location);
-    app.drain().await;
 }
 
 async fn an_invitation_leads_to_a_password_and_the_app(app: TestApp) {
@@ -237,7 +216,6 @@ async fn an_invitation_leads_to_a_password_and_the_app(app: TestApp) {
     assert!(browser.location.starts_with(&format!("{REDIRECT}?code=")), "{}", browser.location);
     let claims = who(&app, &browser).await;
     assert_eq!((&claims["tid"], &claims["role"]), (&json!(acme.id), &json!("MEMBER")));
-    app.drain().await;
 }
 
 async fn an_invitation_of_somebody_known_asks_for_no_password(app: TestApp) {
@@ -250,7 +228,6 @@ async fn an_invitation_of_somebody_known_asks_for_no_password(app: TestApp) {
     browser.open(&browser.link("Sign in")).await;
     sign_in(&mut browser, &ada).await;
     browser.sees(200, "Choose a workspace").sees(200, ">acme</button>");
-    app.drain().await;
 }
 
 /// Signs up on the hosted pages, as far as the form behind the link.
@@ -301,7 +278,6 @@ async fn signing_up_makes_a_workspace_and_signs_in(app: TestApp) {
     let chosen = [("password", "violet harbour lamp"), ("workspace", "Not asked")];
     browser.submit("/auth/login/set-password", &chosen).await;
     assert_eq!(tenant(&app, &who(&app, &browser).await["tid"]).await["name"], "Grace Hopper");
-    app.drain().await;
 }
 
 async fn a_free_plan_is_given_and_a_paid_one_remembered(app: TestApp) {
@@ -326,7 +302,6 @@ async fn a_free_plan_is_given_and_a_paid_one_remembered(app: TestApp) {
         assert_eq!(made["paymentStatus"]["shouldSelectPlan"], json!(given.is_null()));
         assert_eq!(made["metadata"].get("signup").cloned().unwrap_or_else(|| json!({})), kept);
     }
-    app.drain().await;
 }
 
 async fn signing_up_can_be_off_and_names_are_needed(app: TestApp) {
@@ -358,7 +333,6 @@ async fn a_link_still_asks_for_the_second_factor(app: TestApp) {
     browser.open(&mailed(&app, &ada.email).await).await;
     browser.submit("/auth/login/set-password", &[("password", "violet harbour lamb")]).await;
     assert!(browser.location.contains("/auth/login/mfa/setup?r="), "{}", browser.location);
-    app.drain().await;
 }
 
 async fn somebody_with_several_workspaces_chooses_after_a_link(app: TestApp) {
@@ -370,7 +344,6 @@ async fn somebody_with_several_workspaces_chooses_after_a_link(app: TestApp) {
     browser.sees(200, "Choose a workspace");
     browser.submit("/auth/login/workspace", &[("member", &ada.member.to_string())]).await;
     assert_eq!(who(&app, &browser).await["tid"], json!(ada.tenant));
-    app.drain().await;
 }
 
 /// The page without what belongs to this request and address alone.
@@ -436,7 +409,6 @@ async fn mails_to_one_address_are_limited(app: TestApp) {
             .await
             .sees(429, "Too many attempts");
     }
-    app.drain().await;
 }
 
 async fn switched_off_links_are_refused(app: TestApp) {
@@ -457,7 +429,6 @@ async fn switched_off_links_are_refused(app: TestApp) {
     app.key().put("/account/app", json!({ "magicLinkEnabled": true })).await.expect(200);
     following.open(&link).await.submit("/auth/login/magic-link", &[]).await;
     assert!(following.answer("code").is_some(), "{}", following.location);
-    app.drain().await;
 }
 
 async fn sign_ins(app: &TestApp) -> i64 {

@@ -3,12 +3,11 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use testkit::{Browser, EngineName, Log, TestApp, on_both_engines};
-
-use crate::auth::{
-    authorize::{authorize, sign_in},
-    hosted::{at_password, mailed},
-    token::{REDIRECT, claims, exchange},
+use testkit::{
+    Browser, EngineName, Log, TestApp,
+    hosted::{at_password, authorize, mailed, sign_in},
+    on_both_engines,
+    tokens::{REDIRECT, claims, exchange},
 };
 
 /// The one script there is.
@@ -103,7 +102,6 @@ async fn no_form_is_taken_from_elsewhere(app: TestApp) {
         browser.submit(action, &typed).await;
         assert!(browser.page().status() < 400, "{action}: {}", browser.html());
     }
-    app.drain().await;
 }
 
 fn session_of(browser: &Browser) -> (String, String) {
@@ -152,7 +150,6 @@ async fn a_planted_cookie_is_never_what_is_signed_in(app: TestApp) {
     let mut old = app.browser();
     old.set_cookie(&name, &before);
     old.open(&authorize(&app, &[])).await.sees(200, "Sign in to");
-    app.drain().await;
 }
 
 async fn a_link_raced_for_is_used_once(app: TestApp) {
@@ -178,7 +175,6 @@ async fn a_link_raced_for_is_used_once(app: TestApp) {
         outcomes.sort_unstable();
         assert_eq!(outcomes, [303, 404, 404, 404, 404, 404, 404, 404], "{action}");
     }
-    app.drain().await;
 }
 
 async fn pages_have_the_apps_looks_and_words(app: TestApp) {
@@ -236,7 +232,6 @@ async fn pages_have_the_apps_looks_and_words(app: TestApp) {
         assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
         assert_eq!(page.header("cache-control"), Some("no-store"));
     }
-    app.drain().await;
 }
 
 async fn nothing_typed_becomes_html(app: TestApp) {
@@ -270,7 +265,6 @@ async fn nothing_typed_becomes_html(app: TestApp) {
     clean(sign_up.submit("/auth/login/set-password", &[("password", "x"), ("workspace", evil)]).await);
     browser.submit("/auth/login", &[("username", "ada@customer.example")]).await;
     clean(&browser);
-    app.drain().await;
 }
 
 async fn addresses_that_were_taken_back_or_changed_lead_nowhere(app: TestApp) {
@@ -298,7 +292,6 @@ async fn addresses_that_were_taken_back_or_changed_lead_nowhere(app: TestApp) {
     let mut follower = app.browser();
     follower.open(&link).await.submit("/auth/login/magic-link", &[]).await;
     assert!(follower.location.starts_with(&format!("{REDIRECT}?code=")), "{}", follower.location);
-    app.drain().await;
 }
 
 async fn what_is_typed_injects_nothing_and_no_secret_is_logged(engine: EngineName) {

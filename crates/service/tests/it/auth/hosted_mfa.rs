@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::{Browser, EngineName, Log, Person, TestApp, on_both_engines};
-
-use crate::auth::{
-    authorize::{authorize, sign_in, signed_in},
-    mfa::{PHONE, other, require, shown, sms, with_phone},
-    token::exchange,
+use testkit::{
+    Browser, EngineName, Log, Person, TestApp,
+    factors::{PHONE, other, require, shown, sms, with_phone},
+    hosted::{authorize, sign_in, signed_in},
+    on_both_engines,
+    tokens::exchange,
 };
 
 on_both_engines!(
@@ -92,7 +92,6 @@ async fn a_phone_is_set_up_while_signing_in(app: TestApp) {
     assert_eq!(browser.location, FINISH);
     browser.submit(CONTINUE, &[]).await;
     exchanged(&app, &browser, &ada).await;
-    app.drain().await;
 }
 
 async fn an_authenticator_app_is_set_up_while_signing_in(app: TestApp) {
@@ -112,7 +111,6 @@ async fn an_authenticator_app_is_set_up_while_signing_in(app: TestApp) {
     assert!(!browser.html().contains(&backup));
     browser.submit(CONTINUE, &[]).await;
     exchanged(&app, &browser, &ada).await;
-    app.drain().await;
 }
 
 async fn a_set_up_under_way_outlasts_its_page(app: TestApp) {
@@ -131,7 +129,6 @@ async fn a_set_up_under_way_outlasts_its_page(app: TestApp) {
     assert_eq!(highlighted(&browser).replace(' ', ""), key);
     browser.open(&choice).await.submit(SETUP, &[("method", "sms"), ("phone", PHONE)]).await.sees(200, "•••67");
     browser.submit(FINISH, &[("code", &sms(&app).await)]).await.sees(200, "Save your backup code");
-    app.drain().await;
 }
 
 async fn a_code_by_sms_is_asked_for(app: TestApp) {
@@ -145,7 +142,6 @@ async fn a_code_by_sms_is_asked_for(app: TestApp) {
     browser.submit(MFA, &[("code", &other(&code))]).await.sees(401, "id=\"code-error\"");
     browser.submit(MFA, &[("code", &code)]).await;
     exchanged(&app, &browser, &ada).await;
-    app.drain().await;
 }
 
 async fn a_code_of_the_authenticator_app_is_asked_for(app: TestApp) {
@@ -157,7 +153,6 @@ async fn a_code_of_the_authenticator_app_is_asked_for(app: TestApp) {
     app.advance(Duration::from_secs(30)).await;
     browser.submit(MFA, &[("code", &shown(&app, &key, 0))]).await;
     exchanged(&app, &browser, &ada).await;
-    app.drain().await;
 }
 
 async fn somebody_signed_in_steps_up_where_a_workspace_wants_two_factors(app: TestApp) {
@@ -172,7 +167,6 @@ async fn somebody_signed_in_steps_up_where_a_workspace_wants_two_factors(app: Te
     exchanged(&app, &browser, &ada).await;
     browser.open(&authorize(&app, &[("prompt", "none")])).await;
     assert!(browser.answer("code").is_some(), "{}", browser.location);
-    app.drain().await;
 }
 
 async fn five_wrong_codes_end_the_login(app: TestApp) {
@@ -191,7 +185,6 @@ async fn five_wrong_codes_end_the_login(app: TestApp) {
     sign_in(browser.open(&start).await, &ada).await;
     browser.sees(200, "Enter the code we sent").submit(MFA, &[("code", &sms(&app).await)]).await;
     assert!(browser.answer("code").is_some());
-    app.drain().await;
 }
 
 async fn codes_are_sent_again_within_limits(app: TestApp) {
@@ -232,7 +225,6 @@ async fn the_backup_code_leads_to_a_new_set_up(app: TestApp) {
     let mut browser = typed_password(&app, &ada).await;
     let way_out = browser.link("Use your backup code");
     browser.open(&way_out).await.submit(BACKUP, &[("code", &backup)]).await.sees(401, "The code is incorrect");
-    app.drain().await;
 }
 
 async fn guesses_are_slowed_down_over_logins(app: TestApp) {
@@ -251,7 +243,6 @@ async fn guesses_are_slowed_down_over_logins(app: TestApp) {
     app.advance(Duration::from_secs(16)).await;
     browser.open(&page).await.submit(MFA, &[("code", &code)]).await;
     assert!(browser.answer("code").is_some());
-    app.drain().await;
 }
 
 async fn a_login_that_is_over_leads_to_its_start(app: TestApp) {
@@ -272,7 +263,6 @@ async fn a_login_that_is_over_leads_to_its_start(app: TestApp) {
     browser.submit(MFA, &[("code", &sms(&app).await)]).await;
     assert!(browser.answer("code").is_some());
     browser.open(&page).await.sees(401, "Session expired");
-    app.drain().await;
 }
 
 async fn a_factor_of_another_login_is_not_replaced(app: TestApp) {
@@ -287,7 +277,6 @@ async fn a_factor_of_another_login_is_not_replaced(app: TestApp) {
     thief.submit(FINISH, &[("code", &shown(&app, &stolen, 0))]).await.sees(401, "Session expired");
     let choice = format!("{page}&choose=1");
     thief.open(&choice).await.submit(SETUP, &[("method", "totp")]).await.sees(401, "Session expired");
-    app.drain().await;
 }
 
 async fn forms_of_other_pages_change_nothing(app: TestApp) {

@@ -5,13 +5,13 @@ use std::{ops::Deref, time::Duration};
 
 use passkey::types::webauthn::{CredentialCreationOptions, CredentialRequestOptions};
 use serde_json::{Value, json};
-use testkit::{Answer, Browser, EngineName, Fixture, Person, TestApp, on_both_engines};
-
-use crate::auth::{
-    authorize::{authorize, sign_in},
-    mfa::require,
+use testkit::{
+    Answer, Browser, EngineName, Fixture, Person, TestApp,
+    factors::require,
+    hosted::{authorize, sign_in},
+    on_both_engines,
     passkeys::{Device, without_token},
-    token::exchange,
+    tokens::exchange,
 };
 
 on_both_engines!(
@@ -138,9 +138,8 @@ async fn a_passkey_is_set_up_by_mail_and_signs_in_with_two_factors(app: Secure) 
     assert_eq!(browser.answer("state").as_deref(), Some("s"));
     assert!(browser.cookies().keys().any(|name| name.starts_with("__Host-tenantry-session-")));
     let tokens = exchange(&app, &browser.answer("code").expect("a code"), None).await.expect(200);
-    let claims = crate::auth::token::claims(&tokens.text("/id_token"));
+    let claims = testkit::tokens::claims(&tokens.text("/id_token"));
     assert_eq!((claims["nonce"].as_str(), claims["email"].as_str()), (Some("n1"), Some("ada@example.com")));
-    app.drain().await;
 }
 
 async fn the_script_comes_from_here_and_only_where_it_is_needed(app: Secure) {
@@ -164,7 +163,6 @@ async fn the_script_comes_from_here_and_only_where_it_is_needed(app: Secure) {
     let words = json!({ "Something went wrong. Reload the page and try again.": "Das ging nicht." });
     app.key().post("/cloud-views/brand/translations", words).await.expect(200);
     login_page(&app).await.sees(200, "data-failed=\"Das ging nicht.\"");
-    app.drain().await;
 }
 
 async fn looking_at_the_pages_changes_nothing(app: Secure) {
@@ -210,7 +208,6 @@ async fn an_answer_counts_once_and_for_five_minutes(app: Secure) {
     let other_way = again.link("Sign in another way");
     sign_in(again.open(&other_way).await, &ada).await;
     assert!(again.answer("code").is_some());
-    app.drain().await;
 }
 
 async fn another_origin_gets_nowhere(app: Secure) {
@@ -227,7 +224,6 @@ async fn another_origin_gets_nowhere(app: Secure) {
     let mut browser = login_page(&app).await;
     let form = shown(&browser, &mut device, elsewhere).await;
     browser.post(SIGN_IN, &form).await.sees(401, "This passkey is not registered here");
-    app.drain().await;
 }
 
 async fn another_apps_passkey_is_not_known(app: Secure) {
@@ -245,7 +241,6 @@ async fn another_apps_passkey_is_not_known(app: Secure) {
     let crossed = [&browser.form(SIGN_IN)[..2], &[token]].concat();
     fetched(&browser, SETUP_OPTIONS, &crossed).await.error(403, "FORM_REJECTED");
     browser.post(SETUP, &crossed).await.sees(403, "This form has expired");
-    app.drain().await;
 }
 
 async fn switched_off_passkeys_are_not_offered_and_refused(app: Secure) {
@@ -266,7 +261,6 @@ async fn switched_off_passkeys_are_not_offered_and_refused(app: Secure) {
     setting_up.open(&page).await.sees(403, "turned passkeys off");
     let browser = login_page(&app).await;
     assert!(!browser.html().contains("passkey"), "{}", browser.html());
-    app.drain().await;
 }
 
 async fn a_link_works_once_and_for_an_hour(app: Secure) {
@@ -284,7 +278,6 @@ async fn a_link_works_once_and_for_an_hour(app: Secure) {
     app.advance(Duration::from_secs(3601)).await;
     late.open(&page).await.sees(404, "This link no longer works");
     late.open(&format!("{SETUP}?token=nonsense")).await.sees(404, "This link no longer works");
-    app.drain().await;
 }
 
 async fn an_app_without_a_callback_still_sets_up_passkeys(app: Secure) {
@@ -295,7 +288,6 @@ async fn an_app_without_a_callback_still_sets_up_passkeys(app: Secure) {
     browser.open(&page).await.sees(200, "Set up a passkey");
     let form = created(&browser, &mut Device::default(), HERE).await;
     browser.post(SETUP, &form).await.sees(200, "Your passkey is ready");
-    app.drain().await;
 }
 
 async fn unknown_addresses_get_the_same_answer(app: Secure) {
@@ -328,7 +320,6 @@ async fn links_are_mailed_within_limits(app: Secure) {
     }
     browser.open(&link).await.submit(LINK, &[("username", "nobody@example.com")]).await;
     browser.sees(429, "Too many attempts");
-    app.drain().await;
 }
 
 async fn forms_of_other_pages_change_nothing(app: Secure) {
@@ -361,5 +352,4 @@ async fn forms_of_other_pages_change_nothing(app: Secure) {
     browser.post(SIGN_IN, &form).await;
     assert!(browser.answer("code").is_some());
     setting_up.post(SETUP, &setup).await.sees(200, "Your passkey is ready");
-    app.drain().await;
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
-use testkit::{Caller, Person, TestApp, Tokens, on_both_engines};
-
-use crate::auth::token::{claims, refresh};
+use testkit::{
+    Caller, Person, TestApp, Tokens, on_both_engines,
+    tokens::{claims, refresh},
+};
 
 on_both_engines!(a_live_token_is_told_in_full, whatever_is_not_live_is_told_alike, only_a_key_of_the_app_may_ask);
 
@@ -47,7 +48,6 @@ async fn a_live_token_is_told_in_full(app: TestApp) {
         let answer = introspect(&app.key(), token).await;
         assert_eq!((&answer["scope"], &answer["oidc_scope"]), (&json!("TENANT_READ"), &json!("openid")));
     }
-    app.drain().await;
 }
 
 async fn whatever_is_not_live_is_told_alike(app: TestApp) {
@@ -75,7 +75,6 @@ async fn whatever_is_not_live_is_told_alike(app: TestApp) {
     assert_eq!(introspect(&app.key(), &tokens.refresh).await["active"], true);
     app.advance(Duration::from_secs(604_800)).await;
     assert_eq!(introspect(&app.key(), &tokens.refresh).await, inactive);
-    app.drain().await;
 }
 
 async fn only_a_key_of_the_app_may_ask(app: TestApp) {
@@ -93,5 +92,4 @@ async fn only_a_key_of_the_app_may_ask(app: TestApp) {
         .error(401, "UNAUTHENTICATED");
     let refused = app.key().post("/auth/introspect", json!({})).await.expect(400);
     assert_eq!(refused.at("/error"), "invalid_request");
-    app.drain().await;
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::{Answer, PAGE, TestApp, Tokens, on_both_engines};
-use vault::passwords::{Algorithm, Imported, Pepper, PepperPosition};
-
-use crate::auth::token::{claims, refresh};
+use testkit::{
+    Answer, PAGE, TestApp, Tokens, on_both_engines,
+    people::imported,
+    tokens::{claims, refresh},
+};
 
 on_both_engines!(
     only_pages_of_the_app_may_call,
@@ -16,6 +17,7 @@ on_both_engines!(
     the_ways_to_sign_in_are_told,
     an_imported_password_works_once_and_is_then_our_own,
     guessing_is_slowed_down_alike_for_known_and_unknown,
+    spellings_of_an_address_share_their_failures,
     a_magic_link_signs_in_once,
     a_magic_link_leads_where_the_app_allows,
     switched_off_methods_are_refused,
@@ -64,7 +66,6 @@ async fn only_pages_of_the_app_may_call(app: TestApp) {
         other["appId"] = "app_01h455vb4pex5vsknk084sn02q".into();
         app.page().post(&path, other).await.error(404, "NOT_FOUND");
     }
-    app.drain().await;
 }
 
 async fn a_right_password_opens_a_session_and_a_wrong_one_nothing(app: TestApp) {
@@ -90,7 +91,6 @@ async fn a_right_password_opens_a_session_and_a_wrong_one_nothing(app: TestApp) 
     // The session is no access token.
     let caller = app.anon().with_access_token(app.app_id(), &session.text("/session"));
     caller.get("/auth/userinfo").await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn a_session_ends_after_ten_minutes(app: TestApp) {
@@ -102,7 +102,6 @@ async fn a_session_ends_after_ten_minutes(app: TestApp) {
     assert!(access["iat"].as_i64().expect("iat") - access["auth_time"].as_i64().expect("auth_time") >= 589);
     app.advance(Duration::from_secs(15)).await;
     ada.exchange(&session).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn a_session_is_good_for_its_own_app_and_person(app: TestApp) {
@@ -126,7 +125,6 @@ async fn a_session_is_good_for_its_own_app_and_person(app: TestApp) {
     app.anon().post("/auth/token/direct", body).await.refuses(&["tenantUserId"]);
     let tokens = Tokens::of(&second.exchange(&session.text("/session")).await.expect(200));
     assert_eq!(claims(&tokens.access)["tid"], json!(bob.tenant));
-    app.drain().await;
 }
 
 async fn the_ways_to_sign_in_are_told(app: TestApp) {
@@ -139,28 +137,6 @@ async fn the_ways_to_sign_in_are_told(app: TestApp) {
     let told = post(&app, "credentialsConfig", who(&app, "bob@example.com")).await.expect(200);
     assert_eq!(told.at("/hasPassword"), false);
     post(&app, "credentialsConfig", who(&app, "nobody@example.com")).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
-}
-
-/// Somebody whose password's digest was made by another system, with a pepper; the body of their login.
-pub(crate) async fn imported(app: &TestApp, email: &str) -> Value {
-    let owner = app.owner("owner@example.com").await;
-    let body = json!({ "username": email, "muteNotifications": true });
-    let bob = app.key().in_workspace(owner.tenant).post("/account/tenant/user", body).await.expect(201);
-    let (app_id, user) = (app.app_id(), bob.id("/userId"));
-    let service = app.service();
-    let keyring = service.core().keyring.clone();
-    let imported = Imported {
-        algorithm: Algorithm::Sha1,
-        value: "c88e9c67041a74e0357befdff93f87dde0904214".into(),
-        pepper: Some(Pepper { value: "salt".into(), position: PepperPosition::End }),
-    };
-    let stored =
-        service.core().db.write(move |tx| identity::login::credentials::import(tx, &keyring, app_id, user, &imported));
-    assert!(stored.await.expect("imports"));
-    let mut credentials = who(app, email);
-    credentials["password"] = "password".into();
-    credentials
 }
 
 async fn an_imported_password_works_once_and_is_then_our_own(app: TestApp) {
@@ -184,7 +160,6 @@ async fn an_imported_password_works_once_and_is_then_our_own(app: TestApp) {
         .expect("reads");
     let (digest, import) = digest.expect("a credential");
     assert!(digest.is_some_and(|digest| digest.starts_with("$argon2id$")) && import.is_none());
-    app.drain().await;
 }
 
 async fn guessing_is_slowed_down_alike_for_known_and_unknown(app: TestApp) {
@@ -210,7 +185,18 @@ async fn guessing_is_slowed_down_alike_for_known_and_unknown(app: TestApp) {
     ada.log_in().await.expect(200);
     post(&app, "authenticate", wrong).await.error(401, "INVALID_CREDENTIAL");
     ada.log_in().await.expect(200);
-    app.drain().await;
+}
+
+async fn spellings_of_an_address_share_their_failures(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    for spelling in
+        ["ada@example.com", "ADA@example.com", " ada@example.com", "Ada@Example.COM", "ada@EXAMPLE.com "].repeat(2)
+    {
+        let mut wrong = ada.credentials();
+        (wrong["username"], wrong["password"]) = (spelling.into(), "wrong".into());
+        post(&app, "authenticate", wrong).await.error(401, "INVALID_CREDENTIAL");
+    }
+    ada.log_in().await.error(429, "RATE_LIMITED");
 }
 
 async fn a_magic_link_signs_in_once(app: TestApp) {
@@ -267,7 +253,6 @@ async fn switched_off_methods_are_refused(app: TestApp) {
     follow.error(403, "LOGIN_METHOD_OFF");
     let body = json!({ "email": "new@example.com", "appId": app.app_id(), "mode": "sdk" });
     post(&app, "signup", body).await.error(403, "SIGNUP_DISABLED");
-    app.drain().await;
 }
 
 async fn signing_up_makes_a_workspace_once_the_address_is_proven(app: TestApp) {
@@ -295,7 +280,6 @@ async fn signing_up_makes_a_workspace_once_the_address_is_proven(app: TestApp) {
     let tokens = Tokens::of(&app.page().post("/auth/token/direct", body).await.expect(200));
     assert_eq!(claims(&tokens.access)["role"], "OWNER");
     assert_eq!(claims(&tokens.id)["email_verified"], true);
-    app.drain().await;
 }
 
 async fn signing_up_twice_tells_nobody(app: TestApp) {
@@ -315,7 +299,6 @@ async fn signing_up_twice_tells_nobody(app: TestApp) {
     app.anon().put("/auth/auth/password", set(&first)).await.expect(200);
     app.anon().put("/auth/auth/password", set(&second)).await.error(401, "INVALID_CREDENTIAL");
     ada.log_in().await.expect(200);
-    app.drain().await;
 }
 
 async fn a_forgotten_password_is_replaced_and_other_sessions_end(app: TestApp) {
@@ -347,7 +330,6 @@ async fn a_forgotten_password_is_replaced_and_other_sessions_end(app: TestApp) {
     app.advance(Duration::from_secs(3601)).await;
     let set = json!({ "token": token, "password": "violet harbour lamp" });
     app.anon().put("/auth/auth/password", set).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn weak_passwords_are_refused_and_leave_the_link_alone(app: TestApp) {
@@ -361,7 +343,6 @@ async fn weak_passwords_are_refused_and_leave_the_link_alone(app: TestApp) {
     }
     let body = json!({ "token": token, "password": "copper window seventeen" });
     app.anon().put("/auth/auth/password", body).await.expect(200);
-    app.drain().await;
 }
 
 async fn mails_to_one_recipient_are_limited(app: TestApp) {
@@ -376,7 +357,6 @@ async fn mails_to_one_recipient_are_limited(app: TestApp) {
     }
     app.advance(Duration::from_secs(901)).await;
     post(&app, "password", who(&app, "ada@example.com")).await.expect(200);
-    app.drain().await;
 }
 
 async fn what_happens_is_told_as_facts(app: TestApp) {
@@ -399,5 +379,4 @@ async fn what_happens_is_told_as_facts(app: TestApp) {
         assert_eq!(told.len(), 1, "{kind}");
         assert!(!told[0].contains("violet") && !told[0].contains("eyJ"), "{kind} tells a secret");
     }
-    app.drain().await;
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use testkit::{Answer, Person, TestApp, Tokens, on_both_engines};
-use totp_lite::{Sha1, totp_custom};
-
-use crate::auth::token::refresh;
+use serde_json::json;
+use testkit::{
+    TestApp, Tokens,
+    factors::{PHONE, log_in_with, other, post, require, shown, sms, with_authenticator, with_phone},
+    on_both_engines,
+    tokens::refresh,
+};
 
 on_both_engines!(
     a_phone_is_set_up_and_then_asked_for,
@@ -22,46 +24,6 @@ on_both_engines!(
     only_a_session_and_a_page_of_the_app_get_in,
     sms_to_one_number_are_limited,
 );
-
-pub(crate) const PHONE: &str = "+49 170 1234567";
-
-async fn post(app: &TestApp, route: &str, mut body: Value) -> Answer {
-    body["mode"] = "sdk".into();
-    app.page().post(&format!("/auth/auth/{route}"), body).await
-}
-
-/// The code that was last sent.
-pub(crate) async fn sms(app: &TestApp) -> String {
-    app.drain().await;
-    let sms = app.sms();
-    let last = sms.last().expect("an SMS");
-    assert_eq!(last.to, "+491701234567");
-    last.text.split(' ').next().expect("a code").to_owned()
-}
-
-/// Not the code.
-pub(crate) fn other(code: &str) -> String {
-    format!("{:06}", (code.parse::<u32>().expect("digits") + 1) % 1_000_000)
-}
-
-pub(crate) async fn require(app: &TestApp) {
-    app.key().put("/account/app", json!({ "mfaEnabled": true })).await.expect(200);
-}
-
-/// The person with a phone as second factor; the backup code.
-pub(crate) async fn with_phone(app: &TestApp, email: &str) -> (Person, String) {
-    let person = app.owner(email).await;
-    let session = person.log_in().await.expect(200).text("/session");
-    let backup_code = set_up_sms(app, &session, PHONE).await;
-    (person, backup_code)
-}
-
-/// Sets a phone up in a session; the backup code.
-pub(crate) async fn set_up_sms(app: &TestApp, session: &str, phone: &str) -> String {
-    post(app, "startMfaUserSetup", json!({ "session": session, "phoneNumber": phone })).await.expect(200);
-    let body = json!({ "session": session, "mfaCode": sms(app).await });
-    post(app, "finishMfaUserSetup", body).await.expect(200).text("/backupCode")
-}
 
 async fn a_phone_is_set_up_and_then_asked_for(app: TestApp) {
     require(&app).await;
@@ -93,33 +55,6 @@ async fn a_phone_is_set_up_and_then_asked_for(app: TestApp) {
     let done = post(&app, "commitMfaCode", json!({ "session": session, "mfaCode": code })).await.expect(200);
     assert_eq!((done.at("/mfaState"), done.json().get("backupCode")), (json!("COMPLETED"), None));
     ada.exchange(&done.text("/session")).await.expect(200);
-    app.drain().await;
-}
-
-/// What an authenticator app shows for a secret so many steps from the service's time. Neither of the libraries is one
-/// that the service uses.
-pub(crate) fn shown(app: &TestApp, secret: &str, steps: i64) -> String {
-    let now = app.service().core().db.clock().now().as_seconds() + 30 * steps;
-    let secret = data_encoding::BASE32_NOPAD.decode(secret.as_bytes()).expect("base32");
-    totp_custom::<Sha1>(30, 6, &secret, now.try_into().expect("after 1970"))
-}
-
-/// The person with an authenticator app as second factor, set up a minute ago; its secret.
-pub(crate) async fn with_authenticator(app: &TestApp, email: &str) -> (Person, String) {
-    let person = app.owner(email).await;
-    let session = person.log_in().await.expect(200).text("/session");
-    let started = post(app, "startMfaUserSetup", json!({ "session": session, "method": "totp" })).await.expect(200);
-    let secret = started.text("/secret");
-    let body = json!({ "session": session, "mfaCode": shown(app, &secret, 0) });
-    post(app, "finishMfaUserSetup", body).await.expect(200);
-    app.advance(Duration::from_secs(60)).await;
-    (person, secret)
-}
-
-/// Shows an authenticator app's code in a new login.
-pub(crate) async fn log_in_with(app: &TestApp, person: &Person, code: &str) -> Answer {
-    let session = person.log_in().await.expect(200).text("/session");
-    post(app, "commitMfaCode", json!({ "session": session, "mfaCode": code })).await
 }
 
 async fn a_code_counts_a_step_around_its_time_and_once(app: TestApp) {
@@ -138,7 +73,6 @@ async fn a_code_counts_a_step_around_its_time_and_once(app: TestApp) {
             log_in_with(&app, &ada, spent).await.error(401, "WRONG_CODE");
         }
     }
-    app.drain().await;
 }
 
 async fn an_authenticator_app_is_set_up_and_then_asked_for(app: TestApp) {
@@ -172,7 +106,6 @@ async fn an_authenticator_app_is_set_up_and_then_asked_for(app: TestApp) {
     app.advance(Duration::from_secs(60)).await;
     let body = json!({ "session": session, "mfaCode": shown(&app, &secret, 0) });
     post(&app, "commitMfaCode", body).await.expect(200);
-    app.drain().await;
 }
 
 async fn the_workspace_or_the_app_can_ask_for_a_factor(app: TestApp) {
@@ -183,7 +116,6 @@ async fn the_workspace_or_the_app_can_ask_for_a_factor(app: TestApp) {
     // Also for a login that began before.
     ada.exchange(&session.text("/session")).await.error(401, "MFA_REQUIRED");
     assert_eq!(ada.log_in().await.expect(200).at("/mfaState"), "SETUP");
-    app.drain().await;
 }
 
 async fn a_code_works_once_and_for_five_minutes(app: TestApp) {
@@ -204,7 +136,6 @@ async fn a_code_works_once_and_for_five_minutes(app: TestApp) {
     let late = sms(&app).await;
     app.advance(Duration::from_secs(301)).await;
     post(&app, "commitMfaCode", json!({ "session": session, "mfaCode": late })).await.error(401, "WRONG_CODE");
-    app.drain().await;
 }
 
 async fn five_wrong_codes_end_the_session(app: TestApp) {
@@ -218,7 +149,6 @@ async fn five_wrong_codes_end_the_session(app: TestApp) {
     let body = json!({ "session": session, "mfaCode": code });
     post(&app, "commitMfaCode", body).await.error(401, "INVALID_CREDENTIAL");
     post(&app, "challengeMfa", json!({ "session": session })).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn wrong_codes_count_over_sessions(app: TestApp) {
@@ -236,7 +166,6 @@ async fn wrong_codes_count_over_sessions(app: TestApp) {
     post(&app, "commitMfaCode", body.clone()).await.error(429, "RATE_LIMITED");
     app.advance(Duration::from_secs(16)).await;
     post(&app, "commitMfaCode", body).await.expect(200);
-    app.drain().await;
 }
 
 async fn the_backup_code_resets_the_factor_once(app: TestApp) {
@@ -255,7 +184,6 @@ async fn the_backup_code_resets_the_factor_once(app: TestApp) {
     let session = ada.log_in().await.expect(200).text("/session");
     let body = json!({ "session": session, "backupCode": backup });
     post(&app, "resetUserMfaSetup", body).await.error(401, "WRONG_CODE");
-    app.drain().await;
 }
 
 async fn an_administrator_clears_a_factor(app: TestApp) {
@@ -267,7 +195,6 @@ async fn an_administrator_clears_a_factor(app: TestApp) {
     assert_eq!(ada.log_in().await.expect(200).at("/mfaState"), "DISABLED");
     let bob = app.owner("bob@example.com").await;
     caller.delete(&format!("/account/tenant/user/{}/mfa", bob.member)).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn a_factor_cannot_be_replaced_without_showing_it(app: TestApp) {
@@ -286,7 +213,6 @@ async fn a_factor_cannot_be_replaced_without_showing_it(app: TestApp) {
     let tokens = Tokens::of(&refresh(&app, &tokens.refresh).await.expect(200));
     let body = json!({ "accessToken": tokens.access, "targetTenantUserId": ada.member });
     app.anon().post("/auth/token/workspace-switch", body).await.expect(200);
-    app.drain().await;
 }
 
 async fn only_a_session_and_a_page_of_the_app_get_in(app: TestApp) {
@@ -312,7 +238,6 @@ async fn only_a_session_and_a_page_of_the_app_get_in(app: TestApp) {
         body.as_object_mut().expect("an object").remove("session");
         app.page().post(&path, body).await.refuses(&["session"]);
     }
-    app.drain().await;
 }
 
 async fn sms_to_one_number_are_limited(app: TestApp) {
@@ -323,5 +248,4 @@ async fn sms_to_one_number_are_limited(app: TestApp) {
         post(&app, "startMfaUserSetup", body.clone()).await.expect(200);
     }
     post(&app, "startMfaUserSetup", body).await.error(429, "RATE_LIMITED");
-    app.drain().await;
 }

@@ -2,19 +2,14 @@
 
 use std::time::Duration;
 
-use passkey::{
-    authenticator::{Authenticator, UiHint, UserCheck, UserValidationMethod},
-    client::{Client, DefaultClientData},
-    crypto::AvailableBackend,
-    types::{
-        Passkey,
-        ctap2::{Aaguid, Ctap2Error},
-        webauthn::{CredentialCreationOptions, CredentialRequestOptions},
+use serde_json::json;
+use testkit::{
+    PAGE, TestApp, Tokens, on_both_engines,
+    passkeys::{
+        Device, asserted, authentication_options, created, registration_options, setup_token, verify_authentication,
+        verify_registration, with_passkey,
     },
 };
-use serde_json::{Value, json};
-use testkit::{Answer, PAGE, Person, TestApp, Tokens, on_both_engines};
-use url::Url;
 
 on_both_engines!(
     a_passkey_is_set_up_and_signs_in_with_two_factors,
@@ -23,126 +18,9 @@ on_both_engines!(
     another_page_gets_nowhere,
     a_counter_that_steps_back_is_refused,
     a_passkey_belongs_to_its_app_and_host,
+    a_challenge_of_another_app_is_refused,
     switched_off_passkeys_are_refused,
 );
-
-/// A person who touches the key and shows a finger whenever asked.
-struct Willing;
-
-#[async_trait::async_trait]
-impl UserValidationMethod for Willing {
-    type PasskeyItem = Passkey;
-
-    async fn check_user<'a>(
-        &self,
-        _: UiHint<'a, Self::PasskeyItem>,
-        _: bool,
-        _: bool,
-    ) -> Result<UserCheck, Ctap2Error> {
-        Ok(UserCheck { presence: true, verification: true })
-    }
-
-    fn is_verification_enabled(&self) -> Option<bool> {
-        Some(true)
-    }
-
-    fn is_presence_enabled(&self) -> bool {
-        true
-    }
-}
-
-/// An authenticator that counts its signatures, in a browser.
-#[derive(Clone, Default)]
-pub(crate) struct Device(Option<Passkey>);
-
-impl Device {
-    fn authenticator(&self) -> Authenticator<Option<Passkey>, Willing, AvailableBackend> {
-        let mut authenticator = Authenticator::new(Aaguid::new_empty(), self.0.clone(), Willing, AvailableBackend);
-        authenticator.set_make_credentials_with_signature_counter(true);
-        authenticator
-    }
-
-    /// On a page of `origin`.
-    pub(crate) async fn create(&mut self, origin: &str, options: CredentialCreationOptions) -> Value {
-        let mut client = Client::new(self.authenticator()).allows_insecure_localhost(true);
-        let origin = Url::parse(origin).expect("a URL");
-        let made = client.register(&origin, options, DefaultClientData).await.expect("a credential");
-        self.0.clone_from(client.authenticator().store());
-        serde_json::to_value(made).expect("JSON")
-    }
-
-    pub(crate) async fn get(&mut self, origin: &str, options: CredentialRequestOptions) -> Value {
-        let mut client = Client::new(self.authenticator()).allows_insecure_localhost(true);
-        let origin = Url::parse(origin).expect("a URL");
-        let shown = client.authenticate(&origin, options, DefaultClientData).await.expect("an assertion");
-        self.0.clone_from(client.authenticator().store());
-        serde_json::to_value(shown).expect("JSON")
-    }
-}
-
-pub(crate) fn without_token(options: &Answer) -> Value {
-    let mut options = options.json();
-    options.as_object_mut().expect("options").remove("sdkChallengeToken").expect("a challenge token");
-    json!({ "publicKey": options })
-}
-
-async fn setup_token(app: &TestApp, email: &str) -> String {
-    let body = json!({ "username": email, "appId": app.app_id(), "mode": "sdk" });
-    let answer = app.page().post("/auth/auth/passkeys/request-setup-link", body).await.expect(200);
-    assert_eq!(answer.json(), json!({ "success": true }));
-    app.drain().await;
-    app.mailed_token(email)
-}
-
-async fn registration_options(app: &TestApp, token: &str) -> Answer {
-    let page = app.page().header("x-app-id", &app.app_id().to_string());
-    page.get(&format!("/auth/auth/passkeys/registration-options?passkeySetupToken={token}")).await
-}
-
-/// What a page sends after the ceremony of creation.
-async fn created(app: &TestApp, device: &mut Device, options: &Answer) -> Value {
-    let request: CredentialCreationOptions = serde_json::from_value(without_token(options)).expect("creation options");
-    finished(app, device.create(PAGE, request).await, options)
-}
-
-fn finished(app: &TestApp, mut body: Value, options: &Answer) -> Value {
-    body["appId"] = json!(app.app_id());
-    body["sdkChallengeToken"] = options.at("/sdkChallengeToken");
-    body["sdkOrigin"] = PAGE.into();
-    body
-}
-
-async fn verify_registration(app: &TestApp, token: &str, body: Value) -> Answer {
-    let path = format!("/auth/auth/passkeys/verify-registration?passkeySetupToken={token}");
-    app.page().post(&path, body).await
-}
-
-/// Sets up a passkey for somebody.
-pub(crate) async fn with_passkey(app: &TestApp, person: &Person) -> Device {
-    let mut device = Device::default();
-    let token = setup_token(app, &person.email).await;
-    let options = registration_options(app, &token).await.expect(200);
-    let body = created(app, &mut device, &options).await;
-    assert_eq!(verify_registration(app, &token, body).await.expect(200).json(), json!({ "verified": true }));
-    device
-}
-
-pub(crate) async fn authentication_options(app: &TestApp) -> Answer {
-    let page = app.page().header("x-app-id", &app.app_id().to_string());
-    page.get("/auth/auth/passkeys/authentication-options").await
-}
-
-/// What a page sends after the ceremony of signing in.
-pub(crate) async fn asserted(app: &TestApp, device: &mut Device, options: &Answer) -> Value {
-    let request: CredentialRequestOptions = serde_json::from_value(without_token(options)).expect("request options");
-    let mut body = finished(app, device.get(PAGE, request).await, options);
-    body["mode"] = "sdk".into();
-    body
-}
-
-pub(crate) async fn verify_authentication(app: &TestApp, body: Value) -> Answer {
-    app.page().post("/auth/auth/passkeys/verify-authentication", body).await
-}
 
 async fn a_passkey_is_set_up_and_signs_in_with_two_factors(app: TestApp) {
     let ada = app.owner("ada@example.com").await;
@@ -166,7 +44,6 @@ async fn a_passkey_is_set_up_and_signs_in_with_two_factors(app: TestApp) {
     // And again, with the counter one further.
     let options = authentication_options(&app).await.expect(200);
     verify_authentication(&app, asserted(&app, &mut device, &options).await).await.expect(200);
-    app.drain().await;
 }
 
 async fn a_set_up_link_works_once_and_for_an_hour(app: TestApp) {
@@ -184,7 +61,6 @@ async fn a_set_up_link_works_once_and_for_an_hour(app: TestApp) {
     let body = json!({ "username": "nobody@example.com", "appId": app.app_id(), "mode": "sdk" });
     let unknown = app.page().post("/auth/auth/passkeys/request-setup-link", body).await.expect(200);
     assert_eq!(unknown.json(), json!({ "success": true }));
-    app.drain().await;
 }
 
 async fn a_challenge_works_once_and_for_five_minutes(app: TestApp) {
@@ -209,7 +85,6 @@ async fn a_challenge_works_once_and_for_five_minutes(app: TestApp) {
     let token = setup_token(&app, &ada.email).await;
     crossed["sdkChallengeToken"] = registration_options(&app, &token).await.at("/sdkChallengeToken");
     verify_authentication(&app, crossed).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn another_page_gets_nowhere(app: TestApp) {
@@ -234,7 +109,6 @@ async fn another_page_gets_nowhere(app: TestApp) {
     let mut elsewhere = body;
     elsewhere["sdkOrigin"] = "http://localhost:4000".into();
     verify_authentication(&app, elsewhere).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn a_counter_that_steps_back_is_refused(app: TestApp) {
@@ -247,7 +121,6 @@ async fn a_counter_that_steps_back_is_refused(app: TestApp) {
     }
     let options = authentication_options(&app).await.expect(200);
     verify_authentication(&app, asserted(&app, &mut copy, &options).await).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn a_passkey_belongs_to_its_app_and_host(app: TestApp) {
@@ -265,7 +138,21 @@ async fn a_passkey_belongs_to_its_app_and_host(app: TestApp) {
     let elsewhere = app.anon().header("origin", "https://shop.example");
     let config = elsewhere.post("/auth/auth/credentialsConfig", body).await.expect(200);
     assert_eq!(config.at("/hasPasskeys"), false);
-    app.drain().await;
+}
+
+async fn a_challenge_of_another_app_is_refused(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let mut device = with_passkey(&app, &ada).await;
+    let body = json!({ "name": "Other", "domain": "other.example", "uiUrl": PAGE });
+    let other = app.operator().post("/admin/apps", body).await.expect(201).text("/app/id");
+    let page = app.page().header("x-app-id", &other);
+    let options = page.get("/auth/auth/passkeys/authentication-options").await.expect(200);
+    let body = asserted(&app, &mut device, &options).await;
+    assert_eq!(body["appId"], json!(app.app_id()));
+    verify_authentication(&app, body).await.error(401, "INVALID_CREDENTIAL");
+    let options = authentication_options(&app).await.expect(200);
+    let body = asserted(&app, &mut device, &options).await;
+    verify_authentication(&app, body).await.expect(200);
 }
 
 async fn switched_off_passkeys_are_refused(app: TestApp) {
@@ -277,5 +164,4 @@ async fn switched_off_passkeys_are_refused(app: TestApp) {
     authentication_options(&app).await.error(403, "LOGIN_METHOD_OFF");
     let body = json!({ "username": ada.email, "appId": app.app_id(), "mode": "sdk" });
     app.page().post("/auth/auth/passkeys/request-setup-link", body).await.error(403, "LOGIN_METHOD_OFF");
-    app.drain().await;
 }

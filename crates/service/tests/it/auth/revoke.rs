@@ -5,9 +5,10 @@ use std::time::Duration;
 use http::Method;
 use kernel::AppId;
 use serde_json::json;
-use testkit::{Answer, TestApp, on_both_engines};
-
-use crate::auth::token::{is_signed_in, refresh};
+use testkit::{
+    Answer, TestApp, on_both_engines,
+    tokens::{is_signed_in, refresh},
+};
 
 on_both_engines!(
     either_token_ends_its_login,
@@ -38,7 +39,6 @@ async fn either_token_ends_its_login(app: TestApp) {
     let body = json!({ "token": elsewhere.refresh, "client_id": app.app_id() });
     app.anon().post("/auth/revoke", body).await.expect(200);
     assert!(!is_signed_in(&app, &elsewhere.access).await);
-    app.drain().await;
 }
 
 async fn what_is_worth_nothing_is_revoked_already(app: TestApp) {
@@ -52,7 +52,6 @@ async fn what_is_worth_nothing_is_revoked_already(app: TestApp) {
     refresh(&app, &tokens.refresh).await.expect(200);
     revoke(&app, app.app_id(), &tokens.refresh, "").await.expect(200);
     revoke(&app, app.app_id(), &tokens.refresh, "").await.expect(200);
-    app.drain().await;
 }
 
 async fn the_client_must_be_the_tokens_own(app: TestApp) {
@@ -69,5 +68,4 @@ async fn the_client_must_be_the_tokens_own(app: TestApp) {
         assert_eq!(refused.at("/error"), "invalid_request");
     }
     assert!(is_signed_in(&app, &tokens.access).await);
-    app.drain().await;
 }

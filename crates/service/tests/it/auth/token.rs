@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use http::Method;
-use identity::{
-    sessions,
-    tokens::{Granted, codes},
-};
 use serde_json::{Value, json};
-use testkit::{Answer, Person, TestApp, Tokens, on_both_engines};
+use testkit::{
+    Answer, TestApp, Tokens, on_both_engines,
+    tokens::{CHALLENGE, REDIRECT, VERIFIER, claims, code, exchange, is_signed_in, part, refresh},
+};
 
 on_both_engines!(
     the_tokens_say_who_where_and_what,
@@ -32,64 +30,8 @@ on_both_engines!(
     userinfo_tells_what_the_scopes_allow,
 );
 
-pub(crate) fn claims(token: &str) -> Value {
-    part(token, 1)
-}
-
-pub(crate) fn part(token: &str, index: usize) -> Value {
-    let part = token.split('.').nth(index).expect("three parts");
-    serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(part).expect("base64url")).expect("JSON")
-}
-
-pub(crate) async fn refresh(app: &TestApp, token: &str) -> Answer {
-    let body = json!({ "client_id": app.app_id(), "grant_type": "refresh_token", "refresh_token": token });
-    app.anon().post("/auth/token", body).await
-}
-
 async fn refresh_by_access_token(app: &TestApp, token: &str, body: Value) -> Answer {
     app.anon().header("authorization", &format!("Bearer {token}")).post("/auth/refresh-token", body).await
-}
-
-/// Whether an access token is still good on the service's own routes.
-pub(crate) async fn is_signed_in(app: &TestApp, token: &str) -> bool {
-    app.anon().header("authorization", &format!("Bearer {token}")).get("/auth/userinfo").await.status() == 200
-}
-
-pub(crate) const REDIRECT: &str = "http://localhost:3000/callback";
-const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-
-/// A code as the hosted login makes it.
-pub(crate) async fn code(app: &TestApp, person: &Person, challenge: Option<&'static str>) -> String {
-    let (app_id, user, member) = (app.app_id(), person.user, person.member);
-    let service = app.service();
-    let made = service.core().db.write(move |tx| {
-        let granted = Granted::everything();
-        let new = codes::NewCode {
-            user,
-            member,
-            redirect_uri: REDIRECT,
-            granted: &granted,
-            nonce: Some("n-0S6"),
-            code_challenge: challenge,
-            mfa: false,
-            method: sessions::Method::Password,
-            authenticated_at: tx.now(),
-            browser: None,
-        };
-        codes::issue(tx, app_id, &new)
-    });
-    made.await.expect("a code")
-}
-
-pub(crate) async fn exchange(app: &TestApp, code: &str, verifier: Option<&str>) -> Answer {
-    let mut body = json!({
-        "client_id": app.app_id(), "grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT,
-    });
-    if let Some(verifier) = verifier {
-        body["code_verifier"] = verifier.into();
-    }
-    app.anon().post("/auth/token", body).await
 }
 
 async fn the_tokens_say_who_where_and_what(app: TestApp) {
@@ -126,7 +68,6 @@ async fn the_tokens_say_who_where_and_what(app: TestApp) {
     assert_eq!(answer.at("/user_profile"), profile);
     let refresh = claims(&tokens.refresh);
     assert_eq!((&refresh["sid"], refresh["exp"].as_i64()), (&access["sid"], Some(iat + 604_800)));
-    app.drain().await;
 }
 
 async fn scopes_select_claims_and_cut_privileges(app: TestApp) {
@@ -149,7 +90,6 @@ async fn scopes_select_claims_and_cut_privileges(app: TestApp) {
     let by_access = Tokens::of(&refresh_by_access_token(&app, &again.access, wider).await.expect(200));
     let access = claims(&by_access.access);
     assert_eq!((&access["scope"], &access["oidc_scope"]), (&json!("TENANT_READ"), &json!("openid email")));
-    app.drain().await;
 }
 
 async fn an_unknown_scope_is_refused(app: TestApp) {
@@ -164,7 +104,6 @@ async fn an_unknown_scope_is_refused(app: TestApp) {
     let refused = app.anon().post("/auth/token", body).await.expect(400);
     assert_eq!(refused.at("/error"), "invalid_scope");
     refresh(&app, &tokens.refresh).await.expect(200);
-    app.drain().await;
 }
 
 async fn a_code_works_once_for_its_client_redirect_and_verifier(app: TestApp) {
@@ -196,7 +135,6 @@ async fn a_code_works_once_for_its_client_redirect_and_verifier(app: TestApp) {
     let plain = code(&app, &ada, None).await;
     assert_eq!(exchange(&app, &plain, Some(VERIFIER)).await.expect(400).at("/error"), "invalid_grant");
     exchange(&app, &plain, None).await.expect(200);
-    app.drain().await;
 }
 
 async fn an_app_can_insist_on_pkce(app: TestApp) {
@@ -220,7 +158,6 @@ async fn an_app_can_insist_on_pkce(app: TestApp) {
     app.anon().post(&other_route, body.clone()).await.error(401, "INVALID_CREDENTIAL");
     body["codeVerifier"] = VERIFIER.into();
     app.anon().post(&other_route, body).await.expect(200);
-    app.drain().await;
 }
 
 async fn a_replayed_code_revokes_what_it_issued(app: TestApp) {
@@ -232,7 +169,6 @@ async fn a_replayed_code_revokes_what_it_issued(app: TestApp) {
     refresh(&app, &tokens.refresh).await.expect(400);
     assert!(!is_signed_in(&app, &tokens.access).await);
     assert!(is_signed_in(&app, &elsewhere.access).await);
-    app.drain().await;
 }
 
 async fn a_code_expires_after_a_minute(app: TestApp) {
@@ -242,7 +178,6 @@ async fn a_code_expires_after_a_minute(app: TestApp) {
     exchange(&app, &early, None).await.expect(200);
     app.advance(Duration::from_secs(6)).await;
     exchange(&app, &late, None).await.expect(400);
-    app.drain().await;
 }
 
 async fn the_token_endpoint_speaks_forms_and_the_rfc(app: TestApp) {
@@ -270,7 +205,6 @@ async fn the_token_endpoint_speaks_forms_and_the_rfc(app: TestApp) {
     }
     let xml = app.anon().header("content-type", "text/xml").send(Method::POST, "/auth/token", "<x/>").await;
     assert_eq!(xml.expect(415).at("/error"), "invalid_request");
-    app.drain().await;
 }
 
 async fn the_other_grant_route_adds_the_profile(app: TestApp) {
@@ -287,7 +221,6 @@ async fn the_other_grant_route_adds_the_profile(app: TestApp) {
     app.anon().post(&route("password"), body.clone()).await.error(404, "NOT_FOUND");
     let other = app.other_app().await;
     app.anon().post(&format!("/auth/token/refresh/{}", other.app_id()), body).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn a_refresh_token_rotates_and_its_reuse_ends_the_login(app: TestApp) {
@@ -305,7 +238,6 @@ async fn a_refresh_token_rotates_and_its_reuse_ends_the_login(app: TestApp) {
         refresh(&app, &tokens.refresh).await.expect(400);
         assert!(!is_signed_in(&app, &tokens.access).await);
     }
-    app.drain().await;
 }
 
 async fn refreshing_reads_the_state_anew(app: TestApp) {
@@ -322,7 +254,6 @@ async fn refreshing_reads_the_state_anew(app: TestApp) {
         assert_eq!(access["role"], "ADMIN");
         assert!(access["scope"].as_str().expect("a scope").contains("USER_WRITE"));
     }
-    app.drain().await;
 }
 
 async fn refreshing_stops_with_the_membership(app: TestApp) {
@@ -341,7 +272,6 @@ async fn refreshing_stops_with_the_membership(app: TestApp) {
     caller.delete(&path).await.expect(200);
     refresh(&app, &tokens.refresh).await.expect(400);
     assert!(!is_signed_in(&app, &tokens.access).await);
-    app.drain().await;
 }
 
 async fn an_access_token_refreshes_until_five_minutes_after_its_end(app: TestApp) {
@@ -354,7 +284,6 @@ async fn an_access_token_refreshes_until_five_minutes_after_its_end(app: TestApp
     app.advance(Duration::from_secs(15)).await;
     refresh_by_access_token(&app, &tokens.access, json!({})).await.error(401, "INVALID_CREDENTIAL");
     app.anon().post("/auth/refresh-token", json!({})).await.error(401, "UNAUTHENTICATED");
-    app.drain().await;
 }
 
 async fn refreshing_by_access_token_ends_with_the_login(app: TestApp) {
@@ -367,7 +296,6 @@ async fn refreshing_by_access_token_ends_with_the_login(app: TestApp) {
     let body = json!({ "refreshTokenTTL": 300 });
     app.key().put("/account/app", body).await.expect(200);
     refresh_by_access_token(&app, &tokens.access, json!({})).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn switching_goes_to_workspaces_of_the_same_person_only(app: TestApp) {
@@ -397,7 +325,6 @@ async fn switching_goes_to_workspaces_of_the_same_person_only(app: TestApp) {
     let path = format!("/account/tenant/{}", bob.tenant);
     app.key().put(&path, json!({ "mfa": true })).await.expect(200);
     switch(json!(second.member)).await.error(401, "MFA_REQUIRED");
-    app.drain().await;
 }
 
 async fn revoking_ends_the_login_at_once(app: TestApp) {
@@ -416,7 +343,6 @@ async fn revoking_ends_the_login_at_once(app: TestApp) {
         app.anon().post("/auth/auth/revoke", json!({ "refreshToken": junk, "all": true })).await.expect(200);
     }
     assert!(is_signed_in(&app, &elsewhere.access).await);
-    app.drain().await;
 }
 
 async fn signing_out_everywhere_ends_all_logins(app: TestApp) {
@@ -436,7 +362,6 @@ async fn signing_out_everywhere_ends_all_logins(app: TestApp) {
     caller.delete(&format!("/account/tenant/user/{}/sessions", ada.member)).await.expect(200);
     assert!(!is_signed_in(&app, &tokens.access).await);
     refresh(&app, &tokens.refresh).await.expect(400);
-    app.drain().await;
 }
 
 async fn userinfo_tells_what_the_scopes_allow(app: TestApp) {
@@ -447,5 +372,4 @@ async fn userinfo_tells_what_the_scopes_allow(app: TestApp) {
     assert_eq!(told.at("/tenant_id"), json!(ada.tenant));
     assert_eq!(caller.call(Method::POST, "/auth/userinfo", None).await.expect(200).json(), told.json());
     app.anon().get("/auth/userinfo").await.error(401, "UNAUTHENTICATED");
-    app.drain().await;
 }

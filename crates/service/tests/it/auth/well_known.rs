@@ -1,9 +1,7 @@
 //! `/auth/.well-known/…`: what others verify tokens with.
 
 use serde_json::{Value, json};
-use testkit::{TestApp, on_both_engines};
-
-use crate::auth::token::part;
+use testkit::{TestApp, on_both_engines, tokens::part};
 
 on_both_engines!(
     the_discovery_document_leads_to_everything,
@@ -41,7 +39,6 @@ async fn the_discovery_document_leads_to_everything(app: TestApp) {
     }
     let elsewhere = app.anon().get("/.well-known/openid-configuration").await.expect(307);
     assert_eq!(elsewhere.header("location"), Some("http://tenantry.test/auth/.well-known/openid-configuration"));
-    app.drain().await;
 }
 
 async fn the_key_set_is_cached_and_open_to_all(app: TestApp) {
@@ -59,7 +56,6 @@ async fn the_key_set_is_cached_and_open_to_all(app: TestApp) {
         assert_eq!(answer.header("etag"), Some(etag.as_str()));
     }
     app.anon().header("if-none-match", "\"other\"").get(path).await.expect(200);
-    app.drain().await;
 }
 
 async fn every_token_has_its_key(app: TestApp) {
@@ -71,5 +67,4 @@ async fn every_token_has_its_key(app: TestApp) {
     for token in [tokens.access, tokens.id, tokens.refresh] {
         assert!(kids.contains(&&part(&token, 0)["kid"]));
     }
-    app.drain().await;
 }

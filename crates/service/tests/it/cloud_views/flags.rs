@@ -2,9 +2,11 @@
 
 use http::Method;
 use serde_json::{Value, json};
-use testkit::{TestApp, on_both_engines};
-
-use crate::admin::apps_flags::{flag, flags};
+use testkit::{
+    TestApp,
+    flags::{flag, flags},
+    on_both_engines,
+};
 
 on_both_engines!(
     off_on_and_rules_are_worth_what_they_say,
@@ -80,7 +82,6 @@ async fn off_on_and_rules_are_worth_what_they_say(app: TestApp) {
     // The same operation under /v1, and a POST without a body.
     assert_eq!(app.anon().get(&format!("/v1{}", evaluate(&app, "on"))).await.expect(200).at("/value"), json!(true));
     assert_eq!(app.anon().call(Method::POST, &evaluate(&app, "on"), None).await.expect(200).at("/value"), json!(true));
-    app.drain().await;
 }
 
 async fn a_context_comes_bare_or_wrapped_and_org_is_tenant(app: TestApp) {
@@ -96,7 +97,6 @@ async fn a_context_comes_bare_or_wrapped_and_org_is_tenant(app: TestApp) {
         let answer = app.anon().post(&evaluate(&app, "k"), context.clone()).await.expect(200);
         assert_eq!(answer.at("/value"), json!("P"), "{context}");
     }
-    app.drain().await;
 }
 
 async fn all_flags_at_once(app: TestApp) {
@@ -117,7 +117,6 @@ async fn all_flags_at_once(app: TestApp) {
     let other = app.other_app().await.app_id();
     let none = app.anon().post(&format!("/cloud-views/flags/bulkEvaluate/{other}"), json!({})).await.expect(200);
     assert_eq!(none.json(), json!({ "flags": [] }));
-    app.drain().await;
 }
 
 async fn an_unknown_key_is_false_and_listed_as_discovered(app: TestApp) {
@@ -150,7 +149,6 @@ async fn an_unknown_key_is_false_and_listed_as_discovered(app: TestApp) {
     app.anon().get(&evaluate(&app, &longest)).await.expect(200);
     let list = app.operator().get(&flags(&app)).await.expect(200);
     assert_eq!((list.at("/0/key"), list.at("/1/key")), (json!(longest), json!("who.knows:it-1")));
-    app.drain().await;
 }
 
 async fn only_the_latest_thousand_discoveries_are_kept(app: TestApp) {
@@ -190,7 +188,6 @@ async fn a_rollout_is_stable_and_needs_an_identity(app: TestApp) {
     assert_eq!(of(json!({ "user": { "id": "user_1" } })).await, json!("on"));
     app.operator().put(&path, json!({ "rule": rule(100.0) })).await.expect(200);
     assert_eq!(of(json!({})).await, json!("in"));
-    app.drain().await;
 }
 
 async fn a_change_counts_before_it_is_answered(app: TestApp) {
@@ -201,7 +198,6 @@ async fn a_change_counts_before_it_is_answered(app: TestApp) {
     }
     app.operator().delete(&path).await.expect(200);
     assert_eq!(app.anon().get(&evaluate(&app, "k")).await.expect(200).at("/value"), json!(false));
-    app.drain().await;
 }
 
 async fn a_change_reaches_the_other_node(app: TestApp) {
@@ -222,7 +218,6 @@ async fn flags_are_there_after_a_restart(app: TestApp) {
     app.drain().await;
     app.restart().await;
     assert_eq!(app.anon().get(&evaluate(&app, "k")).await.expect(200).at("/value"), json!(true));
-    app.drain().await;
 }
 
 async fn any_page_may_ask(app: TestApp) {
@@ -232,7 +227,6 @@ async fn any_page_may_ask(app: TestApp) {
     let asking = page.header("access-control-request-method", "POST");
     let answer = asking.call(Method::OPTIONS, &bulk(&app), None).await.expect(204);
     assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
-    app.drain().await;
 }
 
 async fn a_malformed_context_is_refused(app: TestApp) {
@@ -253,7 +247,6 @@ async fn a_malformed_context_is_refused(app: TestApp) {
     json.send(Method::POST, &path, "{}").await.expect(200);
     let text = app.anon().header("content-type", "text/plain");
     text.send(Method::POST, &path, "{}").await.error(415, "UNSUPPORTED_MEDIA_TYPE");
-    app.drain().await;
 }
 
 async fn evaluation_writes_nothing(app: TestApp) {
@@ -265,7 +258,6 @@ async fn evaluation_writes_nothing(app: TestApp) {
         app.anon().post(&bulk(&app), json!({ "user": { "id": "u" } })).await.expect(200);
     }
     assert_eq!(app.service().core().db.counters().writes, before);
-    app.drain().await;
 }
 
 async fn only_the_listed_methods_are_served(app: TestApp) {

@@ -1,9 +1,7 @@
 //! What rules can ask of a context: every attribute and every operator, over the wire.
 
 use serde_json::{Value, json};
-use testkit::{TestApp, on_both_engines};
-
-use crate::admin::apps_flags::flag;
+use testkit::{TestApp, flags::flag, on_both_engines};
 
 on_both_engines!(
     every_operator_matches_what_it_says,
@@ -82,7 +80,6 @@ async fn every_operator_matches_what_it_says(app: TestApp) {
     }
     // What is missing matches only negative operators.
     assert_eq!(matching(&app, json!({})).await.join(" "), "neq not_contains not_exists not_in");
-    app.drain().await;
 }
 
 async fn every_attribute_of_the_context_can_be_asked_for(app: TestApp) {
@@ -114,7 +111,6 @@ async fn every_attribute_of_the_context_can_be_asked_for(app: TestApp) {
     // `org` is another name for `tenant`, in rules as in contexts.
     assert_eq!(matching(&app, json!({ "tenant": { "plan": "org.plan" } })).await, ["org.plan"]);
     assert_eq!(matching(&app, json!({ "org": { "plan": "tenant.plan" } })).await, ["tenant.plan"]);
-    app.drain().await;
 }
 
 async fn conditions_are_joined_by_and(app: TestApp) {
@@ -126,7 +122,6 @@ async fn conditions_are_joined_by_and(app: TestApp) {
     assert_eq!(matching(&app, json!({ "user": owner, "tenant": pro })).await, ["both", "everybody"]);
     assert_eq!(matching(&app, json!({ "user": owner })).await, ["everybody"]);
     assert_eq!(matching(&app, json!({ "tenant": pro })).await, ["everybody"]);
-    app.drain().await;
 }
 
 async fn a_boolean_flag_is_enabled_when_its_value_is_true(app: TestApp) {
@@ -147,7 +142,6 @@ async fn a_boolean_flag_is_enabled_when_its_value_is_true(app: TestApp) {
     app.operator().put(&number, json!({ "state": "off" })).await.expect(200);
     let off = app.anon().get(&evaluate(&app, "number")).await.expect(200).json();
     assert_eq!(off, json!({ "value": 0, "enabled": false, "variantIndex": -1 }));
-    app.drain().await;
 }
 
 /// Nothing that can be saved is so; a store that was edited by hand may be.
@@ -168,5 +162,4 @@ async fn a_flag_that_cannot_be_evaluated_says_why(app: TestApp) {
     assert_eq!((explained.at("/error"), explained.at("/value")), (told["error"].clone(), Value::Null));
     let protocol = app.key().post("/ofrep/v1/evaluate/flags", json!({})).await.expect(200);
     assert_eq!(protocol.at("/flags/0/errorCode"), json!("GENERAL"));
-    app.drain().await;
 }

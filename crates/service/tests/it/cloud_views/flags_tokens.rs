@@ -5,9 +5,7 @@ use std::time::Duration;
 use kernel::{MemberId, TenantId, UserId};
 use serde_json::{Value, json};
 use store::args;
-use testkit::{TestApp, on_both_engines};
-
-use crate::admin::apps_flags::flag;
+use testkit::{TestApp, flags::flag, on_both_engines};
 
 on_both_engines!(
     what_the_service_knows_wins_over_what_was_sent,
@@ -114,7 +112,6 @@ async fn what_the_service_knows_wins_over_what_was_sent(app: TestApp) {
             assert_eq!(answer.json(), json!({ "value": true, "enabled": true, "variantIndex": 0 }), "{attribute}");
         }
     }
-    app.drain().await;
 }
 
 async fn a_new_plan_or_role_counts_at_once(app: TestApp) {
@@ -137,7 +134,6 @@ async fn a_new_plan_or_role_counts_at_once(app: TestApp) {
     assert_eq!((of("free").await, of("none").await), (json!(true), json!(false)));
     change(None).await;
     assert_eq!((of("free").await, of("none").await), (json!(false), json!(true)));
-    app.drain().await;
 }
 
 async fn a_token_that_is_not_valid_is_ignored_and_said_so(app: TestApp) {
@@ -163,7 +159,6 @@ async fn a_token_that_is_not_valid_is_ignored_and_said_so(app: TestApp) {
         .write(move |tx| tx.exec("UPDATE members SET enabled = FALSE WHERE user_id = $1", &args![user]));
     shut_out.await.expect("the member can be changed");
     assert_eq!(app.anon().post(&evaluate(&app, "k"), sent(&token)).await.expect(200).json(), ignored);
-    app.drain().await;
 }
 
 async fn a_token_may_be_a_little_old(app: TestApp) {
@@ -176,7 +171,6 @@ async fn a_token_may_be_a_little_old(app: TestApp) {
     app.advance(Duration::from_secs(20)).await;
     let late = app.anon().post(&evaluate(&app, "k"), body).await.expect(200);
     assert_eq!((late.at("/value"), late.at("/errorCode")), (json!(false), json!("INVALID_TOKEN")));
-    app.drain().await;
 }
 
 async fn a_login_that_was_ended_is_nobody(app: TestApp) {
@@ -193,7 +187,6 @@ async fn a_login_that_was_ended_is_nobody(app: TestApp) {
     assert_eq!((with(&phone.refresh).await, with(&phone.id).await), (ignored.clone(), ignored.clone()));
     app.anon().post("/auth/auth/revoke", json!({ "refreshToken": phone.refresh })).await.expect(200);
     assert_eq!((with(&phone.access).await, with(&laptop.access).await), (ignored, known));
-    app.drain().await;
 }
 
 /// The login's row is younger than the end of all sessions, but not what the person proved.
@@ -239,5 +232,4 @@ async fn every_way_of_asking_takes_a_token(app: TestApp) {
     let context = json!({ "context": { "tenant.plan": "free", "accessToken": token } });
     let protocol = app.key().post("/ofrep/v1/evaluate/flags/k", context).await.expect(200);
     assert_eq!(protocol.at("/value"), json!(true));
-    app.drain().await;
 }

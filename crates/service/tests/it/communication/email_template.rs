@@ -34,7 +34,6 @@ async fn every_template_has_a_default_an_override_and_a_way_back(app: TestApp) {
         app.key().delete(&path(name)).await.expect(200);
         assert_eq!(app.key().get(&path(name)).await.json(), default.json());
     }
-    app.drain().await;
 }
 
 async fn an_unknown_template_is_not_found(app: TestApp) {

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::{TestApp, on_both_engines};
-
-use crate::admin::apps_flags::{flag, flags};
+use testkit::{
+    TestApp,
+    flags::{flag, flags},
+    on_both_engines,
+};
 
 on_both_engines!(
     evaluations_are_counted_by_variant,
@@ -45,7 +47,6 @@ async fn evaluations_are_counted_by_variant(app: TestApp) {
     let keys: Vec<&Value> = list.as_array().expect("a list").iter().map(|entry| &entry["key"]).collect();
     assert_eq!(keys, ["unheard-of", "k"]);
     assert_eq!(list[1]["usage"], usage);
-    app.drain().await;
 }
 
 async fn reported_keys_are_discovered_with_their_type(app: TestApp) {
@@ -58,7 +59,6 @@ async fn reported_keys_are_discovered_with_their_type(app: TestApp) {
         (json!("new"), json!("number"), json!(2))
     );
     assert_eq!(list.json().as_array().map(Vec::len), Some(2));
-    app.drain().await;
 }
 
 async fn call_sites_are_kept_with_their_flag(app: TestApp) {
@@ -70,7 +70,6 @@ async fn call_sites_are_kept_with_their_flag(app: TestApp) {
     let places: Vec<String> =
         sites.as_array().expect("a list").iter().map(|site| format!("{}:{}", site["file"], site["line"])).collect();
     assert_eq!(places, ["\"src/a.ts\":3", "\"src/nav.ts\":12"]);
-    app.drain().await;
 }
 
 async fn a_page_of_the_app_reports_without_a_key(app: TestApp) {
@@ -86,7 +85,6 @@ async fn a_page_of_the_app_reports_without_a_key(app: TestApp) {
     app.anon().post("/flags/discover", body.clone()).await.error(401, "UNAUTHENTICATED");
     app.anon().header("x-app-id", "nonsense").post("/flags/discover", body.clone()).await.error(404, "NOT_FOUND");
     app.anon().header("x-api-key", "wrong").post("/flags/discover", body).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn each_report_is_taken_under_both_names_and_in_both_shapes(app: TestApp) {
@@ -104,7 +102,6 @@ async fn each_report_is_taken_under_both_names_and_in_both_shapes(app: TestApp) 
             }
         }
     }
-    app.drain().await;
 }
 
 async fn wrong_reports_are_refused_by_their_place(app: TestApp) {
@@ -146,7 +143,6 @@ async fn a_flag_nobody_asks_for_grows_stale(app: TestApp) {
         (&after["stale"], &after["neverEvaluated"], &after["evaluations"]),
         (&json!(false), &json!(false), &json!(0))
     );
-    app.drain().await;
 }
 
 async fn what_was_gathered_survives_a_stop(app: TestApp) {
@@ -155,5 +151,4 @@ async fn what_was_gathered_survives_a_stop(app: TestApp) {
     app.key().post("/flags/eval-events", json!([{ "flagKey": "k", "variantIndex": 0 }])).await.expect(202);
     app.restart().await;
     assert_eq!(app.operator().get(&path).await.expect(200).at("/usage/evaluations"), json!(1));
-    app.drain().await;
 }

@@ -1,9 +1,7 @@
 //! `/ofrep/v1/evaluate/flags` and its form under a base URL that names the app.
 
 use serde_json::{Value, json};
-use testkit::{TestApp, on_both_engines};
-
-use crate::admin::apps_flags::flag;
+use testkit::{TestApp, flags::flag, on_both_engines};
 
 on_both_engines!(
     one_flag_in_the_protocols_words,
@@ -55,7 +53,6 @@ async fn one_flag_in_the_protocols_words(app: TestApp) {
     }
     let ignored = caller.post(&format!("{ALL}/on"), json!({ "context": { "accessToken": "junk" } })).await.expect(200);
     assert_eq!(ignored.at("/metadata"), json!({ "variantIndex": -1, "enabled": true, "errorCode": "INVALID_TOKEN" }));
-    app.drain().await;
 }
 
 async fn all_flags_and_not_again_until_something_changes(app: TestApp) {
@@ -74,7 +71,6 @@ async fn all_flags_and_not_again_until_something_changes(app: TestApp) {
     caller.header("if-none-match", &tag).post(ALL, json!({ "context": { "targetingKey": "y" } })).await.expect(200);
     flag(&app, json!({ "key": "one-more" })).await;
     caller.header("if-none-match", &tag).post(ALL, context).await.expect(200);
-    app.drain().await;
 }
 
 async fn the_app_comes_from_a_header_a_key_or_the_base_url(app: TestApp) {
@@ -90,7 +86,6 @@ async fn the_app_comes_from_a_header_a_key_or_the_base_url(app: TestApp) {
     app.anon().header("x-app-id", "nonsense").post(ALL, json!({})).await.error(404, "NOT_FOUND");
     let nowhere = "/cloud-views/ofrep/app_00000000000000000000000000";
     app.anon().post(&format!("{nowhere}{ALL}"), json!({})).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn failures_have_the_protocols_codes(app: TestApp) {
@@ -102,5 +97,4 @@ async fn failures_have_the_protocols_codes(app: TestApp) {
     let json = caller.header("content-type", "application/json");
     let junk = json.send(http::Method::POST, ALL, "{").await.error(400, "MALFORMED_JSON");
     assert_eq!(junk.at("/errorCode"), json!("PARSE_ERROR"));
-    app.drain().await;
 }

@@ -1,9 +1,7 @@
 //! An OpenFeature SDK that was not written here, against a server on a real port.
 
 use serde_json::json;
-use testkit::{OnPort, on_one_engine};
-
-use crate::{admin::apps_flags::flag, counterparts};
+use testkit::{OnPort, counterparts, flags::flag, on_one_engine};
 
 on_one_engine!(the_public_sdk_for_servers_agrees);
 
@@ -36,5 +34,4 @@ async fn the_public_sdk_for_servers_agrees(server: OnPort) {
     app.drain().await;
 
     counterparts::run(&server, "openfeature.mjs").await;
-    app.drain().await;
 }

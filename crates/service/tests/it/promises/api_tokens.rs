@@ -11,14 +11,11 @@ use std::{
 
 use kernel::Entropy;
 use serde_json::json;
-use testkit::{Caller, EngineName, TestApp, on_both_engines};
-
-use crate::{
-    account::{
-        api_token::{app_token, bearer_of},
-        api_token_checks::introspect,
-    },
-    people::{member, workspace},
+use testkit::{
+    Caller, EngineName, TestApp,
+    api_tokens::{app_token, bearer_of, introspect},
+    members::{member, workspace},
+    on_both_engines,
 };
 
 on_both_engines!(no_token_does_more_than_its_record_says);
@@ -105,7 +102,6 @@ async fn no_token_does_more_than_its_record_says(app: TestApp) {
         assert_eq!(told["active"], !token.revoked);
         assert!(privileges == token.holds || token.revoked && privileges.is_empty(), "{told}");
     }
-    app.drain().await;
 }
 
 async fn use_until_refused(token: Caller, revoked: Arc<AtomicBool>) -> usize {
@@ -137,5 +133,4 @@ async fn no_use_succeeds_once_the_revocation_was_answered(app: TestApp) {
         }
     }
     assert!(uses > 0, "no use was ever faster than the revocation: this proves nothing");
-    app.drain().await;
 }

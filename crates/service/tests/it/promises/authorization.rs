@@ -3,19 +3,17 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use http::Method;
-use kernel::{KeyId, TenantId};
+use kernel::TenantId;
 use serde_json::Value;
-use tenancy::{
-    api_tokens::{ApiTokenId, SecretId},
-    callers::privileges::BUILT_IN,
+use tenancy::callers::privileges::BUILT_IN;
+use testkit::{
+    Answer, Caller, TestApp,
+    api_tokens::{app_token, bearer_of, workspace_token},
+    members::{member, workspace},
+    on_both_engines,
+    routes::{OF_NOTHING, path},
 };
-use testkit::{Answer, Caller, TestApp, on_both_engines};
 use web::{Access, RouteEntry};
-
-use crate::{
-    account::api_token::{app_token, bearer_of, workspace_token},
-    people::{member, workspace},
-};
 
 on_both_engines!(nobody_gets_further_than_they_may);
 
@@ -241,34 +239,6 @@ const GUARDED: &[(&str, &str)] = &[
     ("DELETE /admin/apps/{app_id}", ""),
 ];
 
-/// Parameters that stand for something that there is not: also the right callers find nothing.
-const OF_NOTHING: [&str; 7] = ["role_id", "privilege_id", "connection_id", "plan_id", "tax_id", "tenant_id", "user_id"];
-
-/// A route's path with something in the place of its parameters.
-pub(crate) fn path(app: &TestApp, route: &str) -> String {
-    let filled = route
-        .replace("{app_id}", &app.app_id().to_string())
-        .replace("{kid}", &vault::SigningKeyId::from_u128(7).to_string())
-        .replace("{key_id}", &KeyId::from_u128(7).to_string())
-        .replace("{flag_id}", &flags::model::FlagId::from_u128(7).to_string())
-        .replace("{group_id}", &flags::model::GroupId::from_u128(7).to_string())
-        .replace("{flag_key}", "some-flag")
-        .replace("{key}", "some-flag")
-        .replace("{token_id}", &ApiTokenId::from_u128(7).to_string())
-        .replace("{secret_id}", &SecretId::from_u128(7).to_string())
-        .replace("{templateName}", "SIGNUP")
-        .replace("{grant_type}", "code");
-    let filled = OF_NOTHING.iter().fold(filled, |path, kind| {
-        let prefix = match *kind {
-            "user_id" => "member",
-            kind => kind.trim_end_matches("_id"),
-        };
-        path.replace(&format!("{{{kind}}}"), &format!("{prefix}_{:026}", 7))
-    });
-    assert!(!filled.contains('{'), "{filled} has a parameter that this test does not know");
-    filled
-}
-
 /// Somebody who is refused, and how.
 struct Refused {
     who: &'static str,
@@ -478,5 +448,4 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
     }
     let gone = app.key().call(Method::GET, "/account/app", None).await;
     gone.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }

@@ -86,7 +86,7 @@ async fn a_backup_under_load_holds_what_was_acknowledged_before(app: TestApp) {
 
 async fn everything_comes_back_on_either_engine(app: TestApp) {
     let other = app.other_app().await;
-    crate::promises::messages::queue(&app, "ada@customer.example").await;
+    testkit::queued::queue(&app, "ada@customer.example").await;
     let file = backup(&app).await;
     for engine in [EngineName::Sqlite, EngineName::Postgres] {
         let (site, service) = restored(&file, engine).await;
@@ -104,7 +104,6 @@ async fn everything_comes_back_on_either_engine(app: TestApp) {
         assert_eq!(apps(&operator).await[0], made.at("/app"), "new ids sort after the restored ones");
         service.close().await;
     }
-    app.drain().await;
 }
 
 async fn a_restore_wants_an_empty_store(app: TestApp) {

@@ -65,7 +65,6 @@ async fn a_preview_counts_and_deletes_nothing(app: TestApp) {
     }
     "#);
     acme.key().get("/account/tenant/user").await.expect(200);
-    app.drain().await;
 }
 
 async fn a_deletion_ends_all_access_at_once(app: TestApp) {
@@ -83,9 +82,8 @@ async fn a_deletion_ends_all_access_at_once(app: TestApp) {
     assert_eq!(app.key().get("/account/tenant").await.json(), json!([]));
     assert_eq!(count(&app, "SELECT count(*) FROM users").await, 0);
     assert_eq!(count(&app, "SELECT count(*) FROM one_time_links").await, 0);
-    let told = crate::facts::told(&app, "tenant.deleted").await;
+    let told = testkit::facts::told(&app, "tenant.deleted").await;
     assert_eq!(told[0].1, json!({ "id": acme.id, "name": "acme", "plan": null }));
-    app.drain().await;
 }
 
 async fn people_of_other_workspaces_stay(app: TestApp) {
@@ -114,7 +112,6 @@ async fn only_who_may_delete_may(app: TestApp) {
     token.get(&format!("{}/deletion-preview", path(&acme))).await.expect(200);
     token.delete(&path(&acme)).await.expect(200);
     other.key().get("/account/tenant/user").await.expect(200);
-    app.drain().await;
 }
 
 async fn an_owner_deletes_only_their_own_workspace(app: TestApp) {
@@ -128,7 +125,6 @@ async fn an_owner_deletes_only_their_own_workspace(app: TestApp) {
     acme.owner().get(&format!("{}/deletion-preview", path(&acme))).await.expect(200);
     acme.owner().delete(&path(&acme)).await.expect(200);
     app.user(&also_owner_here).get("/account/tenant").await.expect(200);
-    app.drain().await;
 }
 
 async fn another_apps_workspace_is_unknown(app: TestApp) {
@@ -139,7 +135,6 @@ async fn another_apps_workspace_is_unknown(app: TestApp) {
     let key = app.anon().with_api_key(other.app_id(), &made.text("/key"));
     both(&key, &acme, 404, "NOT_FOUND").await;
     acme.key().get("/account/tenant/user").await.expect(200);
-    app.drain().await;
 }
 
 /// A provider that will not let go.
@@ -186,7 +181,6 @@ async fn billing_can_hold_a_workspace_back(app: TestApp) {
     let refused = delete_workspace(&core, kernel::Author::system(), app.app_id(), id).await.expect_err("refused");
     assert_eq!((refused.code(), refused.public()), (Code::WorkspaceInUse, "An invoice is open."));
     acme.owner().get("/account/tenant").await.expect(200);
-    app.drain().await;
 }
 
 /// Written past the service, which reads it when it starts.
@@ -210,7 +204,6 @@ async fn the_workspace_that_runs_the_app_is_kept(app: TestApp) {
     deleter(&app).await.delete(&path(&acme)).await.error(409, "WORKSPACE_IN_USE");
     set_operator_workspace(&app, None).await;
     deleter(&app).await.delete(&path(&acme)).await.expect(200);
-    app.drain().await;
 }
 
 async fn a_deleted_app_leaves_no_people_behind(app: TestApp) {

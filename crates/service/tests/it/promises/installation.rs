@@ -6,13 +6,8 @@ use futures_util::future::join_all;
 use kernel::{Code, Entropy, Secret};
 use serde_json::json;
 use service::{Options, Service};
-use testkit::{Caller, EngineName, MASTER_KEY, OPERATOR_KEY, Site, TestApp, on_both_engines};
+use testkit::{Caller, EngineName, MASTER_KEY, OPERATOR_KEY, Site, TestApp, factors, on_both_engines, queued};
 use vault::MasterKey;
-
-use crate::{
-    auth::{login, mfa},
-    promises::messages,
-};
 
 on_both_engines!(
     the_first_start_makes_keys_and_an_app_once,
@@ -133,7 +128,7 @@ async fn nodes_that_start_together_make_one_app(engine: EngineName) {
 async fn the_master_key_can_be_changed(engine: EngineName) {
     let new = MasterKey::generate(&Entropy::os()).to_text();
     let app = TestApp::start(engine).await;
-    messages::queue(&app, "ada@customer.example").await;
+    queued::queue(&app, "ada@customer.example").await;
     let settled = async |service: &Service| {
         let operator = Caller::new(service.app()).with_operator_key(OPERATOR_KEY);
         let report = operator.get("/admin/doctor").await.expect(200).json();
@@ -163,8 +158,8 @@ async fn the_master_key_can_be_changed(engine: EngineName) {
 
 async fn people_still_sign_in_after_a_change_of_the_master_key(app: TestApp) {
     let new = MasterKey::generate(&Entropy::os()).to_text();
-    let (ada, authenticator) = mfa::with_authenticator(&app, "ada@example.com").await;
-    let imported = login::imported(&app, "bob@example.com").await;
+    let (ada, authenticator) = factors::with_authenticator(&app, "ada@example.com").await;
+    let imported = testkit::people::imported(&app, "bob@example.com").await;
     app.restart_with(|options| {
         options.keys.master = secret(new.expose());
         options.keys.master_previous = secret(MASTER_KEY);
@@ -173,8 +168,7 @@ async fn people_still_sign_in_after_a_change_of_the_master_key(app: TestApp) {
     app.drain().await;
     app.restart_with(|options| options.keys.master = secret(new.expose())).await;
 
-    let code = mfa::shown(&app, &authenticator, 0);
-    mfa::log_in_with(&app, &ada, &code).await.expect(200);
+    let code = factors::shown(&app, &authenticator, 0);
+    factors::log_in_with(&app, &ada, &code).await.expect(200);
     app.page().post("/auth/auth/authenticate", imported).await.expect(200);
-    app.drain().await;
 }

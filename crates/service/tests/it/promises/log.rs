@@ -15,7 +15,7 @@ async fn no_secret_is_ever_logged(engine: EngineName) {
     other.header("x-api-key", "tnt_s3cret-and-wrong").get("/account/app").await.error(401, "INVALID_CREDENTIAL");
     app.operator().get("/admin/apps?limit=s3cret-limit").await.refuses(&["limit"]);
     app.anon().with_operator_key("s3cret-operator").get("/metrics").await.error(401, "INVALID_CREDENTIAL");
-    crate::promises::messages::queue(&app, "ada@customer.example").await;
+    testkit::queued::queue(&app, "ada@customer.example").await;
     app.drain().await;
 
     let text = log.text();

@@ -1,33 +1,17 @@
 //! Mail and SMS: queued in a transaction, sent after it.
 
 use kernel::Code;
-use spine::{NewMail, NewSms, queue_mail, queue_sms};
-use testkit::{TestApp, on_both_engines};
+use spine::{NewSms, queue_mail, queue_sms};
+use testkit::{
+    TestApp, on_both_engines,
+    queued::{mail, queue},
+};
 
 on_both_engines!(
     a_mail_leaves_after_the_commit,
     a_mail_of_a_failed_transaction_never_leaves,
     an_sms_leaves_after_the_commit
 );
-
-fn mail(app: &TestApp, to: &str) -> NewMail {
-    NewMail {
-        app: Some(app.app_id()),
-        to: to.into(),
-        from_name: "Grüße GmbH".into(),
-        from_address: None,
-        reply_to: Some("help@shop.example".into()),
-        subject: "Willkommen, Änne – your código".into(),
-        text: "Open https://shop.example/join?code=s3cret&x=1 (or https://shop.example/help).\n".into(),
-        html: "<p>Open <a href=\"https://shop.example/join?code=s3cret&amp;x=1\">this</a></p>".into(),
-    }
-}
-
-/// Puts a mail on its way.
-pub(crate) async fn queue(app: &TestApp, to: &str) {
-    let (mail, keyring) = (mail(app, to), app.service().core().keyring.clone());
-    app.service().core().db.write(move |tx| queue_mail(tx, &keyring, &mail)).await.expect("queued");
-}
 
 async fn a_mail_leaves_after_the_commit(app: TestApp) {
     queue(&app, "Änne <anne@customer.example>").await;

@@ -2,17 +2,20 @@
 
 mod alerts;
 mod api_tokens;
-pub(crate) mod authorization;
+mod authorization;
 mod authors;
 mod backup;
 mod conventions;
 mod cors;
 mod deletion;
 mod documented;
+mod endings;
 mod installation;
+mod instants;
 mod log;
 mod mails;
-pub(crate) mod messages;
+mod messages;
+mod migrations;
 mod nodes;
 mod owners;
 mod races;

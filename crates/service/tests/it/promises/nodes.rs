@@ -27,7 +27,6 @@ async fn an_app_deleted_on_one_node_is_gone_on_the_other_at_once(app: TestApp) {
     app.operator().delete(&format!("/admin/apps/{}", app.app_id())).await.expect(200);
     node.key().get("/account/app").await.error(401, "INVALID_CREDENTIAL");
     node.operator().get(&format!("/admin/apps/{}", app.app_id())).await.error(404, "NOT_FOUND");
-    app.drain().await;
 }
 
 async fn a_new_app_can_be_used_on_the_other_node_at_once(app: TestApp) {

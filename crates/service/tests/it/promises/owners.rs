@@ -77,7 +77,6 @@ async fn no_sequence_of_changes_leaves_a_workspace_without_an_owner(app: TestApp
             assert_owned(&workspace, &sequence[..=step]).await;
         }
     }
-    app.drain().await;
 }
 
 async fn nor_do_eight_callers_at_once(app: TestApp) {
@@ -106,7 +105,6 @@ async fn nor_do_eight_callers_at_once(app: TestApp) {
     for caller in callers.collect::<Vec<_>>() {
         caller.await.expect("the caller saw an owner all the time");
     }
-    app.drain().await;
 }
 
 /// Eight callers add and remove one person in several workspaces, and delete some of these: no membership ever stands
@@ -143,5 +141,4 @@ async fn a_person_stays_while_any_workspace_has_them(app: TestApp) {
     let lost = "SELECT count(*) FROM members WHERE NOT EXISTS (SELECT 1 FROM users WHERE users.id = members.user_id)";
     let stray = "SELECT count(*) FROM users WHERE NOT EXISTS (SELECT 1 FROM members WHERE members.user_id = users.id)";
     assert_eq!((count(lost).await, count(stray).await), (0, 0));
-    app.drain().await;
 }

@@ -1,9 +1,11 @@
 //! Sixteen callers at once for what may be used once. Meant for PostgreSQL, where they really meet.
 
+use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
-use testkit::{Answer, Caller, TestApp, Tokens, on_both_engines};
-
-use crate::auth::token::{REDIRECT, claims, code, refresh};
+use testkit::{
+    Answer, Caller, TestApp, Tokens, on_both_engines,
+    tokens::{REDIRECT, claims, code, refresh},
+};
 
 on_both_engines!(
     one_of_sixteen_gets_the_code,
@@ -13,6 +15,7 @@ on_both_engines!(
     one_of_sixteen_uses_the_second_factor,
     sixteen_guesses_at_once_end_the_session,
     sixteen_wrong_passwords_at_once_are_all_counted,
+    a_right_password_behind_wrong_ones_has_to_wait,
 );
 
 const CALLERS: usize = 16;
@@ -46,7 +49,6 @@ async fn one_of_sixteen_gets_the_code(app: TestApp) {
     // The others were replays, so that what the one got is revoked.
     let won = answers.iter().find(|answer| answer.status() == 200).expect("one");
     refresh(&app, &won.text("/refresh_token")).await.expect(400);
-    app.drain().await;
 }
 
 async fn one_of_sixteen_gets_the_magic_link(app: TestApp) {
@@ -57,7 +59,6 @@ async fn one_of_sixteen_gets_the_magic_link(app: TestApp) {
     let body = json!({ "token": app.mailed_token("ada@example.com") });
     let answers = race(&app.anon(), "/auth/auth/magic-link/authenticate", &body).await;
     assert_eq!((with_status(&answers, 200), with_status(&answers, 401)), (1, CALLERS - 1), "{answers:?}");
-    app.drain().await;
 }
 
 async fn one_of_sixteen_sets_the_password(app: TestApp) {
@@ -77,7 +78,6 @@ async fn one_of_sixteen_sets_the_password(app: TestApp) {
     }
     assert_eq!(won, 1);
     assert_eq!(app.key().get("/account/tenant").await.expect(200).json().as_array().map(Vec::len), Some(1));
-    app.drain().await;
 }
 
 async fn sixteen_tabs_refresh_and_stay_in_one_login(app: TestApp) {
@@ -100,7 +100,6 @@ async fn sixteen_tabs_refresh_and_stay_in_one_login(app: TestApp) {
         .await
         .expect("reads");
     assert_eq!(rotated, Some((1,)), "it was rotated once");
-    app.drain().await;
 }
 
 async fn sessions_code(app: &TestApp) -> (String, String) {
@@ -125,7 +124,6 @@ async fn one_of_sixteen_uses_the_second_factor(app: TestApp) {
     let won = answers.iter().find(|answer| answer.status() == 200).expect("one").text("/session");
     let body = json!({ "session": won, "appId": app.app_id(), "mode": "sdk" });
     app.page().post("/auth/token/direct", body).await.expect(200);
-    app.drain().await;
 }
 
 async fn sixteen_guesses_at_once_end_the_session(app: TestApp) {
@@ -137,7 +135,6 @@ async fn sixteen_guesses_at_once_end_the_session(app: TestApp) {
     assert_eq!((wrong, with_status(&answers, 401)), (5, CALLERS), "{answers:?}");
     let body = json!({ "session": session, "mfaCode": code, "mode": "sdk" });
     app.page().post("/auth/auth/commitMfaCode", body).await.error(401, "INVALID_CREDENTIAL");
-    app.drain().await;
 }
 
 async fn sixteen_wrong_passwords_at_once_are_all_counted(app: TestApp) {
@@ -150,5 +147,16 @@ async fn sixteen_wrong_passwords_at_once_are_all_counted(app: TestApp) {
         app.service().core().db.get_one("SELECT max(attempts) FROM attempt_counters", &[]).await.expect("reads");
     let (counted,) = counted.expect("a counter");
     assert!((10..=16).contains(&counted), "{counted}");
-    app.drain().await;
+}
+
+/// All are asked before the first is answered, so that none of them is blocked when it comes.
+async fn a_right_password_behind_wrong_ones_has_to_wait(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let mut wrong = ada.credentials();
+    wrong["password"] = "wrong".into();
+    let page = app.page();
+    let guesses = (0..24).map(|_| page.post("/auth/auth/authenticate", wrong.clone()));
+    let (guesses, right) = join(join_all(guesses), ada.log_in()).await;
+    assert!(with_status(&guesses, 401) >= 10, "{guesses:?}");
+    right.error(429, "RATE_LIMITED");
 }

@@ -111,7 +111,6 @@ async fn no_sequence_breaks_an_app(app: TestApp) {
         })
     });
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
-    app.drain().await;
 }
 
 async fn nor_do_eight_callers_at_once(app: TestApp) {
@@ -132,5 +131,4 @@ async fn nor_do_eight_callers_at_once(app: TestApp) {
     });
     join_all(work).await;
     check(&caller).await;
-    app.drain().await;
 }

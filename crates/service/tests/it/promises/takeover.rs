@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::{TestApp, on_both_engines};
-
-use crate::auth::{
-    authorize::{authorize, sign_in},
-    passkeys,
-    token::refresh,
+use testkit::{
+    TestApp,
+    hosted::{authorize, sign_in},
+    on_both_engines, passkeys,
+    tokens::refresh,
 };
 
 on_both_engines!(
@@ -52,7 +51,6 @@ async fn a_workspaces_token_cannot_become_its_members(app: TestApp) {
     token.put(&format!("/account/tenant/user/{mine}"), json!({ "firstName": "Bob" })).await.expect(200);
     token.delete(&format!("/account/tenant/user/{mine}/sessions")).await.expect(200);
     own.key().get(&format!("{path}/passwordLink")).await.expect(200);
-    app.drain().await;
 }
 
 async fn a_token_gives_no_role_beyond_itself(app: TestApp) {
@@ -69,7 +67,6 @@ async fn a_token_gives_no_role_beyond_itself(app: TestApp) {
     own.key().put(&path, json!({ "role": "ADMIN" })).await.expect(200);
     // A role that somebody has already is not given again.
     token.put(&path, json!({ "role": "ADMIN", "enabled": true })).await.expect(200);
-    app.drain().await;
 }
 
 async fn a_password_that_changed_meanwhile_lets_nobody_in(app: TestApp) {
@@ -98,7 +95,6 @@ async fn a_password_that_changed_meanwhile_lets_nobody_in(app: TestApp) {
     ada.exchange(&session).await.expect(401);
     refresh(&app, &tokens.refresh).await.expect(400);
     ada.log_in().await.expect(401);
-    app.drain().await;
 }
 
 async fn an_older_login_cannot_replace_a_factor(app: TestApp) {
@@ -107,11 +103,10 @@ async fn an_older_login_cannot_replace_a_factor(app: TestApp) {
     let begun = json!({ "session": older, "method": "totp", "mode": "sdk" });
     app.page().post("/auth/auth/startMfaUserSetup", begun.clone()).await.expect(200);
     let newer = ada.log_in().await.expect(200).text("/session");
-    crate::auth::mfa::set_up_sms(&app, &newer, "+491701234567").await;
+    testkit::factors::set_up_sms(&app, &newer, "+491701234567").await;
     app.page().post("/auth/auth/startMfaUserSetup", begun).await.error(401, "MFA_REQUIRED");
     let finish = json!({ "session": older, "mfaCode": "000000", "mode": "sdk" });
     app.page().post("/auth/auth/finishMfaUserSetup", finish).await.error(401, "MFA_REQUIRED");
-    app.drain().await;
 }
 
 async fn a_cookie_is_not_enough_to_set_up_a_factor(app: TestApp) {
@@ -129,7 +124,7 @@ async fn nobody_is_texted_who_may_not_be_asked(app: TestApp) {
     let mut browser = app.browser();
     sign_in(browser.open(&authorize(&app, &[])).await, &ada).await;
     let session = ada.log_in().await.expect(200).text("/session");
-    crate::auth::mfa::set_up_sms(&app, &session, "+491701234567").await;
+    testkit::factors::set_up_sms(&app, &session, "+491701234567").await;
     app.key().put(&format!("/account/tenant/{}", ada.tenant), json!({ "mfa": true })).await.expect(200);
     app.drain().await;
     let before = app.sms().len();
@@ -142,7 +137,7 @@ async fn nobody_is_texted_who_may_not_be_asked(app: TestApp) {
 async fn set_up_messages_do_not_use_up_those_of_logins(app: TestApp) {
     let (ada, eve) = (app.owner("ada@customer.example").await, app.owner("eve@evil.example").await);
     let session = ada.log_in().await.expect(200).text("/session");
-    crate::auth::mfa::set_up_sms(&app, &session, "+491701234567").await;
+    testkit::factors::set_up_sms(&app, &session, "+491701234567").await;
     let session = eve.log_in().await.expect(200).text("/session");
     let begin =
         |number: usize| json!({ "session": session, "phoneNumber": format!("+49170123456{number}"), "mode": "sdk" });
@@ -153,13 +148,12 @@ async fn set_up_messages_do_not_use_up_those_of_logins(app: TestApp) {
     }
     assert_eq!(refused, 2, "ten messages in all, whatever the numbers");
     ada.log_in().await.expect(200);
-    app.drain().await;
 }
 
 async fn slow_guessing_of_codes_adds_up(app: TestApp) {
     let ada = app.owner("ada@customer.example").await;
     let session = ada.log_in().await.expect(200).text("/session");
-    crate::auth::mfa::set_up_sms(&app, &session, "+491701234567").await;
+    testkit::factors::set_up_sms(&app, &session, "+491701234567").await;
     let mut statuses = Vec::new();
     for _ in 0..12 {
         let session = ada.log_in().await.text("/session");
@@ -172,7 +166,6 @@ async fn slow_guessing_of_codes_adds_up(app: TestApp) {
     let body = json!({ "session": session, "mfaCode": "000000", "mode": "sdk" });
     app.page().post("/auth/auth/commitMfaCode", body.clone()).await.expect(401);
     app.page().post("/auth/auth/commitMfaCode", body).await.expect(429);
-    app.drain().await;
 }
 
 async fn a_used_up_refresh_token_signs_nobody_out_everywhere(app: TestApp) {
@@ -182,7 +175,6 @@ async fn a_used_up_refresh_token_signs_nobody_out_everywhere(app: TestApp) {
     app.advance(Duration::from_secs(60)).await;
     app.anon().post("/auth/auth/revoke", json!({ "refreshToken": first.refresh, "all": true })).await.expect(200);
     refresh(&app, &other.refresh).await.expect(200);
-    app.drain().await;
 }
 
 async fn signing_out_ends_the_login_under_way_too(app: TestApp) {
@@ -219,7 +211,6 @@ async fn clearing_factors_clears_passkeys(app: TestApp) {
         .await
         .expect("a count");
     assert_eq!(left, (0,));
-    app.drain().await;
 }
 
 async fn a_very_long_name_is_only_a_wrong_one(app: TestApp) {
@@ -229,7 +220,6 @@ async fn a_very_long_name_is_only_a_wrong_one(app: TestApp) {
     app.page().post("/auth/auth/authenticate", body).await.expect(401);
     let body = json!({ "username": name, "appId": app.app_id(), "mode": "sdk" });
     app.page().post("/auth/auth/magic-link", body).await.expect(200);
-    app.drain().await;
 }
 
 async fn a_refresh_needs_no_body(app: TestApp) {
@@ -242,7 +232,7 @@ async fn a_refresh_needs_no_body(app: TestApp) {
 async fn a_passkey_added_by_mail_does_not_replace_a_factor(app: TestApp) {
     let ada = app.owner("ada@customer.example").await;
     let session = ada.log_in().await.expect(200).text("/session");
-    crate::auth::mfa::set_up_sms(&app, &session, "+491701234567").await;
+    testkit::factors::set_up_sms(&app, &session, "+491701234567").await;
     let mut device = passkeys::with_passkey(&app, &ada).await;
     let options = passkeys::authentication_options(&app).await;
     let body = passkeys::asserted(&app, &mut device, &options).await;
@@ -254,7 +244,6 @@ async fn a_passkey_added_by_mail_does_not_replace_a_factor(app: TestApp) {
     let options = passkeys::authentication_options(&app).await;
     let body = passkeys::asserted(&app, &mut device, &options).await;
     assert_eq!(passkeys::verify_authentication(&app, body).await.expect(200).at("/mfaState"), "DISABLED");
-    app.drain().await;
 }
 
 async fn an_app_that_insists_on_pkce_begins_each_login_itself(app: TestApp) {
@@ -267,7 +256,6 @@ async fn an_app_that_insists_on_pkce_begins_each_login_itself(app: TestApp) {
     browser.open(link.as_str().expect("a link")).await.sees(200, "Choose a new password");
     browser.submit("/auth/login/set-password", &[("password", "amber lantern quay")]).await;
     browser.sees(200, "Your password has been set").sees(200, "Open ");
-    app.drain().await;
 }
 
 /// A mailed sign-up link's token.
@@ -285,7 +273,6 @@ async fn sign_up_links_end_with_self_service(app: TestApp) {
     app.anon().put("/auth/auth/password", body.clone()).await.error(403, "SIGNUP_DISABLED");
     app.key().put("/account/app", json!({ "tenantSelfSignup": true })).await.expect(200);
     app.anon().put("/auth/auth/password", body).await.expect(200);
-    app.drain().await;
 }
 
 async fn two_sign_up_links_make_one_account(app: TestApp) {
@@ -301,19 +288,17 @@ async fn two_sign_up_links_make_one_account(app: TestApp) {
     let made =
         workspaces.as_array().into_iter().flatten().filter(|one| one["signupBy"]["email"] == "grace@customer.example");
     assert_eq!(made.count(), 1);
-    app.drain().await;
 }
 
 async fn a_backup_code_is_read_as_people_write_it(app: TestApp) {
     let ada = app.owner("ada@customer.example").await;
     let session = ada.log_in().await.expect(200).text("/session");
-    let code = crate::auth::mfa::set_up_sms(&app, &session, "+491701234567").await;
+    let code = testkit::factors::set_up_sms(&app, &session, "+491701234567").await;
     assert_eq!(code.len(), 23, "{code}");
     let session = ada.log_in().await.expect(200).text("/session");
     let typed = format!(" {} ", code.replace('-', " ").replace('0', "o").replace('1', "l").to_lowercase());
     let body = json!({ "session": session, "backupCode": typed, "mode": "sdk" });
     app.page().post("/auth/auth/resetUserMfaSetup", body).await.expect(200);
-    app.drain().await;
 }
 
 async fn looking_at_links_blocks_nobody(app: TestApp) {

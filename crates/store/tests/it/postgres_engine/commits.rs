@@ -78,6 +78,24 @@ fn a_session_that_the_server_takes_for_alive_is_ended_and_its_work_run_again() {
     assert_eq!(runs_after(Cut::BeforeTheServerUnnoticed), 2);
 }
 
+/// A single statement leaves no trace to look for: nothing is claimed, and above all it is not run again.
+#[test]
+fn a_statement_whose_answer_was_lost_is_called_unknown() {
+    on_postgres(async |test| {
+        test.db.write(|tx| add_name(tx, "once")).await.expect("stored");
+        let proxy = Proxy::before(&test.url).await;
+        let db = open(proxy.url(&test.url), Limits::default()).await.expect("the database opens");
+        assert_eq!(db.exec_one(COUNT_UP, &args!["nobody"]).await.expect("prepared"), 0);
+        proxy.cut_statement(Cut::AfterTheServer);
+        let error = db.exec_one(COUNT_UP, &args!["once"]).await.expect_err("nobody can tell");
+        assert_eq!(error.code(), Code::CommitUnknown, "{error:?}");
+        let counted = test.db.get_one::<(i64,)>("SELECT n FROM names WHERE name = $1", &args!["once"]).await;
+        assert_eq!(counted.expect("read"), Some((1,)));
+        assert_eq!(db.exec_one(COUNT_UP, &args!["once"]).await.expect("another connection"), 1);
+        db.close().await;
+    });
+}
+
 /// After a crash the transaction's number may have been given to another: nothing is claimed that is not known.
 #[test]
 fn a_commit_before_a_crash_is_called_unknown() {

@@ -1,4 +1,5 @@
-//! Stands between the service and PostgreSQL, and breaks a connection at the moment its COMMIT passes.
+//! Stands between the service and PostgreSQL, and breaks a connection at the moment its COMMIT or a
+//! single statement passes.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +10,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// What befalls the next COMMIT.
+/// What befalls the next message that is waited for.
 pub(crate) enum Cut {
     /// The server never sees it, but sees the connection end.
     BeforeTheServer,
@@ -23,11 +24,18 @@ pub(crate) enum Cut {
 
 pub(crate) struct Proxy {
     port: u16,
-    next: Arc<Mutex<Option<Cut>>>,
+    next: Arc<Mutex<Option<Waiting>>>,
+}
+
+struct Waiting {
+    message: &'static [u8],
+    cut: Cut,
 }
 
 /// The simple query that a commit is: type, length, text and a closing zero.
 const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
+/// The end of a prepared statement's run: execute all of it, and be through.
+const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
 
 impl Proxy {
     pub(crate) async fn before(url: &DatabaseUrl) -> Self {
@@ -53,8 +61,18 @@ impl Proxy {
         DatabaseUrl::Postgres(Secret::new(text.replace(&server, &format!("127.0.0.1:{}", self.port))))
     }
 
+    /// Cuts the next COMMIT.
     pub(crate) fn cut(&self, cut: Cut) {
-        *self.next.lock().expect("not poisoned") = Some(cut);
+        self.cut_at(COMMIT, cut);
+    }
+
+    /// Cuts the next run of a statement.
+    pub(crate) fn cut_statement(&self, cut: Cut) {
+        self.cut_at(EXECUTE, cut);
+    }
+
+    fn cut_at(&self, message: &'static [u8], cut: Cut) {
+        *self.next.lock().expect("not poisoned") = Some(Waiting { message, cut });
     }
 }
 
@@ -65,15 +83,15 @@ fn split(url: &DatabaseUrl) -> (String, String) {
     (text.expose().clone(), rest.split('/').next().expect("the URL names a host").to_owned())
 }
 
-async fn relay(mut client: TcpStream, mut server: TcpStream, cuts: Arc<Mutex<Option<Cut>>>) {
+async fn relay(mut client: TcpStream, mut server: TcpStream, cuts: Arc<Mutex<Option<Waiting>>>) {
     let (mut asked, mut answered) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
     loop {
         tokio::select! {
             read = client.read(&mut asked) => {
                 let Ok(count @ 1..) = read else { return };
-                let cut = if asked[..count].ends_with(COMMIT) { cuts.lock().expect("not poisoned").take() } else { None };
-                if let Some(cut) = cut {
-                    return commit(cut, server, &asked[..count], client).await;
+                let waiting = cuts.lock().expect("not poisoned").take_if(|next| asked[..count].ends_with(next.message));
+                if let Some(Waiting { cut, .. }) = waiting {
+                    return end(cut, server, &asked[..count], client).await;
                 }
                 if server.write_all(&asked[..count]).await.is_err() { return }
             }
@@ -85,7 +103,7 @@ async fn relay(mut client: TcpStream, mut server: TcpStream, cuts: Arc<Mutex<Opt
     }
 }
 
-async fn commit(cut: Cut, mut server: TcpStream, message: &[u8], client: TcpStream) {
+async fn end(cut: Cut, mut server: TcpStream, message: &[u8], client: TcpStream) {
     let mut answer = [0; 64];
     match cut {
         Cut::BeforeTheServer => {}

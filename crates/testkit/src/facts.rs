@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use store::args;
-use testkit::TestApp;
+
+use crate::TestApp;
 
 /// Kinds and data of the facts whose kind begins so, in order. Each names its app and its workspace.
-pub(crate) async fn told(app: &TestApp, beginning: &str) -> Vec<(String, Value)> {
+pub async fn told(app: &TestApp, beginning: &str) -> Vec<(String, Value)> {
     let query = "SELECT kind, payload, app_id, tenant_id FROM outbox ORDER BY id";
     let read = app
         .service()

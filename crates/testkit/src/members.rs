@@ -5,14 +5,15 @@ use std::time::Duration;
 use kernel::{AppId, Code, Error, MemberId, TenantId, UserId};
 use serde_json::{Value, json};
 use store::{Tx, args};
-use testkit::{Caller, TestApp};
+
+use crate::{Caller, TestApp};
 
 /// A member of a workspace.
-pub(crate) struct Person {
-    pub(crate) app: AppId,
-    pub(crate) tenant: TenantId,
-    pub(crate) user: UserId,
-    pub(crate) member: MemberId,
+pub struct Member {
+    pub app: AppId,
+    pub tenant: TenantId,
+    pub user: UserId,
+    pub member: MemberId,
 }
 
 const WORKSPACE: &str = "INSERT INTO tenants (id, app_id, name, locale, mfa, onboarded, metadata, jit_provisioning, \
@@ -24,7 +25,7 @@ const MEMBER: &str = "INSERT INTO members (id, app_id, tenant_id, user_id, role_
      consents_to_privacy_policy, teams, created_at) \
      SELECT $1, $2, $3, $4, id, $6, TRUE, TRUE, '[]', $7 FROM roles WHERE app_id = $2 AND key = $5";
 
-pub(crate) async fn workspace_of(app: &TestApp, id: AppId) -> TenantId {
+pub async fn workspace_of(app: &TestApp, id: AppId) -> TenantId {
     let db = app.service().core().db.clone();
     let made = db.write(move |tx| {
         let tenant: TenantId = tx.new_id();
@@ -34,44 +35,44 @@ pub(crate) async fn workspace_of(app: &TestApp, id: AppId) -> TenantId {
     made.await.expect("a workspace can be made")
 }
 
-pub(crate) async fn workspace(app: &TestApp) -> TenantId {
+pub async fn workspace(app: &TestApp) -> TenantId {
     workspace_of(app, app.app_id()).await
 }
 
 /// A member of the first app with a role.
-pub(crate) async fn member(app: &TestApp, tenant: TenantId, role: &'static str) -> Person {
+pub async fn member(app: &TestApp, tenant: TenantId, role: &'static str) -> Member {
     let (db, id) = (app.service().core().db.clone(), app.app_id());
     db.write(move |tx| insert(tx, id, tenant, role, true)).await.expect("a member can be made")
 }
 
-pub(crate) async fn disabled_member(app: &TestApp, tenant: TenantId, role: &'static str) -> Person {
+pub async fn disabled_member(app: &TestApp, tenant: TenantId, role: &'static str) -> Member {
     let (db, id) = (app.service().core().db.clone(), app.app_id());
     db.write(move |tx| insert(tx, id, tenant, role, false)).await.expect("a member can be made")
 }
 
-fn insert(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, role: &str, enabled: bool) -> kernel::Result<Person> {
+fn insert(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, role: &str, enabled: bool) -> kernel::Result<Member> {
     let (user, member): (UserId, MemberId) = (tx.new_id(), tx.new_id());
     tx.exec(USER, &args![user, app, format!("{user}@example.com"), tx.now()])?;
     let rows = tx.exec(MEMBER, &args![member, app, tenant, user, role, enabled, tx.now()])?;
     if rows != 1 {
         return Err(Error::new(Code::Internal, format!("no role {role}")));
     }
-    Ok(Person { app, tenant, user, member })
+    Ok(Member { app, tenant, user, member })
 }
 
-impl Person {
+impl Member {
     /// The person, signed in with these privileges in the access token's scope.
-    pub(crate) fn signed_in_with(&self, app: &TestApp, scope: &str) -> Caller {
+    pub fn signed_in_with(&self, app: &TestApp, scope: &str) -> Caller {
         app.anon().with_operator_key(&self.access_token(app, scope))
     }
 
     /// The person, signed in with whatever the role gives.
-    pub(crate) fn signed_in(&self, app: &TestApp) -> Caller {
+    pub fn signed_in(&self, app: &TestApp) -> Caller {
         let all: Vec<&str> = tenancy::callers::privileges::BUILT_IN.iter().map(|one| one.key).collect();
         self.signed_in_with(app, &all.join(" "))
     }
 
-    pub(crate) fn access_token(&self, app: &TestApp, scope: &str) -> String {
+    pub fn access_token(&self, app: &TestApp, scope: &str) -> String {
         let service = app.service();
         let core = service.core();
         let now = core.db.clock().now();
@@ -84,7 +85,7 @@ impl Person {
 }
 
 /// Changes members of the first app's profile.
-pub(crate) async fn set_profile(app: &TestApp, changes: Value) {
+pub async fn set_profile(app: &TestApp, changes: Value) {
     let (db, id) = (app.service().core().db.clone(), app.app_id());
     let changed = db.write(move |tx| {
         let app = tenancy::apps::get(tx, id)?;

@@ -1,16 +1,16 @@
 //! Programs that were not written here, against a server on a real port. They are Node.js scripts in
-//! `tests/counterparts`, around libraries and a browser that `scripts/prepare` installs.
+//! `crates/service/tests/counterparts`, around libraries and a browser that `scripts/prepare` installs.
 
 use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use testkit::{EngineName, OPERATOR_KEY, OnPort};
+use crate::{EngineName, OPERATOR_KEY, OnPort};
 
 /// Runs a script of the folder until it ends; fails the test with what it said when it does not end well.
-pub(crate) async fn run(server: &OnPort, script: &'static str) {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/counterparts");
+pub async fn run(server: &OnPort, script: &'static str) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../service/tests/counterparts");
     assert!(folder.join("node_modules").exists(), "run scripts/prepare, which installs the counterparts");
     let OnPort { app, base_url, .. } = server;
     let mut node = Command::new("node");

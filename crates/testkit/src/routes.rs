@@ -1,0 +1,35 @@
+//! The route table's paths, ready to be called.
+
+use kernel::KeyId;
+use tenancy::api_tokens::{ApiTokenId, SecretId};
+
+use crate::TestApp;
+
+/// Parameters that stand for something that there is not: also the right callers find nothing.
+pub const OF_NOTHING: [&str; 7] =
+    ["role_id", "privilege_id", "connection_id", "plan_id", "tax_id", "tenant_id", "user_id"];
+
+/// A route's path with something in the place of its parameters.
+pub fn path(app: &TestApp, route: &str) -> String {
+    let filled = route
+        .replace("{app_id}", &app.app_id().to_string())
+        .replace("{kid}", &vault::SigningKeyId::from_u128(7).to_string())
+        .replace("{key_id}", &KeyId::from_u128(7).to_string())
+        .replace("{flag_id}", &flags::model::FlagId::from_u128(7).to_string())
+        .replace("{group_id}", &flags::model::GroupId::from_u128(7).to_string())
+        .replace("{flag_key}", "some-flag")
+        .replace("{key}", "some-flag")
+        .replace("{token_id}", &ApiTokenId::from_u128(7).to_string())
+        .replace("{secret_id}", &SecretId::from_u128(7).to_string())
+        .replace("{templateName}", "SIGNUP")
+        .replace("{grant_type}", "code");
+    let filled = OF_NOTHING.iter().fold(filled, |path, kind| {
+        let prefix = match *kind {
+            "user_id" => "member",
+            kind => kind.trim_end_matches("_id"),
+        };
+        path.replace(&format!("{{{kind}}}"), &format!("{prefix}_{:026}", 7))
+    });
+    assert!(!filled.contains('{'), "{filled} has a parameter that this test does not know");
+    filled
+}
