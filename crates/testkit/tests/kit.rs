@@ -36,11 +36,11 @@ async fn a_failed_job_fails_its_test(app: TestApp) {
 }
 
 async fn a_fact_that_is_not_handled_fails_its_test(app: TestApp) {
-    app.drain().await;
     let db = app.service().core().db.clone();
-    db.exec_one("UPDATE outbox_cursors SET attempts = 1, last_error = 'No.'", &[]).await.expect("changed");
+    let failing = "INSERT INTO outbox_cursors (name, position, attempts, last_error) VALUES ('failing', 0, 1, 'No.')";
+    db.exec_one(failing, &[]).await.expect("stored");
     assert!(fails(&app, |app| async move { app.end().await }).await);
-    db.exec_one("UPDATE outbox_cursors SET attempts = 0", &[]).await.expect("changed");
+    db.exec_one("DELETE FROM outbox_cursors", &[]).await.expect("deleted");
 }
 
 async fn fails<F: Future<Output = ()> + Send + 'static>(app: &TestApp, end: fn(TestApp) -> F) -> bool {

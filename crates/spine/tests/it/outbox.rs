@@ -65,20 +65,23 @@ async fn a_failing_fact_is_parked_after_ten_attempts(test: TestDb) {
 
 /// Nothing comes after it that could hold the consumer's place.
 async fn a_lone_failing_fact_is_not_lost(test: TestDb) {
-    let runner = Runner::new();
-    let mut outbox = Outbox::new(test.db.clone());
-    outbox.consume("any", |tx, fact| see_unless_bad(tx, "any", fact));
-    outbox.consume_only("choosy", &["bad"], |tx, fact| see_unless_bad(tx, "choosy", fact));
-    outbox.open(&runner).await.unwrap();
-    emit_kinds(&test.db, &["bad"]).await;
-    runner.drain().await.unwrap();
-    let retrying = test.db.read(outbox::retrying).await.unwrap();
-    assert_eq!(retrying.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["any", "choosy"]);
-    settle(&test.db, &runner).await;
-    let parked = test.db.read(|tx| outbox::parked(tx, 10)).await.unwrap();
-    let summary: Vec<_> = parked.iter().map(|fact| (fact.consumer.as_str(), fact.attempts)).collect();
-    assert_eq!(summary, [("any", 10), ("choosy", 10)]);
-    assert_eq!(test.db.read(outbox::retrying).await.unwrap(), []);
+    for name in ["any", "choosy"] {
+        let runner = Runner::new();
+        let mut outbox = Outbox::new(test.db.clone());
+        match name {
+            "any" => outbox.consume("any", |tx, fact| see_unless_bad(tx, "any", fact)),
+            _ => outbox.consume_only("choosy", &["bad"], |tx, fact| see_unless_bad(tx, "choosy", fact)),
+        }
+        outbox.open(&runner).await.unwrap();
+        emit_kinds(&test.db, &["bad"]).await;
+        runner.drain().await.unwrap();
+        let retrying = test.db.read(outbox::retrying).await.unwrap();
+        assert_eq!(retrying.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), [name]);
+        assert_eq!(settle(&test.db, &runner).await, 9);
+        let parked = test.db.read(|tx| outbox::parked(tx, 10)).await.unwrap();
+        assert_eq!(parked.iter().filter(|fact| fact.consumer == name && fact.attempts == 10).count(), 1);
+        assert_eq!(test.db.read(outbox::retrying).await.unwrap(), []);
+    }
 }
 
 async fn a_consumer_of_some_kinds_passes_over_the_others(test: TestDb) {
