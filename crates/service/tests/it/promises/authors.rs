@@ -7,9 +7,7 @@ use http::Method;
 use kernel::Actor;
 use serde_json::{Value, json};
 use store::{Tx, args};
-use testkit::{Answer, Caller, TestApp, on_both_engines};
-
-use crate::auth::token;
+use testkit::{Answer, Caller, TestApp, on_both_engines, tokens as token};
 
 on_both_engines!(every_change_is_told_in_the_callers_name);
 
