@@ -6,10 +6,12 @@ use std::{collections::BTreeSet, sync::Mutex};
 
 use http::Method;
 use serde_json::{Map, Value, json};
-use testkit::{Answer, Caller, TestApp, on_both_engines};
-
-use super::authorization::path;
-use crate::people::{member, workspace};
+use testkit::{
+    Answer, Caller, TestApp,
+    members::{member, workspace},
+    on_both_engines,
+    routes::path,
+};
 
 on_both_engines!(the_document_and_the_server_agree_on_every_edge);
 
