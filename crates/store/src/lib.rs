@@ -17,6 +17,7 @@ mod fault;
 mod ingest;
 mod job;
 mod json;
+mod lock;
 mod migrations;
 mod postgres;
 #[cfg(feature = "testing")]
@@ -42,6 +43,7 @@ pub use declare::{joined_bytes, joined_length};
 pub use fault::is_unique_violation;
 pub use ingest::{Ingest, Ingestor, LONGEST_LIST};
 pub use json::Json;
+pub use lock::{Lock, WholeDatabase};
 pub use migrations::{Migration, MigrationReport, MigrationSql};
 pub use row::{Column, FromRow, Row, Value, WrongType, parsed};
 pub use sqlite::folder_lock::{FolderLock, FolderLocked};

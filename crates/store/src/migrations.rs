@@ -109,7 +109,7 @@ pub(crate) fn apply_next(
 ) -> Result<(bool, Option<&'static Migration>)> {
     // Another node may be at work on a large table.
     tx.take_as_long_as_needed()?;
-    tx.lock("migrations")?;
+    tx.lock(&crate::WholeDatabase("migrations"))?;
     tx.script(&dialect::migration(CREATE_TABLE, engine))?;
     let applied = applied(tx)?;
     check(&applied, list)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kernel::{Actor, Author, Code, Entropy, Error, Id, IdKind, Result, Timestamp};
 
 use crate::{
-    Arg, ColumnType, FromRow, Row, Tuple,
+    Arg, ColumnType, FromRow, Lock, Row, Tuple,
     db::Context,
     fault::{Fate, Fault},
     postgres, sqlite,
@@ -28,6 +28,7 @@ pub struct Tx<'a> {
     hooks: Vec<Hook>,
     doom: Option<Fate>,
     depth: u32,
+    locks: Vec<(u8, String)>,
 }
 
 pub(crate) enum Connection<'a> {
@@ -43,16 +44,8 @@ pub(crate) enum Access {
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(connection: Connection<'a>, context: &'a Arc<Context>, access: Access) -> Self {
-        Self {
-            connection,
-            context,
-            now: context.clock.now(),
-            author: None,
-            access,
-            hooks: Vec::new(),
-            doom: None,
-            depth: 0,
-        }
+        let (now, hooks, locks) = (context.clock.now(), Vec::new(), Vec::new());
+        Self { connection, context, now, author: None, access, hooks, doom: None, depth: 0, locks }
     }
 
     /// Runs a statement that returns no rows; the number of rows it changed.
@@ -223,17 +216,25 @@ impl<'a> Tx<'a> {
         outcome.and_then(|_| Err(doomed_error()))
     }
 
-    /// Serialises rules that read before they write: until this transaction ends, nobody else passes `lock` with the
-    /// same `root` ("workspace:tenant_…"). SQLite has one writer, so there it costs nothing.
-    pub fn lock(&mut self, root: &str) -> Result<()> {
+    /// Serialises rules that read before they write: until this transaction ends, nobody else takes the same lock. SQLite
+    /// has one writer, so there it costs nothing.
+    pub fn lock(&mut self, lock: &impl Lock) -> Result<()> {
         self.refuse_when_doomed()?;
+        let (rank, name) = (lock.rank(), lock.name());
+        debug_assert!(
+            self.locks.iter().all(|(held, known)| *held <= rank || *known == name),
+            "{name} has to be taken before {:?}",
+            self.locks
+        );
         match &mut self.connection {
-            Connection::Sqlite(_) => Ok(()),
+            Connection::Sqlite(_) => {}
             Connection::Postgres(connection) => {
-                let outcome = connection.lock(root);
-                self.judge("lock", outcome)
+                let outcome = connection.lock(&name);
+                self.judge("lock", outcome)?;
             }
         }
+        self.locks.push((rank, name));
+        Ok(())
     }
 
     /// Does something in memory once this transaction has committed and before its caller is answered, such as

@@ -13,6 +13,7 @@ pub mod facts;
 pub mod federation;
 pub mod keys;
 pub mod links;
+pub mod locks;
 pub mod logins;
 pub mod mails;
 pub mod members;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kernel::{AppId, Authored, Error, Result};
 use spine::emit;
 use store::{Db, Tx};
+use tenancy::apps;
 
 use super::{
     Action, AppDefinitions, Record, Versioned,
@@ -48,7 +49,7 @@ impl Changes {
     /// The app's definitions as of now; 404 without the app.
     pub(super) async fn look(&self, app: AppId) -> Result<AppDefinitions> {
         let found = self.db.snapshot(move |tx| {
-            if !rows::app_exists(tx, app)? {
+            if !apps::exists(tx, app)? {
                 return Ok(None);
             }
             rows::load_app(tx, app).map(Some)
@@ -75,10 +76,7 @@ impl Changes {
             let compiled = Arc::new(seen.compile());
             let (memory, made) = (self.memory.clone(), Arc::clone(&change));
             let committed = self.db.write(move |tx| {
-                tx.lock(&format!("app:{app}"))?;
-                if !rows::app_exists(tx, app)? {
-                    return Err(Error::not_found("app"));
-                }
+                apps::hold(tx, app)?;
                 if !rows::advance(tx, app, revision)? {
                     return Ok(false);
                 }

@@ -93,10 +93,6 @@ pub(super) fn advance(tx: &mut Tx<'_>, app: AppId, seen: i64) -> Result<bool> {
     tx.changes_one(ADVANCE, &args![app, seen])
 }
 
-pub(super) fn app_exists(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
-    tx.exists("SELECT id FROM apps WHERE id = $1", &args![app])
-}
-
 const PUT_FLAG: &str = "INSERT INTO flags (id, app_id, key, definition, version, created_at, updated_at) \
                         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE \
                         SET definition = excluded.definition, version = excluded.version, updated_at = excluded.updated_at";

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use kernel::{AppId, Result, Timestamp};
 use store::{FromRow, Row, Tx, args};
+use tenancy::app_exists;
 
 use super::{
     CallSite, Discovery, Used, VariantUsage,
@@ -11,14 +12,16 @@ use super::{
 };
 use crate::model::ValueType;
 
-const DISCOVER: &str = "INSERT INTO flag_discoveries (app_id, key, value_type, first_seen_at, last_seen_at, sightings) \
-     SELECT app_id, key, value_type, first_seen_at, last_seen_at, sightings FROM {rows} \
-     WHERE EXISTS (SELECT 1 FROM apps WHERE apps.id = rows.app_id) \
-     AND NOT EXISTS (SELECT 1 FROM flags WHERE flags.app_id = rows.app_id AND flags.key = rows.key) \
+const DISCOVER: &str = concat!(
+    "INSERT INTO flag_discoveries (app_id, key, value_type, first_seen_at, last_seen_at, sightings) \
+     SELECT app_id, key, value_type, first_seen_at, last_seen_at, sightings FROM {rows} WHERE ",
+    app_exists!("rows.app_id"),
+    " AND NOT EXISTS (SELECT 1 FROM flags WHERE flags.app_id = rows.app_id AND flags.key = rows.key) \
      ON CONFLICT (app_id, key) DO UPDATE SET value_type = COALESCE(excluded.value_type, flag_discoveries.value_type), \
      last_seen_at = CASE WHEN excluded.last_seen_at > flag_discoveries.last_seen_at \
      THEN excluded.last_seen_at ELSE flag_discoveries.last_seen_at END, \
-     sightings = flag_discoveries.sightings + excluded.sightings";
+     sightings = flag_discoveries.sightings + excluded.sightings"
+);
 
 const TRIM: &str = "DELETE FROM flag_discoveries WHERE app_id = $1 AND key IN (SELECT key FROM flag_discoveries \
                     WHERE app_id = $1 ORDER BY last_seen_at DESC, key LIMIT $2 OFFSET $3)";

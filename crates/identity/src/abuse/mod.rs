@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kernel::{AppId, Code, Error, Result, Timestamp, UserId, email_key};
 use store::{FromRow, Row, Tx, args};
+use tenancy::locks::Lock;
 use vault::hash_token;
 
 pub use addresses::Addresses;
@@ -78,7 +79,7 @@ pub fn check(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
 
 /// Counts a failure. Those of one subject are counted one after the other.
 pub fn fail(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
-    tx.lock(&subject.key)?;
+    tx.lock(&Lock::Attempts(subject.key.clone()))?;
     let now = tx.now();
     let before: Streak = tx.opt(FIND, &args![subject.key])?.unwrap_or_else(|| Streak::new(now));
     let after = before.failed(subject.rule, now);
@@ -102,7 +103,7 @@ pub fn fail(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
 /// The right answer, unless the subject has to wait by now: guesses that were under way together count too. What was
 /// counted is forgotten.
 pub fn succeed(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
-    tx.lock(&subject.key)?;
+    tx.lock(&Lock::Attempts(subject.key.clone()))?;
     check(tx, subject)?;
     tx.exec("DELETE FROM attempt_counters WHERE subject = $1", &args![subject.key]).map(|_| ())
 }

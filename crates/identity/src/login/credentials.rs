@@ -106,12 +106,3 @@ pub(super) fn renew(tx: &mut Tx<'_>, app: AppId, account: &Account, digest: &str
     )
     .map(|_| ())
 }
-
-/// The address is proven: a value mailed to it came back.
-pub(crate) fn verify_email(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
-    tx.exec(
-        "UPDATE users SET email_verified_at = $3 WHERE app_id = $1 AND id = $2 AND email_verified_at IS NULL",
-        &args![app, user, tx.now()],
-    )
-    .map(|_| ())
-}

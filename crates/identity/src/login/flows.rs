@@ -7,11 +7,12 @@ use kernel::{AppId, Code, Error, Result, Secret, email_key};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use store::{FromRow, Row, Tx, args};
+use store::{Tx, args};
 use tenancy::{
-    App, Tenancy,
+    App, Tenancy, federation,
     links::{self, Purpose},
     mails::{self, AppMail},
+    people,
 };
 use url::Url;
 use vault::passwords::Verdict;
@@ -100,12 +101,6 @@ pub(super) struct Connection {
     name: String,
 }
 
-impl FromRow for Connection {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self { id: row.get("id")?, r#type: row.get("type")?, name: row.get("name")? })
-    }
-}
-
 /// How somebody can sign in.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -144,13 +139,8 @@ pub(super) async fn credentials_config(
 }
 
 fn connections(tx: &mut Tx<'_>, app: AppId, account: &Account) -> Result<Vec<Connection>> {
-    tx.all(
-        "SELECT DISTINCT federation_connections.id, federation_connections.type, federation_connections.name \
-         FROM members JOIN tenants ON tenants.id = members.tenant_id \
-         JOIN federation_connections ON federation_connections.id = tenants.federation_connection_id \
-         WHERE members.app_id = $1 AND members.user_id = $2 AND members.enabled ORDER BY federation_connections.id",
-        &args![app, account.user],
-    )
+    let found = federation::of_user(tx, app, account.user)?;
+    Ok(found.into_iter().map(|(id, r#type, name)| Connection { id, r#type, name }).collect())
 }
 
 /// Where a mailed link leads.
@@ -213,7 +203,7 @@ pub(crate) async fn follow_magic_link(identity: &Identity, client: IpAddr, token
     let begun = identity.tenancy.db.write(move |tx| {
         let link = links::consume(tx, Purpose::MagicLink, &token)?;
         let user = link.user.ok_or_else(|| Error::internal("a magic link without a person"))?;
-        credentials::verify_email(tx, app.id, user)?;
+        people::verify_email(tx, app.id, user)?;
         sessions::begin(tx, &identity_, &app, user, Method::Link, false)
     });
     begun.await?.sign(&identity.tenancy)

@@ -99,7 +99,7 @@ impl NewPassword {
     /// Sets the password, ends the person's sessions, and voids the links that could begin one or set another password.
     pub fn set_for(&self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
         credentials::set(tx, self.app, user, &self.digest)?;
-        credentials::verify_email(tx, self.app, user)?;
+        people::verify_email(tx, self.app, user)?;
         for purpose in [Purpose::PasswordReset, Purpose::Invitation, Purpose::MagicLink, Purpose::PasskeySetup] {
             links::revoke(tx, self.app, purpose, user)?;
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use kernel::{Actor, AppId, Code, Error, Result, Timestamp, text::one_line};
 use spine::{NewSms, emit, queue_sms};
 use store::{FromRow, Row, Tx, args};
-use tenancy::App;
+use tenancy::{App, locks::Lock};
 use vault::{Place, hash_token};
 
 pub use factors::{Factor, Proof, clear, find as find_factor};
@@ -244,7 +244,7 @@ fn set_up_with(tx: &mut Tx<'_>, session: &Claims, phone: Option<&str>, sealed: O
 
 /// 401 when there is a factor that this login has not shown, also one that was set up after the login began.
 fn check_may_set_up(tx: &mut Tx<'_>, session: &Claims) -> Result<()> {
-    tx.lock(&format!("factor:{}", session.sub))?;
+    tx.lock(&Lock::Factor(session.sub))?;
     if session.has_two_factors() || find_factor(tx, session.aid, session.sub)?.is_none() {
         return Ok(());
     }

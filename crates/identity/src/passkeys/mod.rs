@@ -31,7 +31,7 @@ use crate::{
     Identity,
     authorize::LoginRequest,
     facts::{FactorChange, FactorChanged},
-    login::{credentials, mail_to, payload},
+    login::{mail_to, payload},
     mfa,
     sessions::{self, Begun, Method, SessionAnswer},
 };
@@ -152,7 +152,7 @@ pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &
             if !store::insert(tx, app_id, user, &rp_id, &credential_id(passkey.cred_id()), &passkey, unproven)? {
                 return Err(rejected());
             }
-            credentials::verify_email(tx, app_id, user)?;
+            people::verify_email(tx, app_id, user)?;
             changed(tx, app_id, user)
         })
         .await

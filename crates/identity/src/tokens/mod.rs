@@ -17,12 +17,12 @@ use std::time::Duration;
 use kernel::{Actor, Code, Error, MemberId, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::{Tx, args};
+use store::Tx;
 use tenancy::{
     App, Tenancy,
     callers::{ACCESS_TOKEN, SignedIn},
     logins::{self, Login},
-    roles,
+    members, roles,
     standing::{self, Standing},
 };
 
@@ -74,9 +74,6 @@ pub struct Prepared {
     now: Timestamp,
 }
 
-/// How often it is noted that somebody was seen: to the minute is all that anybody wants to know.
-const SEEN_EVERY: Duration = Duration::from_secs(60);
-
 /// Adds a refresh token to the login and notes that the member was seen.
 pub fn prepare(
     tx: &mut Tx<'_>,
@@ -87,11 +84,7 @@ pub fn prepare(
     nonce: Option<String>,
 ) -> Result<Prepared> {
     let (refresh_id, refresh_expires_at) = refresh_tokens::add(tx, app, login.id, standing.member, &granted)?;
-    tx.exec(
-        "UPDATE members SET last_seen_at = $3 WHERE app_id = $1 AND id = $2 \
-         AND (last_seen_at IS NULL OR last_seen_at <= $4)",
-        &args![app.id, standing.member, tx.now(), tx.now().minus(SEEN_EVERY)],
-    )?;
+    members::seen(tx, app.id, standing.member)?;
     let access_ttl = app.profile.access_token_ttl;
     let (app, now) = (app.id, tx.now());
     Ok(Prepared { standing, login, granted, nonce, access_ttl, app, refresh_id, refresh_expires_at, now })

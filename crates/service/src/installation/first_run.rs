@@ -23,7 +23,7 @@ pub async fn first_run(db: &Db, tenancy: &Tenancy) -> Result<Option<FirstRun>> {
 }
 
 fn set_up(tx: &mut Tx<'_>, tenancy: &Tenancy) -> Result<Option<FirstRun>> {
-    tx.lock("installation")?;
+    tx.lock(&::store::WholeDatabase("installation"))?;
     if !store::insert(tx, DONE, "done")? {
         return Ok(None);
     }

@@ -173,7 +173,7 @@ async fn store_checks(db: &Db, digest: &str, check: &str, home: String) -> Resul
     let (digest, check) = (digest.to_owned(), check.to_owned());
     let ours = db
         .write(move |tx| {
-            tx.lock("installation")?;
+            tx.lock(&::store::WholeDatabase("installation"))?;
             let ours = store::insert(tx, OPERATOR_CHECK, &digest)?;
             if ours {
                 store::insert(tx, MASTER_CHECK, &check)?;

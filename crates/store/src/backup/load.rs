@@ -29,7 +29,7 @@ pub(super) async fn load(path: &Path, target: &Db, list: &'static [Migration]) -
 
 fn load_all(tx: &mut Tx<'_>, backup: &Backup, engine: EngineName, list: &'static [Migration]) -> Result<Restored> {
     // Nobody migrates the target meanwhile.
-    tx.lock("migrations")?;
+    tx.lock(&crate::WholeDatabase("migrations"))?;
     refuse_unless_empty(&tables::of(tx, engine)?, tx)?;
     while migrations::apply_next(tx, list, engine)?.1.is_some() {}
     // References are checked at commit where the engine can; on PostgreSQL the tables' order does the rest.

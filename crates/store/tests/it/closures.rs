@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use kernel::{Code, Error};
-use store::{args, is_unique_violation, on_both_engines, testing::TestDb};
+use store::{Lock, args, is_unique_violation, on_both_engines, testing::TestDb};
 
 use crate::schema::{MIGRATIONS, add_entry, add_name, entries, names};
 
@@ -15,6 +15,7 @@ on_both_engines!(MIGRATIONS:
     hooks_follow_the_commit_and_precede_the_answer,
     hooks_of_what_was_undone_are_dropped,
     locks_make_read_then_write_exact,
+    locks_have_one_order,
     reads_cannot_write,
 );
 
@@ -178,6 +179,27 @@ async fn hooks_of_what_was_undone_are_dropped(test: TestDb) {
     assert_eq!(*ran.lock().expect("not poisoned"), ["first", "kept"]);
 }
 
+struct Ranked(u8);
+
+impl Lock for Ranked {
+    fn name(&self) -> String {
+        format!("rank:{}", self.0)
+    }
+
+    fn rank(&self) -> u8 {
+        self.0
+    }
+}
+
+/// What is held may be taken again; only what was not held before has to come later.
+async fn locks_have_one_order(test: TestDb) {
+    let take = async |ranks: &'static [u8]| {
+        test.db.write(move |tx| ranks.iter().try_for_each(|rank| tx.lock(&Ranked(*rank)))).await
+    };
+    take(&[1, 2, 2, 3, 1]).await.expect("in order");
+    assert_eq!(take(&[1, 3, 2]).await.map_err(|error| error.code()), Err(Code::Internal));
+}
+
 /// 16 callers read a number, then write it raised by one, 25 times each: none is lost.
 async fn locks_make_read_then_write_exact(test: TestDb) {
     test.db.write(|tx| add_name(tx, "counter")).await.expect("stored");
@@ -187,7 +209,7 @@ async fn locks_make_read_then_write_exact(test: TestDb) {
             tokio::spawn(async move {
                 for _ in 0..25 {
                     let raised = db.write(|tx| {
-                        tx.lock("counter")?;
+                        tx.lock(&store::WholeDatabase("counter"))?;
                         let (n,): (i64,) = tx.one("SELECT n FROM names WHERE name = $1", &args!["counter"])?;
                         tx.exec("UPDATE names SET n = $2 WHERE name = $1", &args!["counter", n + 1])
                     });

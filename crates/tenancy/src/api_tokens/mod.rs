@@ -155,8 +155,7 @@ pub fn create(
 ) -> Result<CreatedToken> {
     // Not beside a deletion of the app or the workspace, which would leave the token behind, nor beside a retirement
     // of the secret that signs it.
-    tx.lock(&format!("app:{app}"))?;
-    let profile = apps::get(tx, app)?.profile;
+    let profile = apps::locked(tx, app)?.profile;
     if let Some(tenant) = tenant {
         crate::workspaces::lock(tx, tenant)?;
         if !store::has_workspace(tx, app, tenant)? {

@@ -26,6 +26,7 @@ use crate::{
     Tenancy, api_tokens, branding, credentials,
     facts::{AppChanged, AppCreated, AppData, AppDeleted, AppWebhookChanged},
     keys::{self, NewKey},
+    locks::Lock,
     roles,
 };
 
@@ -53,8 +54,11 @@ pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Create
 /// Serialises whatever changes what a whole app shares (its roles, its catalog), also with the deletion of the app, after
 /// which nothing may be added to it.
 pub fn hold(tx: &mut Tx<'_>, id: AppId) -> Result<()> {
-    tx.lock(&format!("app:{id}"))?;
-    get(tx, id).map(|_| ())
+    locked(tx, id).map(|_| ())
+}
+
+pub fn exists(tx: &mut Tx<'_>, id: AppId) -> Result<bool> {
+    store::exists(tx, id)
 }
 
 pub fn get(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
@@ -63,7 +67,7 @@ pub fn get(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
 
 /// The app, which neither changes nor goes away before `tx` ends.
 pub(crate) fn locked(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
-    tx.lock(&format!("app:{id}"))?;
+    tx.lock(&Lock::App(id))?;
     get(tx, id)
 }
 

@@ -7,6 +7,14 @@ use super::App;
 
 row! { App = "apps" { id, profile as Json, created_at, version } }
 
+/// The condition under which the app with the id `$id`, a column or a parameter, exists.
+#[macro_export]
+macro_rules! app_exists {
+    ($id:literal) => {
+        concat!("EXISTS (SELECT 1 FROM apps WHERE apps.id = ", $id, ")")
+    };
+}
+
 pub(super) const VERSION: &str = "SELECT version FROM apps WHERE id = $1";
 
 /// False when the domain is taken.
@@ -24,6 +32,10 @@ pub(super) fn update(tx: &mut Tx<'_>, app: &App) -> Result<()> {
 
 pub(super) fn find(tx: &mut Tx<'_>, id: AppId) -> Result<Option<App>> {
     tx.opt(sql!("SELECT ", App::COLUMNS, " FROM apps WHERE id = $1"), &args![id])
+}
+
+pub(super) fn exists(tx: &mut Tx<'_>, id: AppId) -> Result<bool> {
+    tx.exists("SELECT 1 FROM apps WHERE id = $1", &args![id])
 }
 
 pub(super) fn list(tx: &mut Tx<'_>, page: Page) -> Result<Vec<App>> {

@@ -8,7 +8,7 @@ mod rules;
 mod store;
 
 use ::store::{Tx, text_enum};
-use kernel::{AppId, Code, Error, Page, Result, Secret, Timestamp, id_kinds};
+use kernel::{AppId, Code, Error, Page, Result, Secret, Timestamp, UserId, id_kinds};
 use schemars::JsonSchema;
 use serde::Serialize;
 use spine::emit;
@@ -19,6 +19,7 @@ pub use rules::{ConnectionChange, NewConnection};
 use crate::{
     apps,
     facts::{Change, ConnectionChanged},
+    locks::Lock,
 };
 
 id_kinds! {
@@ -94,17 +95,17 @@ pub fn get(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Connection> 
     find(tx, app, id)?.ok_or_else(|| Error::not_found("federation connection"))
 }
 
+/// How a person can sign in through their workspaces' own identity providers: id, type and name of each.
+pub fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<(String, String, String)>> {
+    store::of_user(tx, app, user)
+}
+
 /// Checks that a workspace may be given this connection and keeps it from being deleted until this transaction ends.
 pub fn assign(tx: &mut Tx<'_>, app: AppId, id: &str) -> Result<()> {
     let unknown = || Error::invalid("federationConnection", "must be the id of a federation connection of this app");
     let id: ConnectionId = id.parse().map_err(|_| unknown())?;
-    tx.lock(&workspaces_of(id))?;
+    tx.lock(&Lock::WorkspacesOfConnection(id.to_string()))?;
     find(tx, app, id)?.map(|_| ()).ok_or_else(unknown)
-}
-
-/// What the giving and the deleting of one connection are serialised by.
-fn workspaces_of(id: ConnectionId) -> String {
-    format!("workspaces-of:{id}")
 }
 
 pub fn create(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, new: &NewConnection) -> Result<Connection> {
@@ -146,7 +147,7 @@ pub fn update(
 }
 
 pub fn delete(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
-    tx.lock(&workspaces_of(id))?;
+    tx.lock(&Lock::WorkspacesOfConnection(id.to_string()))?;
     let connection = get(tx, app, id)?;
     if store::is_used(tx, app, id)? {
         let message = "Workspaces still use this connection to sign in: remove it from them first.";

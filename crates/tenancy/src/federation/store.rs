@@ -1,7 +1,7 @@
 //! The SQL of federation connections.
 
 use ::store::{Tx, args, row, sql};
-use kernel::{AppId, Page, Result};
+use kernel::{AppId, Page, Result, UserId};
 
 use super::{Connection, ConnectionId};
 
@@ -79,6 +79,17 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Re
             connection.signed_request_algorithm,
             connection.sealed_private_key
         ],
+    )
+}
+
+/// Id, type and name of the connections of all workspaces that a person may sign in to.
+pub(super) fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<(String, String, String)>> {
+    tx.all(
+        "SELECT DISTINCT federation_connections.id, federation_connections.type, federation_connections.name \
+         FROM members JOIN tenants ON tenants.id = members.tenant_id \
+         JOIN federation_connections ON federation_connections.id = tenants.federation_connection_id \
+         WHERE members.app_id = $1 AND members.user_id = $2 AND members.enabled ORDER BY federation_connections.id",
+        &args![app, user],
     )
 }
 

@@ -44,8 +44,7 @@ async fn create(
         .by(&caller)
         .write(move |tx| {
             // Not beside a deletion of the app, which would leave the key behind.
-            tx.lock(&format!("app:{app}"))?;
-            apps::get(tx, app)?;
+            apps::hold(tx, app)?;
             super::create(tx, app, &new)
         })
         .await?;

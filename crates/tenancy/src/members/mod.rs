@@ -7,7 +7,7 @@ mod member_ref;
 mod rules;
 mod store;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ::store::Tx;
 use kernel::{AppId, Code, Error, MemberId, Page, Result, TenantId, Timestamp, UserId, text::one_line};
@@ -188,6 +188,14 @@ pub fn update(
     people::update(tx, app, &user)?;
     emit(tx, (app, tenant), &TenantUserUpdated(told(&after)))?;
     Ok(after)
+}
+
+/// How often it is noted that somebody was seen: to the minute is all that anybody wants to know.
+const SEEN_EVERY: Duration = Duration::from_secs(60);
+
+/// Notes that the member got tokens.
+pub fn seen(tx: &mut Tx<'_>, app: AppId, id: MemberId) -> Result<()> {
+    store::seen(tx, app, id, tx.now().minus(SEEN_EVERY))
 }
 
 /// Takes a member out of the workspace. A person who belongs nowhere else is gone too.

@@ -1,7 +1,7 @@
 //! The SQL of members.
 
 use ::store::{FromRow, Json, Row, Tx, args, row, sql};
-use kernel::{AppId, MemberId, Page, Result, TenantId, UserId};
+use kernel::{AppId, MemberId, Page, Result, TenantId, Timestamp, UserId};
 
 use super::{Association, Member, MemberRef};
 use crate::{
@@ -108,6 +108,15 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()>
             member.onboarded,
             member.consents_to_privacy_policy
         ],
+    )
+}
+
+/// Noted again only when the last time lies before `not_since`.
+pub(super) fn seen(tx: &mut Tx<'_>, app: AppId, id: MemberId, not_since: Timestamp) -> Result<()> {
+    tx.run(
+        "UPDATE members SET last_seen_at = $3 WHERE app_id = $1 AND id = $2 \
+         AND (last_seen_at IS NULL OR last_seen_at <= $4)",
+        &args![app, id, tx.now(), not_since],
     )
 }
 

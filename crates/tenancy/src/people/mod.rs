@@ -50,6 +50,11 @@ pub fn full_name(first: &str, last: &str) -> String {
     format!("{} {}", first.trim(), last.trim()).trim().to_owned()
 }
 
+/// The address is proven: a value mailed to it came back.
+pub fn verify_email(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
+    store::verify_email(tx, app, id)
+}
+
 /// Every token issued until now is refused from here on.
 pub fn end_sessions(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
     store::end_sessions(tx, app, id)?;

@@ -69,6 +69,14 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {
     )
 }
 
+/// Only the first time counts.
+pub(super) fn verify_email(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
+    tx.run(
+        "UPDATE users SET email_verified_at = $3 WHERE app_id = $1 AND id = $2 AND email_verified_at IS NULL",
+        &args![app, id, tx.now()],
+    )
+}
+
 pub(super) fn end_sessions(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
     let now = tx.now();
     tx.run("UPDATE users SET sessions_ended_at = $3 WHERE app_id = $1 AND id = $2", &args![app, id, now])

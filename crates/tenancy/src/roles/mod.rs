@@ -19,6 +19,7 @@ use crate::{
     apps,
     callers::privileges::{BUILT_IN, is_destructive},
     facts::{Change, PrivilegeChanged, RoleChanged},
+    locks::Lock,
 };
 
 id_kinds! {
@@ -141,14 +142,9 @@ pub fn assign(tx: &mut Tx<'_>, app: AppId, key: Option<&str>) -> Result<Role> {
         None => default_role(tx, app),
     };
     let role = find(tx)?;
-    tx.lock(&members_of(role.id))?;
+    tx.lock(&Lock::MembersOfRole(role.id.to_string()))?;
     // Looked at again, since it may have gone while this waited for the lock.
     find(tx)
-}
-
-/// What the giving and the deleting of one role are serialised by.
-fn members_of(role: RoleId) -> String {
-    format!("members-of:{role}")
 }
 
 pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewRole) -> Result<Role> {
@@ -194,7 +190,7 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: RoleId, change: &RoleChange) -> R
 
 pub fn delete(tx: &mut Tx<'_>, app: AppId, id: RoleId) -> Result<()> {
     apps::hold(tx, app)?;
-    tx.lock(&members_of(id))?;
+    tx.lock(&Lock::MembersOfRole(id.to_string()))?;
     let role = get(tx, app, id)?;
     let held = store::is_held(tx, app, id)?;
     rules::check_deletion(&role, held)?;

@@ -18,6 +18,7 @@ use crate::{
     Tenancy, api_tokens,
     facts::{TenantCreated, TenantDeleted, TenantUpdated, WorkspaceData},
     federation, links,
+    locks::Lock,
 };
 
 /// What a workspace carries beside its members.
@@ -105,7 +106,7 @@ pub struct Holdings {
 
 /// What rules about one workspace and its members take before they read.
 pub fn lock(tx: &mut Tx<'_>, tenant: TenantId) -> Result<()> {
-    tx.lock(&format!("workspace:{tenant}"))
+    tx.lock(&Lock::Workspace(tenant))
 }
 
 /// Whether the workspace exists in this app.
@@ -151,6 +152,11 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: TenantId, changes: &TenantChanges
     store::update(tx, app, &after)?;
     emit(tx, (app, id), &TenantUpdated(told(&after)))?;
     Ok(after)
+}
+
+/// Whether a workspace is on the plan with this key.
+pub fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<bool> {
+    store::any_on_plan(tx, app, plan)
 }
 
 pub fn billing_view(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<BillingView> {

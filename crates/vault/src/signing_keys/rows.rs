@@ -26,7 +26,7 @@ pub(super) fn place(kid: &str) -> Place<'_> {
 
 /// Held while deciding whether a key is needed, so that several nodes make one.
 pub(super) fn lock(tx: &mut Tx<'_>) -> Result<()> {
-    tx.lock("signing_keys")
+    tx.lock(&store::WholeDatabase("signing_keys"))
 }
 
 pub(super) fn unretired(tx: &mut Tx<'_>) -> Result<Vec<StoredKey>> {

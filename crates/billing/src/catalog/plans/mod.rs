@@ -12,7 +12,7 @@ use kernel::{AppId, Code, Error, Label, Money, Page, Result, Timestamp, id_kinds
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
 use spine::emit;
-use tenancy::{apps, facts::Change};
+use tenancy::{apps, facts::Change, locks::Lock, workspaces};
 
 use crate::{facts::PlanChanged, payment_details::PriceOffer};
 
@@ -140,14 +140,9 @@ pub fn get(tx: &mut Tx<'_>, app: AppId, id: PlanId) -> Result<Plan> {
 /// ends; `None` when there is none with this key.
 pub fn assign(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Plan>> {
     let Some(plan) = find_by_key(tx, app, key)? else { return Ok(None) };
-    tx.lock(&workspaces_on(plan.id))?;
+    tx.lock(&Lock::WorkspacesOnPlan(plan.id.to_string()))?;
     // Looked at again, since it may have changed while this waited for the lock.
     find_by_key(tx, app, key)
-}
-
-/// What the giving of one plan and its renaming and deletion are serialised by.
-fn workspaces_on(plan: PlanId) -> String {
-    format!("workspaces-on:{plan}")
 }
 
 pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewPlan) -> Result<Plan> {
@@ -204,8 +199,8 @@ fn tell(tx: &mut Tx<'_>, app: AppId, plan: &Plan, change: Change) -> Result<()> 
 
 /// Workspaces know their plan by its key.
 fn refuse_while_used(tx: &mut Tx<'_>, app: AppId, plan: &Plan, what: &str) -> Result<()> {
-    tx.lock(&workspaces_on(plan.id))?;
-    if store::is_used(tx, app, &plan.key)? {
+    tx.lock(&Lock::WorkspacesOnPlan(plan.id.to_string()))?;
+    if workspaces::any_on_plan(tx, app, &plan.key)? {
         return Err(Error::new(Code::PlanInUse, format!("Workspaces are on this plan, so it {what}.")));
     }
     Ok(())

@@ -142,11 +142,6 @@ fn insert_prices(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
     )
 }
 
-/// Whether a workspace is on the plan.
-pub(super) fn is_used(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<bool> {
-    tx.exists("SELECT id FROM tenants WHERE app_id = $1 AND plan_key = $2 LIMIT 1", &args![app, key])
-}
-
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, plan: PlanId) -> Result<()> {
     tx.exec("DELETE FROM prices WHERE app_id = $1 AND plan_id = $2", &args![app, plan])?;
     tx.run("DELETE FROM plans WHERE app_id = $1 AND id = $2", &args![app, plan])

@@ -35,8 +35,7 @@ async fn rotate(
 ) -> Result<Created<SecretRecord>> {
     let keyring = tenancy.keyring.clone();
     let secret = tenancy.db.by(&caller).write(move |tx| {
-        tx.lock(&format!("app:{app}"))?;
-        apps::get(tx, app)?;
+        apps::hold(tx, app)?;
         secrets::rotate(tx, &keyring, app)
     });
     Ok(Created(secret.await?))
@@ -49,8 +48,7 @@ async fn retire(
 ) -> Result<Success> {
     let Tenancy { db, api_tokens, .. } = tenancy;
     let retired = db.by(&caller).write(move |tx| {
-        tx.lock(&format!("app:{app}"))?;
-        apps::get(tx, app)?;
+        apps::hold(tx, app)?;
         secrets::retire(tx, &api_tokens, app, id)
     });
     retired.await?;

@@ -1,0 +1,4 @@
+//! How the house is built: rules about the sources themselves, which neither Cargo nor a type can see.
+
+mod sources;
+mod tables;
