@@ -7,6 +7,7 @@
 pub mod abuse;
 pub mod authorize;
 mod browser;
+mod browser_sessions;
 pub mod facts;
 pub mod handover;
 pub mod hosted;

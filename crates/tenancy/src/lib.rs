@@ -17,6 +17,7 @@ pub mod locks;
 pub mod logins;
 pub mod mails;
 pub mod members;
+pub mod paths;
 pub mod people;
 pub mod roles;
 pub mod standing;

@@ -21,8 +21,6 @@ pub enum LimitClass {
     General,
     /// Passwords, tokens and other credentials that could be guessed.
     Credential,
-    /// One-time codes.
-    Code,
     /// What sends a mail or an SMS.
     Message,
 }
@@ -135,7 +133,7 @@ mod tests {
 
     fn limits(quota: Quota) -> (RateLimits, Clock) {
         let clock = Clock::frozen(Timestamp::from_seconds(1_000));
-        (RateLimits::new(clock.clone()).with(LimitClass::Code, quota), clock)
+        (RateLimits::new(clock.clone()).with(LimitClass::Credential, quota), clock)
     }
 
     fn address(text: &str) -> Subject {
@@ -147,31 +145,31 @@ mod tests {
         let (limits, clock) = limits(Quota { per_minute: 6, burst: 3 });
         let client = address("192.0.2.1");
         for _ in 0..3 {
-            limits.check(LimitClass::Code, client).unwrap();
+            limits.check(LimitClass::Credential, client).unwrap();
         }
-        let error = limits.check(LimitClass::Code, client).unwrap_err();
+        let error = limits.check(LimitClass::Credential, client).unwrap_err();
         assert_eq!(error.retry_after(), Some(Duration::from_secs(10)));
         clock.advance_to(Timestamp::from_seconds(1_010));
-        limits.check(LimitClass::Code, client).unwrap();
-        limits.check(LimitClass::Code, client).unwrap_err();
+        limits.check(LimitClass::Credential, client).unwrap();
+        limits.check(LimitClass::Credential, client).unwrap_err();
     }
 
     #[test]
     fn subjects_and_classes_have_buckets_of_their_own_and_ipv6_shares_a_64() {
         let (limits, _) = limits(Quota { per_minute: 1, burst: 1 });
-        limits.check(LimitClass::Code, address("192.0.2.1")).unwrap();
-        limits.check(LimitClass::Code, address("192.0.2.2")).unwrap();
+        limits.check(LimitClass::Credential, address("192.0.2.1")).unwrap();
+        limits.check(LimitClass::Credential, address("192.0.2.2")).unwrap();
         limits.check(LimitClass::Message, address("192.0.2.1")).unwrap();
-        limits.check(LimitClass::Code, address("2001:db8::1")).unwrap();
-        limits.check(LimitClass::Code, address("2001:db8::2")).unwrap_err();
-        limits.check(LimitClass::Code, address("2001:db8:0:1::1")).unwrap();
+        limits.check(LimitClass::Credential, address("2001:db8::1")).unwrap();
+        limits.check(LimitClass::Credential, address("2001:db8::2")).unwrap_err();
+        limits.check(LimitClass::Credential, address("2001:db8:0:1::1")).unwrap();
     }
 
     #[test]
     fn zero_is_off() {
         let (limits, _) = limits(Quota { per_minute: 0, burst: 5 });
         for _ in 0..100 {
-            limits.check(LimitClass::Code, address("192.0.2.1")).unwrap();
+            limits.check(LimitClass::Credential, address("192.0.2.1")).unwrap();
         }
     }
 
@@ -180,7 +178,7 @@ mod tests {
         let (mut limits, _) = limits(Quota { per_minute: 1, burst: 2 });
         limits.shard_capacity = 8;
         for host in 0..1_000u32 {
-            limits.check(LimitClass::Code, Subject::Address(IpAddr::V4(host.into()))).unwrap();
+            limits.check(LimitClass::Credential, Subject::Address(IpAddr::V4(host.into()))).unwrap();
         }
         let kept: usize = limits.shards.iter().map(|shard| shard.lock().unwrap().len()).sum();
         assert!(kept <= 8 * SHARDS, "{kept}");

@@ -6,7 +6,7 @@ mod rules;
 
 use kernel::{AppId, Currency, Error, Result, TenantId, Timestamp};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use spine::emit;
 use store::Tx;
 use tenancy::{
@@ -17,17 +17,9 @@ use tenancy::{
 pub use rules::{PlanChoice, view_for_plan};
 
 use crate::{
-    catalog::{Interval, Plan, Price, find_plan_by_key, plans},
+    catalog::{Plan, Price, PriceOffer, find_plan_by_key, plans},
     facts::{PriceChanged, SubscriptionPlanChanged},
 };
-
-/// Which of a plan's prices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PriceOffer {
-    pub currency: Currency,
-    pub recurrence_interval: Interval,
-}
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

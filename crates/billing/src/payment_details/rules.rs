@@ -8,8 +8,7 @@ use serde::Deserialize;
 use tenancy::{App, workspaces::BillingView};
 use web::Validate;
 
-use super::PriceOffer;
-use crate::catalog::{Plan, Price};
+use crate::catalog::{Plan, Price, PriceOffer};
 
 /// The body of `POST /account/tenant/{tenant_id}/paymentDetails`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

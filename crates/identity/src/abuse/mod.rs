@@ -14,6 +14,9 @@ use vault::hash_token;
 pub use addresses::Addresses;
 use streak::{Rule, Streak};
 
+/// For the documentation of routes that answer 429.
+pub(crate) const LIMITED: &str = "Too many attempts; try again after the seconds in Retry-After";
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Per account.

@@ -7,7 +7,7 @@ use store::Tx;
 use tenancy::{App, standing};
 
 use super::{
-    Reply, Visit, browser_sessions,
+    Reply, Visit,
     cookies::{Cookie, Jar},
     finish::{self, Finished, Proof},
     paths,
@@ -16,7 +16,7 @@ use crate::{
     Identity,
     authorize::{LoginRequest, Prompt, Refusal, SignUpWish, Wish},
     browser::Request,
-    sessions, tokens,
+    browser_sessions, sessions, tokens,
 };
 
 /// Answers an app's request to sign somebody in: with a page, or at once when somebody is signed in. `field` is what

@@ -8,15 +8,11 @@ use tenancy::{
     standing::{self, Standing},
 };
 
-use super::{
-    Reply, Visit,
-    browser_sessions::{self, Shown, SignedIn},
-    cookies::Cookie,
-    paths,
-};
+use super::{Reply, Visit, cookies::Cookie, paths};
 use crate::{
     Identity,
     authorize::{LoginRequest, ResponseType, Wish},
+    browser_sessions::{self, Shown, SignedIn},
     sessions::{self, Begun, Claims, MfaState, SessionAnswer},
     tokens::{self, About, Granted, IdToken, codes},
 };

@@ -18,9 +18,6 @@ use crate::{
     sessions::Claims,
 };
 
-pub(super) const RESEND: &str = "/auth/login/mfa/resend";
-const BACKUP: &str = "/auth/login/mfa/backup";
-
 pub(super) fn routes() -> Routes<Identity> {
     Routes::new("Hosted login")
         .get(paths::MFA, show, "Ask for the second factor")
@@ -29,14 +26,14 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(paths::MFA, submit, "Take the second factor's code")
         .page()
         .hidden()
-        .post(RESEND, resend, "Resend the code by SMS")
+        .post(paths::MFA_RESEND, resend, "Resend the code by SMS")
         .page()
         .hidden()
         .limited(LimitClass::Message)
-        .get(BACKUP, show_backup, "Ask for the backup code")
+        .get(paths::MFA_BACKUP, show_backup, "Ask for the backup code")
         .page()
         .hidden()
-        .post(BACKUP, submit_backup, "Reset the second factor with the backup code")
+        .post(paths::MFA_BACKUP, submit_backup, "Reset the second factor with the backup code")
         .page()
         .hidden()
 }
@@ -111,9 +108,9 @@ fn challenge_page(visit: &Visit, proof: &Proof, problem: Option<&str>, sent: boo
     let form = visit.form(paths::MFA)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
     page = page.paragraph(&ask).form(&form);
     if matches!(proof, Proof::Sms { .. }) {
-        page = page.form(&visit.form(RESEND)?.quiet().button(&visit.say("Resend code")));
+        page = page.form(&visit.form(paths::MFA_RESEND)?.quiet().button(&visit.say("Resend code")));
     }
-    Ok(page.link(&visit.say("Lost your phone?"), &visit.say("Use your backup code"), &visit.path(BACKUP)?))
+    Ok(page.link(&visit.say("Lost your phone?"), &visit.say("Use your backup code"), &visit.path(paths::MFA_BACKUP)?))
 }
 
 /// The query of a page to which another code may just have been sent.
@@ -198,7 +195,7 @@ async fn show_backup(
 
 fn backup_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
     let field = Field::new(FieldKind::Text, "code", &visit.say("Backup code")).error(problem).focused();
-    let form = visit.form(BACKUP)?.field(field).button(&visit.say("Continue"));
+    let form = visit.form(paths::MFA_BACKUP)?.field(field).button(&visit.say("Continue"));
     Ok(visit
         .page("Use your backup code")
         .paragraph(

@@ -22,9 +22,6 @@ use crate::{
     sessions::MfaState,
 };
 
-const FINISH: &str = "/auth/login/mfa/setup/finish";
-const CONTINUE: &str = "/auth/login/mfa/continue";
-
 pub(super) fn routes() -> Routes<Identity> {
     Routes::new("Hosted login")
         .get(paths::MFA_SETUP, show, "Ask to set up a second factor")
@@ -34,10 +31,10 @@ pub(super) fn routes() -> Routes<Identity> {
         .page()
         .hidden()
         .limited(LimitClass::Message)
-        .post(FINISH, submit, "Finish setting up a second factor")
+        .post(paths::MFA_SETUP_FINISH, submit, "Finish setting up a second factor")
         .page()
         .hidden()
-        .post(CONTINUE, go_on, "Go on after the backup code was shown")
+        .post(paths::MFA_CONTINUE, go_on, "Go on after the backup code was shown")
         .page()
         .hidden()
 }
@@ -93,16 +90,16 @@ fn phone_page(visit: &Visit, phone: &str, problem: Option<&str>, sent: bool) -> 
     if sent {
         page = page.notice(&visit.say("We have sent a new code."));
     }
-    let form = visit.form(FINISH)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
+    let form = visit.form(paths::MFA_SETUP_FINISH)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
     page = page
         .paragraph(&visit.say("Enter the code we sent to {phone}.").replace("{phone}", &masked(phone)))
         .form(&form)
-        .form(&visit.form(mfa::RESEND)?.quiet().button(&visit.say("Resend code")));
+        .form(&visit.form(paths::MFA_RESEND)?.quiet().button(&visit.say("Resend code")));
     choose_again(visit, page)
 }
 
 fn app_page(visit: &Visit, secret: &NewSecret, problem: Option<&str>) -> Result<HostedPage> {
-    let form = visit.form(FINISH)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
+    let form = visit.form(paths::MFA_SETUP_FINISH)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
     let page = visit
         .page("Set up two-step verification")
         .paragraph(&visit.say("Scan this QR code with your authenticator app, then enter the code it shows."))
@@ -207,7 +204,7 @@ fn backup_page(visit: &Visit, backup_code: &str) -> Result<HostedPage> {
         )
         .code(backup_code)
         .paragraph(&visit.say("Write it down or save it in a password manager. It will not be shown again."))
-        .form(&visit.form(CONTINUE)?.button(&visit.say("I have saved it"))))
+        .form(&visit.form(paths::MFA_CONTINUE)?.button(&visit.say("I have saved it"))))
 }
 
 /// For somebody who comes back to the page when all is done.
@@ -215,7 +212,7 @@ fn done_page(visit: &Visit) -> Result<HostedPage> {
     Ok(visit
         .page("Two-step verification is on")
         .paragraph(&visit.say("You can now continue to {appName}."))
-        .form(&visit.form(CONTINUE)?.button(&visit.say("Continue"))))
+        .form(&visit.form(paths::MFA_CONTINUE)?.button(&visit.say("Continue"))))
 }
 
 async fn go_on(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Pressed>) -> Result<Reply> {

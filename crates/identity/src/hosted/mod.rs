@@ -6,7 +6,6 @@
 
 mod address;
 mod begin;
-pub(crate) mod browser_sessions;
 pub(crate) mod cookies;
 mod finish;
 mod forgot;
@@ -35,6 +34,7 @@ pub(crate) use finish::go_on;
 pub(crate) use guest::Guest;
 pub use reply::Reply;
 pub use set_password::SetPasswordPage;
+use tenancy::paths;
 pub(crate) use visit::Visit;
 
 use crate::Identity;
@@ -51,26 +51,6 @@ pub fn routes() -> Routes<Identity> {
         .merge(forgot::routes())
         .merge(sign_up::routes())
         .merge(set_password::routes())
-}
-
-/// The page behind links that set a password; its form is taken where workspaces can be made.
-pub const SET_PASSWORD: &str = "/auth/login/set-password";
-
-/// The pages' addresses.
-pub(crate) mod paths {
-    pub(crate) const IDENTIFIER: &str = "/auth/login";
-    pub(crate) const PASSWORD: &str = "/auth/login/password";
-    pub(crate) const SEND_LINK: &str = "/auth/login/send-link";
-    pub(crate) const LINK_SENT: &str = "/auth/login/link-sent";
-    pub(crate) const MAGIC_LINK: &str = "/auth/login/magic-link";
-    pub(crate) const FORGOT: &str = "/auth/login/forgot";
-    pub(crate) const WORKSPACE: &str = "/auth/login/workspace";
-    pub(crate) const SIGN_UP: &str = "/auth/login/signup";
-    pub(crate) const SIGN_UP_SENT: &str = "/auth/login/signup-sent";
-    pub(crate) const SIGNED_OUT: &str = "/auth/login/signed-out";
-    pub(crate) const MFA: &str = "/auth/login/mfa";
-    pub(crate) const MFA_SETUP: &str = "/auth/login/mfa/setup";
-    pub(crate) const PASSKEY_LINK: &str = "/auth/login/passkey-link";
 }
 
 /// The query of a page: the login request that it belongs to.

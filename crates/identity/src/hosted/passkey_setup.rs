@@ -22,10 +22,6 @@ use crate::{
     tokens::unstored,
 };
 
-const SETUP: &str = "/auth/login/passkey-setup";
-const OPTIONS: &str = "/auth/login/passkey-setup/options";
-const READY: &str = "/auth/login/passkey-ready";
-
 pub(super) fn routes() -> Routes<Identity> {
     Routes::new("Hosted login")
         .get(paths::PASSKEY_LINK, show_link, "Ask where to mail the link that sets up a passkey")
@@ -35,15 +31,15 @@ pub(super) fn routes() -> Routes<Identity> {
         .page()
         .hidden()
         .limited(LimitClass::Message)
-        .get(SETUP, show, "Show the page behind a mailed link that sets up a passkey")
+        .get(paths::PASSKEY_SETUP, show, "Show the page behind a mailed link that sets up a passkey")
         .page()
         .hidden()
-        .post(OPTIONS, options, "WebAuthn creation options for a hosted page")
+        .post(paths::PASSKEY_SETUP_OPTIONS, options, "WebAuthn creation options for a hosted page")
         .hidden()
-        .post(SETUP, submit, "Store a new passkey")
+        .post(paths::PASSKEY_SETUP, submit, "Store a new passkey")
         .page()
         .hidden()
-        .get(READY, ready, "Say that the passkey is ready")
+        .get(paths::PASSKEY_READY, ready, "Say that the passkey is ready")
         .page()
         .hidden()
 }
@@ -97,7 +93,7 @@ async fn show(
 
 fn setup_page(mailed: &Mailed, problem: Option<&str>) -> HostedPage {
     let place = &mailed.place;
-    let form = ceremony(place, mailed.form(SETUP), "create", OPTIONS)
+    let form = ceremony(place, mailed.form(paths::PASSKEY_SETUP), "create", paths::PASSKEY_SETUP_OPTIONS)
         .button(&place.say("Set up a passkey"))
         .data("cancelled", &place.say("No passkey was created. You can try again."))
         .data("known", &place.say("This device already has a passkey for this account. You can sign in with it."))
@@ -153,7 +149,7 @@ async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): 
     passkeys::check_enabled(&place.app)?;
     match passkeys::verify_registration(&identity, &place.app, &form.token, form.ceremony(&identity)).await {
         Ok(()) => match place {
-            Place::Login(visit) => Ok(Reply::see(visit.path(READY)?)),
+            Place::Login(visit) => Ok(Reply::see(visit.path(paths::PASSKEY_READY)?)),
             Place::DeadEnd(guest) => Ok(guest.show(ready_page(guest, guest.page("Your passkey is ready")))),
         },
         Err(error) if matches!(error.code(), Code::PasskeyRejected | Code::InvalidCredential) => {

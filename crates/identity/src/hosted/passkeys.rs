@@ -19,16 +19,14 @@ use crate::{
 };
 
 const SCRIPT: &str = "/cloud-views/passkey.js";
-const SIGN_IN: &str = "/auth/login/passkey";
-const OPTIONS: &str = "/auth/login/passkey/options";
 
 pub(super) fn routes() -> Routes<Identity> {
     Routes::new("Hosted login")
         .get(SCRIPT, script, "The passkey ceremonies of the hosted pages")
         .hidden()
-        .post(OPTIONS, options, "WebAuthn request options for a hosted page")
+        .post(paths::PASSKEY_OPTIONS, options, "WebAuthn request options for a hosted page")
         .hidden()
-        .post(SIGN_IN, submit, "Sign in with a passkey")
+        .post(paths::PASSKEY, submit, "Sign in with a passkey")
         .page()
         .hidden()
 }
@@ -55,7 +53,8 @@ pub(super) fn with_button(visit: &Visit, page: HostedPage) -> Result<HostedPage>
 
 /// Shows only where a script runs and the browser knows passkeys.
 fn button(visit: &Visit) -> Result<PostForm> {
-    let form = ceremony(visit, visit.form(SIGN_IN)?, "get", OPTIONS).button(&visit.say("Sign in with a passkey"));
+    let form = ceremony(visit, visit.form(paths::PASSKEY)?, "get", paths::PASSKEY_OPTIONS)
+        .button(&visit.say("Sign in with a passkey"));
     Ok(form.data("cancelled", &visit.say("No passkey was used. Try again, or sign in another way.")))
 }
 

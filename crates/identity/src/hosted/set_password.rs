@@ -10,7 +10,7 @@ use web::{
 };
 
 use super::{
-    Reply, SET_PASSWORD, go_on,
+    Reply, go_on,
     mailed::{Mailed, Opened, Place, Shown},
     paths,
 };
@@ -22,7 +22,7 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login").get(SET_PASSWORD, show, "Ask for a new password").page().hidden()
+    Routes::new("Hosted login").get(paths::SET_PASSWORD, show, "Ask for a new password").page().hidden()
 }
 
 async fn show(
@@ -114,7 +114,7 @@ impl SetPasswordPage {
         let (password, name) = (place.say("Password"), place.say("Workspace name"));
         let mut form = self
             .mailed
-            .form(SET_PASSWORD)
+            .form(paths::SET_PASSWORD)
             .field(
                 Field::new(FieldKind::Username, "username", &place.say("Email address"))
                     .value(&self.mailed.email)

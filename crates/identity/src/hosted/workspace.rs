@@ -7,7 +7,7 @@ use tenancy::standing::{self, Standing};
 use web::{Form, Params, Routes, State};
 
 use super::{
-    At, Guest, Reply, Visit, browser_sessions,
+    At, Guest, Reply, Visit,
     cookies::Cookie,
     finish::{self, Proof},
     mfa, paths,
@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Identity,
     browser::{ForRequest, Request},
+    browser_sessions,
     sessions::{self, MfaState},
 };
 

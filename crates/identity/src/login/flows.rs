@@ -12,7 +12,7 @@ use tenancy::{
     App, Tenancy, federation,
     links::{self, Purpose},
     mails::{self, AppMail},
-    people,
+    paths, people,
 };
 use url::Url;
 use vault::passwords::Verdict;
@@ -26,7 +26,6 @@ use crate::{
     abuse::{self, Subject},
     authorize::LoginRequest,
     facts::FailureReason,
-    hosted::{SET_PASSWORD, paths},
     sessions::{self, Begun, Method, SessionAnswer},
 };
 
@@ -221,7 +220,7 @@ pub(crate) async fn forgotten(
         links::revoke(tx, app.id, Purpose::PasswordReset, account.user)?;
         let payload = payload(&tenancy, asked.as_ref())?;
         let token = links::create(tx, app.id, Purpose::PasswordReset, Some(account.user), &payload)?;
-        Ok(AppMail::ResetPassword { link: format!("{}{SET_PASSWORD}?token={token}", tenancy.base_url) })
+        Ok(AppMail::ResetPassword { link: format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD) })
     })
     .await
 }
@@ -269,7 +268,7 @@ pub(crate) async fn sign_up(identity: &Identity, app: &App, request: SignUpReque
             None => {
                 let payload = serde_json::to_value(&request).map_err(Error::internal)?;
                 let token = links::create(tx, app.id, Purpose::SignUp, None, &payload)?;
-                AppMail::SignUp { link: format!("{}{SET_PASSWORD}?token={token}", tenancy.base_url) }
+                AppMail::SignUp { link: format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD) }
             }
         };
         mails::queue(tx, &tenancy, &app, &request.email, &mail)

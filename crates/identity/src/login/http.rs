@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     Identity,
+    abuse::LIMITED,
     authorize::SignUpWish,
     browser::{ForRequest, Mode, Request},
     sessions::SessionAnswer,
@@ -52,7 +53,6 @@ pub fn routes() -> Routes<Identity> {
 }
 
 const FOREIGN: &str = "The request's Origin is missing or not among the app's allowed origins";
-pub(crate) const LIMITED: &str = "Too many attempts; try again after the seconds in Retry-After";
 
 /// Names who wants to sign in, and to what.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

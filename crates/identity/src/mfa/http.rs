@@ -13,8 +13,8 @@ use web::{Json, LimitClass, Path, Routes, State, Success, Valid, Validate, WithH
 use super::{CODE_LIFETIME, Proof, Setup, flows};
 use crate::{
     Identity,
+    abuse::LIMITED,
     browser::{ForRequest, Mode, Request, ShortCode},
-    login::http::LIMITED,
     sessions::{self, Claims, SessionAnswer},
     tokens::unstored,
 };

@@ -10,8 +10,8 @@ use web::{Json, LimitClass, Origins as _, Params, Routes, Success, Valid, Valida
 use super::{Ceremony, Options, check_enabled};
 use crate::{
     Identity,
+    abuse::LIMITED,
     browser::{ForRequest, Mode, Request, foreign_origin},
-    login::http::LIMITED,
     sessions::SessionAnswer,
     tokens::unstored,
 };

@@ -21,7 +21,7 @@ use tenancy::{
     App,
     links::{self, Purpose},
     mails::AppMail,
-    people,
+    paths, people,
 };
 use url::Url;
 use uuid::Uuid;
@@ -70,7 +70,7 @@ pub(crate) async fn mail_setup_link(
         links::revoke(tx, app.id, Purpose::PasskeySetup, account.user)?;
         let token =
             links::create(tx, app.id, Purpose::PasskeySetup, Some(account.user), &payload(&tenancy, asked.as_ref())?)?;
-        Ok(AppMail::PasskeySetup { link: format!("{}/auth/login/passkey-setup?token={token}", tenancy.base_url) })
+        Ok(AppMail::PasskeySetup { link: format!("{}{}?token={token}", tenancy.base_url, paths::PASSKEY_SETUP) })
     })
     .await
 }

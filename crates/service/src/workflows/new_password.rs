@@ -14,7 +14,7 @@ use store::Tx;
 use tenancy::{
     App, Tenancy, apps,
     members::{self, Joining},
-    people, roles,
+    paths, people, roles,
     workspaces::{self, BillingView, Metadata, NewWorkspace, SignupBy},
 };
 use web::{Anyone, Form, Routes, Scope, State, Success, Valid, Validate};
@@ -27,10 +27,7 @@ pub(super) fn routes() -> Routes<Core> {
         .answers(401, "The link is not valid or has expired")
         .answers(429, "Too many attempts; try again after the seconds in Retry-After")
         .merge(
-            Routes::new("Hosted login")
-                .post(hosted::SET_PASSWORD, submit, "Set a password and sign in")
-                .page()
-                .hidden(),
+            Routes::new("Hosted login").post(paths::SET_PASSWORD, submit, "Set a password and sign in").page().hidden(),
         )
 }
 

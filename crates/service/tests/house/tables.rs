@@ -1,25 +1,11 @@
 //! A table is named only in the SQL of its owner's crate: what others want to know or change they ask its owner for, by a
 //! function or by a condition to put into their own statements (`tenancy::app_exists!`). So a rule about rows has one place.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use store::Table;
+use service::TABLES;
 
-use crate::sources::{files, read, sources, texts};
-
-/// Each room's register of its tables.
-const REGISTERS: &[(&str, &[Table])] = &[
-    ("billing", billing::TABLES),
-    ("flags", flags::TABLES),
-    ("identity", identity::TABLES),
-    ("service", service::TABLES),
-    ("spine", spine::TABLES),
-    ("tenancy", tenancy::TABLES),
-    ("vault", vault::TABLES),
-];
+use crate::sources::{sources, texts};
 
 /// A source, a table of another crate that its SQL names, and why that is better than asking the owner.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
@@ -35,19 +21,6 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The tables that the migrations make.
-fn tables() -> BTreeSet<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-    let mut tables = BTreeSet::new();
-    for path in files(&folder, ".sql") {
-        let text = read(&path);
-        for rest in text.split("CREATE TABLE ").skip(1) {
-            tables.insert(rest.split(|c: char| !is_name(c)).next().unwrap_or_default().to_owned());
-        }
-    }
-    tables
-}
-
 fn is_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
@@ -59,22 +32,10 @@ fn named(text: &str) -> Vec<&str> {
     words.windows(2).filter(|pair| after(pair)).map(|pair| pair[1]).collect()
 }
 
-/// Which room a table belongs to.
-fn owners() -> BTreeMap<&'static str, &'static str> {
-    REGISTERS.iter().flat_map(|(room, tables)| tables.iter().map(move |table| (table.name, *room))).collect()
-}
-
-#[test]
-fn every_table_has_one_owner() {
-    let owned: Vec<&str> = REGISTERS.iter().flat_map(|(_, tables)| tables.iter().map(|table| table.name)).collect();
-    let once: BTreeSet<String> = owned.iter().map(|table| (*table).to_owned()).collect();
-    assert_eq!(once.len(), owned.len(), "a table stands in two registers: {owned:?}");
-    assert_eq!(once, tables(), "tables in registers, and tables of the migrations");
-}
-
 #[test]
 fn a_table_is_named_only_by_its_owner() {
-    let owner = owners();
+    let owner: BTreeMap<&str, &str> =
+        TABLES.iter().flat_map(|(room, tables)| tables.iter().map(move |table| (table.name, *room))).collect();
     let (mut foreign, mut excused) = (Vec::new(), BTreeSet::new());
     for source in sources() {
         let place = format!("{}/{}", source.room, source.path);

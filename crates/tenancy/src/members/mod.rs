@@ -25,6 +25,7 @@ use crate::{
     facts::{MemberData, PasswordLinkCreated, PersonRemoved, TenantUserCreated, TenantUserDeleted, TenantUserUpdated},
     links::{self, Purpose},
     mails::{self, AppMail},
+    paths,
     people::{self, User},
     roles::{self, Role, RoleId},
     workspaces::{self, Tenant},
@@ -244,7 +245,7 @@ fn password_link(
     payload: &serde_json::Value,
 ) -> Result<String> {
     let token = links::create(tx, app, purpose, Some(user), payload)?;
-    Ok(format!("{}/auth/login/set-password?token={token}", tenancy.base_url))
+    Ok(format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD))
 }
 
 /// Where to reach those who run the workspace: its enabled OWNERs, at most a hundred.

@@ -8,13 +8,13 @@ mod store;
 use std::{collections::BTreeMap, fmt};
 
 use ::store::{Tx, text_enum};
-use kernel::{AppId, Code, Error, Label, Money, Page, Result, Timestamp, id_kinds};
+use kernel::{AppId, Code, Currency, Error, Label, Money, Page, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
 use spine::emit;
 use tenancy::{apps, facts::Change, locks::Lock, workspaces};
 
-use crate::{facts::PlanChanged, payment_details::PriceOffer};
+use crate::facts::PlanChanged;
 
 pub use rules::{NewPlan, NewPrice, PlanChange};
 
@@ -98,6 +98,14 @@ impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// Which of a plan's prices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PriceOffer {
+    pub currency: Currency,
+    pub recurrence_interval: Interval,
 }
 
 /// How much of a metric the plan includes in a period.

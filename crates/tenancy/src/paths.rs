@@ -1,0 +1,26 @@
+//! The addresses of the hosted pages, below the public address: rooms that mail links to them need them too.
+
+pub const IDENTIFIER: &str = "/auth/login";
+pub const PASSWORD: &str = "/auth/login/password";
+/// Behind the links that set a password; its form is taken where workspaces can be made.
+pub const SET_PASSWORD: &str = "/auth/login/set-password";
+pub const FORGOT: &str = "/auth/login/forgot";
+pub const SEND_LINK: &str = "/auth/login/send-link";
+pub const LINK_SENT: &str = "/auth/login/link-sent";
+pub const MAGIC_LINK: &str = "/auth/login/magic-link";
+pub const WORKSPACE: &str = "/auth/login/workspace";
+pub const SIGN_UP: &str = "/auth/login/signup";
+pub const SIGN_UP_SENT: &str = "/auth/login/signup-sent";
+pub const SIGNED_OUT: &str = "/auth/login/signed-out";
+pub const MFA: &str = "/auth/login/mfa";
+pub const MFA_RESEND: &str = "/auth/login/mfa/resend";
+pub const MFA_BACKUP: &str = "/auth/login/mfa/backup";
+pub const MFA_CONTINUE: &str = "/auth/login/mfa/continue";
+pub const MFA_SETUP: &str = "/auth/login/mfa/setup";
+pub const MFA_SETUP_FINISH: &str = "/auth/login/mfa/setup/finish";
+pub const PASSKEY: &str = "/auth/login/passkey";
+pub const PASSKEY_OPTIONS: &str = "/auth/login/passkey/options";
+pub const PASSKEY_LINK: &str = "/auth/login/passkey-link";
+pub const PASSKEY_SETUP: &str = "/auth/login/passkey-setup";
+pub const PASSKEY_SETUP_OPTIONS: &str = "/auth/login/passkey-setup/options";
+pub const PASSKEY_READY: &str = "/auth/login/passkey-ready";
