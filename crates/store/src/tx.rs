@@ -222,7 +222,7 @@ impl<'a> Tx<'a> {
         self.refuse_when_doomed()?;
         let (rank, name) = (lock.rank(), lock.name());
         debug_assert!(
-            self.locks.iter().all(|(held, known)| *held <= rank || *known == name),
+            self.locks.iter().any(|(_, held)| *held == name) || self.locks.iter().all(|(held, _)| *held <= rank),
             "{name} has to be taken before {:?}",
             self.locks
         );
