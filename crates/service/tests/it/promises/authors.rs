@@ -147,14 +147,12 @@ async fn by_the_operator(walk: &mut Walk, who: &Who) {
     walk.told(who, "POST /admin/apps/{app_id}/secrets/rotate", &[app], json!({}), "app_secret.rotated").await;
     let route = "DELETE /admin/apps/{app_id}/secrets/{secret_id}";
     walk.told(who, route, &[app, &first], Value::Null, "app_secret.retired").await;
-    for (things, body, kind) in [
-        ("flags", json!({ "key": "f" }), "flag.changed"),
-        ("flag-groups", json!({ "key": "g", "name": "G" }), "flag_group.changed"),
+    for (things, id, new, change, kind) in [
+        ("flags", "flag_id", json!({ "key": "f" }), json!({ "description": "d" }), "flag.changed"),
+        ("flag-groups", "group_id", json!({ "key": "g", "name": "G" }), json!({ "name": "H" }), "flag_group.changed"),
     ] {
-        let (base, id) =
-            (format!("/admin/apps/{{app_id}}/{things}"), if things == "flags" { "flag_id" } else { "group_id" });
-        let made = walk.told(who, &format!("POST {base}"), &[app], body, kind).await.text("/id");
-        let change = json!({ "name": "Another" });
+        let base = format!("/admin/apps/{{app_id}}/{things}");
+        let made = walk.told(who, &format!("POST {base}"), &[app], new, kind).await.text("/id");
         walk.told(who, &format!("PUT {base}/{{{id}}}"), &[app, &made], change, kind).await;
         let back = json!({ "version": 1 });
         walk.told(who, &format!("POST {base}/{{{id}}}/rollback"), &[app, &made], back, kind).await;
@@ -211,9 +209,9 @@ async fn of_workspaces(walk: &mut Walk, who: &Who) {
     let tenant = &made.text("/id");
     let there = Who { caller: who.caller.header("x-tenant-id", tenant), actor: who.actor.clone() };
     walk.told(who, "PUT /account/tenant/{tenant_id}", &[tenant], json!({ "name": "N" }), "tenant.updated").await;
-    for (route, plan) in [("paymentDetails", "free"), ("planDetails", "pro")] {
+    for (route, plan) in [("paymentDetails", "one"), ("planDetails", "two")] {
         let plan_of = json!({ "key": plan, "name": plan, "prices": [] });
-        who.caller.post("/account/payments/plan", plan_of).await;
+        who.caller.post("/account/payments/plan", plan_of).await.expect(200);
         let route = format!("POST /account/tenant/{{tenant_id}}/{route}");
         walk.told(who, &route, &[tenant], json!({ "planKey": plan }), "subscription.plan_changed").await;
     }
