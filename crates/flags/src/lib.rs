@@ -21,7 +21,6 @@ use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
 use definitions::Changes;
-use evaluation::Tokens;
 use memory::Memory;
 pub use tables::TABLES;
 use usage::Usage;
@@ -33,7 +32,6 @@ pub struct Flags(Arc<Room>);
 pub struct Room {
     pub(crate) tenancy: Tenancy,
     pub(crate) changes: Changes,
-    pub(crate) tokens: Tokens,
     pub(crate) usage: Usage,
     pub memory: Memory,
 }
@@ -45,7 +43,6 @@ impl Flags {
         let memory = Memory::new(db.clone());
         Self(Arc::new(Room {
             changes: Changes { db: db.clone(), memory: memory.clone() },
-            tokens: Tokens::new(tenancy.clone()),
             usage: Usage::new(db),
             memory,
             tenancy,

@@ -33,6 +33,7 @@ use vault::{Keyring, SigningKeys, hash_token, same};
 
 pub use api_tokens::ApiTokens;
 pub use apps::{App, AppDirectory};
+use callers::AccessTokens;
 pub use keys::Keys;
 pub use tables::TABLES;
 
@@ -45,6 +46,7 @@ pub struct Tenancy {
     pub api_tokens: ApiTokens,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
+    pub access_tokens: AccessTokens,
     /// The public address, without a trailing slash.
     pub base_url: Arc<str>,
     /// `{base_url}/auth`: the `iss` of access tokens.
@@ -55,11 +57,13 @@ pub struct Tenancy {
 impl Tenancy {
     pub fn new(db: Db, keyring: Keyring, signing_keys: SigningKeys, base_url: &str, operator: OperatorKey) -> Self {
         let apps = AppDirectory::new(db.clone());
+        let issuer: Arc<str> = format!("{base_url}/auth").into();
         Self {
             keys: Keys::new(db.clone()),
             api_tokens: ApiTokens::new(db.clone(), apps.clone(), keyring.clone()),
             base_url: base_url.into(),
-            issuer: format!("{base_url}/auth").into(),
+            access_tokens: AccessTokens::new(signing_keys.clone(), Arc::clone(&issuer), db.clock().clone()),
+            issuer,
             apps,
             db,
             keyring,

@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 use kernel::{AppId, Result};
 
 pub(crate) use body::{ContextBody, require_json};
-pub(crate) use tokens::Tokens;
 
 use crate::{
     Flags,
@@ -26,7 +25,7 @@ impl Flags {
         let Sent { mut context, access_token } = sent;
         let Some(token) = access_token else { return Ok((context, false)) };
         // In a box of its own: it is large, and most requests bring no token.
-        match Box::pin(self.tokens.live(app, &token)).await? {
+        match Box::pin(tokens::live(&self.tenancy, app, &token)).await? {
             Some(live) => {
                 context.overrule(live);
                 Ok((context, false))

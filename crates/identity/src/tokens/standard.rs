@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use store::args;
 use tenancy::{
     Tenancy,
-    callers::{ACCESS_TOKEN, AccessClaims, AnyKey, AppCaller, SignedIn, admit},
+    callers::{AnyKey, AppCaller, SignedIn, admit},
     logins::{self, LoginId},
     standing::{self, Standing},
 };
@@ -69,9 +69,9 @@ fn login_of(tenancy: &Tenancy, token: &str) -> Option<(AppId, UserId, LoginId)> 
     if let Some(claims) = verify_refresh_token(tenancy, token) {
         return Some((claims.aud, claims.sub, claims.sid));
     }
-    let claims: AccessClaims = tenancy.signing_keys.verify(token, ACCESS_TOKEN).ok()?;
-    let goes_on = claims.exp > tenancy.db.clock().now().as_seconds();
-    (claims.iss == *tenancy.issuer && goes_on).then_some((claims.aid, claims.sub, claims.sid.parse().ok()?))
+    let claims = tenancy.access_tokens.verify(token)?;
+    tenancy.access_tokens.check(&claims, Duration::ZERO).ok()?;
+    Some((claims.aid, claims.sub, claims.sid.parse().ok()?))
 }
 
 /// The body of `POST /auth/introspect`, as a form or as JSON.
@@ -141,17 +141,18 @@ async fn introspect(
 
 /// 401 for whatever is not worth anything to this app.
 async fn look_up(tenancy: &Tenancy, scope: &Arc<Scope>, app: AppId, token: &str) -> Result<Active> {
-    match tenancy.signing_keys.verify::<AccessClaims>(token, ACCESS_TOKEN) {
-        Ok(claims) if claims.aid == app => Ok(of_access_token(admit(tenancy, scope, claims, Duration::ZERO).await?)),
-        Ok(_) => Err(logins::ended()),
-        Err(_) => of_refresh_token(tenancy, app, token).await,
+    match tenancy.access_tokens.verify(token) {
+        Some(claims) if claims.aid == app => Ok(of_access_token(admit(tenancy, scope, claims, Duration::ZERO).await?)),
+        Some(_) => Err(logins::ended()),
+        None => of_refresh_token(tenancy, app, token).await,
     }
 }
 
 fn of_access_token(user: SignedIn) -> Active {
     let SignedIn { claims, standing, privileges, .. } = user;
-    let scopes = (privileges.join(" "), claims.oidc_scope);
-    Active::new(claims.aid, "Bearer", standing, claims.iss, claims.sid, scopes, (claims.iat, claims.exp))
+    let scopes = (privileges.join(" "), claims.oidc_scope.clone());
+    let (issuer, login) = (claims.iss.clone(), claims.sid.clone());
+    Active::new(claims.aid, "Bearer", standing, issuer, login, scopes, (claims.iat, claims.exp))
 }
 
 /// One that was used is not told to be active, although it gets successors for a moment.

@@ -11,6 +11,7 @@
 //! | USER | [`UserCaller`] |
 //! | BEARER | [`BearerCaller`] |
 
+mod access_tokens;
 mod credential;
 mod key;
 mod key_or_user;
@@ -19,6 +20,7 @@ pub mod privileges;
 mod tenant;
 mod user;
 
+pub use access_tokens::{ACCESS_TOKEN, AccessClaims, AccessTokens, GRACE};
 pub use credential::{KeyCredential, KeyHolder};
 pub use key::{AppCaller, KeyCaller};
 pub use key_or_user::KeyOrUser;
@@ -27,7 +29,4 @@ pub use privileges::{
     AnyKey, AppDelete, AppRead, AppWrite, Privilege, TenantDelete, TenantRead, TenantWrite, UserRead, UserWrite,
 };
 pub use tenant::TenantCaller;
-pub use user::{
-    ACCESS_TOKEN, AccessClaims, BearerCaller, GRACE, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token,
-    check_issue,
-};
+pub use user::{BearerCaller, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token};

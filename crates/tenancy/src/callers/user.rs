@@ -5,52 +5,22 @@ use std::{sync::Arc, time::Duration};
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::{Actor, AppId, Author, Authored, Code, Error, MemberId, Result, TenantId, Timestamp, UserId};
-use serde::Deserialize;
+use kernel::{Actor, AppId, Author, Authored, Code, Error, MemberId, Result, TenantId, UserId};
 use web::{Access, Describe, Failure, Operation, Scope, required_header};
 
-use super::operator::bearer;
+use super::{
+    access_tokens::{AccessClaims, GRACE},
+    operator::bearer,
+};
 use crate::{
     Tenancy, logins,
-    standing::{self, SignedInAs, Standing},
+    standing::{self, Standing},
 };
-
-/// The `typ` of access tokens (RFC 9068).
-pub const ACCESS_TOKEN: &str = "at+jwt";
-
-/// The claims of an access token that this service itself relies on.
-#[derive(Clone, Debug, Deserialize)]
-pub struct AccessClaims {
-    pub iss: String,
-    pub sub: UserId,
-    pub aid: AppId,
-    pub tid: TenantId,
-    /// Privileges, separated by spaces.
-    #[serde(default)]
-    pub scope: String,
-    /// True when `scope` holds only what was asked for, and not all that the role grants.
-    #[serde(default)]
-    pub scope_narrowed: bool,
-    /// The granted OIDC scopes, separated by spaces.
-    #[serde(default)]
-    pub oidc_scope: String,
-    pub iat: i64,
-    pub exp: i64,
-    /// The login that the token belongs to: once that is revoked, so is the token.
-    pub sid: String,
-}
-
-impl AccessClaims {
-    /// Whom the token speaks of.
-    pub fn signed_in_as(&self) -> SignedInAs<'_> {
-        SignedInAs { app: self.aid, tenant: self.tid, user: self.sub, login: &self.sid }
-    }
-}
 
 /// A signed-in user as of now.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
-    pub claims: AccessClaims,
+    pub claims: Arc<AccessClaims>,
     pub standing: Standing,
     /// The token's privileges, cut by what the role grants now.
     pub privileges: Vec<String>,
@@ -121,12 +91,9 @@ pub async fn authenticate_token(
     token: &str,
     grace: Duration,
 ) -> Result<SignedIn> {
-    let claims: AccessClaims = match tenancy.signing_keys.verify(token, ACCESS_TOKEN) {
-        Ok(claims) => claims,
-        Err(_) => {
-            scope.credential_failed()?;
-            return Err(refused("The access token is not valid."));
-        }
+    let Some(claims) = tenancy.access_tokens.verify(token) else {
+        scope.credential_failed()?;
+        return Err(refused("The access token is not valid."));
     };
     let user = admit(tenancy, scope, claims, grace).await?;
     scope.set_app(user.app());
@@ -134,8 +101,13 @@ pub async fn authenticate_token(
 }
 
 /// Whether the claims of a genuine access token still count, as [`authenticate_token`] has it.
-pub async fn admit(tenancy: &Tenancy, scope: &Arc<Scope>, claims: AccessClaims, grace: Duration) -> Result<SignedIn> {
-    check_issue(tenancy, &claims, grace)?;
+pub async fn admit(
+    tenancy: &Tenancy,
+    scope: &Arc<Scope>,
+    claims: Arc<AccessClaims>,
+    grace: Duration,
+) -> Result<SignedIn> {
+    tenancy.access_tokens.check(&claims, grace)?;
     let Some(standing) = standing::signed_in(&tenancy.db, claims.signed_in_as()).await? else {
         return Err(logins::ended());
     };
@@ -147,18 +119,7 @@ pub async fn admit(tenancy: &Tenancy, scope: &Arc<Scope>, claims: AccessClaims, 
     Ok(SignedIn { claims, standing, privileges, scope: Arc::clone(scope) })
 }
 
-/// 401 for claims of another service, and for those that expired `grace` ago or longer.
-pub fn check_issue(tenancy: &Tenancy, claims: &AccessClaims, grace: Duration) -> Result<()> {
-    if claims.iss != *tenancy.issuer {
-        return Err(refused("The access token was issued by another service."));
-    }
-    if Timestamp::from_seconds(claims.exp).plus(grace) <= tenancy.db.clock().now() {
-        return Err(refused("The access token has expired."));
-    }
-    Ok(())
-}
-
-fn refused(message: &'static str) -> Error {
+pub(super) fn refused(message: &'static str) -> Error {
     Error::new(Code::InvalidCredential, message)
 }
 
@@ -172,10 +133,6 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for BearerCaller {
         Ok(Self(authenticate(parts, state.as_ref()).await?))
     }
 }
-
-/// How long after its expiry an access token can still be refreshed, and decides flags: a page that just woke up must not
-/// change its face.
-pub const GRACE: Duration = Duration::from_secs(5 * 60);
 
 /// A signed-in user whose access token may have expired a moment ago: for refreshing with it.
 pub struct RefreshingCaller(pub SignedIn);
