@@ -142,12 +142,16 @@ impl Document {
 }
 
 fn description(route: &Route) -> Option<String> {
-    let privilege = route.operation.access.privilege().map(|key| format!("Requires the privilege `{key}`."));
-    let who = match route.operation.access {
-        Access::User => Some("The workspace is the access token's.".to_owned()),
-        _ => privilege,
-    };
-    let parts: Vec<String> = route.description.map(str::to_owned).into_iter().chain(who).collect();
+    let access = route.operation.access;
+    let privilege = access.privilege().map(|key| match access {
+        Access::UserOrKey { .. } => format!("A key requires the privilege `{key}`."),
+        _ => format!("Requires the privilege `{key}`."),
+    });
+    let permission = access.permission().map(|asked| format!("A signed-in user requires `{asked}`."));
+    let workspace = matches!(access, Access::User { .. } | Access::UserOrKey { .. })
+        .then(|| "The workspace is the access token's.".to_owned());
+    let parts: Vec<String> =
+        route.description.map(str::to_owned).into_iter().chain(workspace).chain(permission).chain(privilege).collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 

@@ -21,16 +21,30 @@ pub enum Access {
     /// A key, or a signed-in user's access token.
     KeyOrUser { privilege: Option<&'static str> },
     /// A signed-in user: access token and `x-app-id`.
-    User,
+    User { permission: Option<&'static str> },
     /// A signed-in user by access token alone.
-    Bearer,
+    Bearer { permission: Option<&'static str> },
+    /// A signed-in user as in `User`, or a key as in `KeyWithTenant`.
+    UserOrKey { permission: Option<&'static str>, privilege: Option<&'static str> },
 }
 
 impl Access {
+    /// What a key must hold.
     pub const fn privilege(self) -> Option<&'static str> {
         match self {
-            Self::Key { privilege } | Self::KeyWithTenant { privilege } | Self::KeyOrUser { privilege } => privilege,
-            Self::Public | Self::Operator | Self::User | Self::Bearer => None,
+            Self::Key { privilege }
+            | Self::KeyWithTenant { privilege }
+            | Self::KeyOrUser { privilege }
+            | Self::UserOrKey { privilege, .. } => privilege,
+            Self::Public | Self::Operator | Self::User { .. } | Self::Bearer { .. } => None,
+        }
+    }
+
+    /// What a signed-in user must hold, or be.
+    pub const fn permission(self) -> Option<&'static str> {
+        match self {
+            Self::User { permission } | Self::Bearer { permission } | Self::UserOrKey { permission, .. } => permission,
+            _ => None,
         }
     }
 
@@ -40,8 +54,8 @@ impl Access {
             Self::Public => &[],
             Self::Operator => &["operatorKey"],
             Self::Key { .. } | Self::KeyWithTenant { .. } => &["apiKey"],
-            Self::KeyOrUser { .. } => &["apiKey", "accessToken"],
-            Self::User | Self::Bearer => &["accessToken"],
+            Self::KeyOrUser { .. } | Self::UserOrKey { .. } => &["apiKey", "accessToken"],
+            Self::User { .. } | Self::Bearer { .. } => &["accessToken"],
         }
     }
 }
@@ -49,16 +63,22 @@ impl Access {
 /// As the route table and the API page say it: `KEY+T TENANT_WRITE`.
 impl std::fmt::Display for Access {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Public => "PUB",
-            Self::Operator => "OPERATOR",
-            Self::Key { .. } => "KEY",
-            Self::KeyWithTenant { .. } => "KEY+T",
-            Self::KeyOrUser { .. } => "KEY or USER",
-            Self::User => "USER",
-            Self::Bearer => "BEARER",
-        })?;
-        self.privilege().map_or(Ok(()), |privilege| write!(f, " {privilege}"))
+        let named = |name: &str, asks: Option<&str>| match asks {
+            Some(asks) => format!("{name} {asks}"),
+            None => name.to_owned(),
+        };
+        f.write_str(&match *self {
+            Self::Public => "PUB".to_owned(),
+            Self::Operator => "OPERATOR".to_owned(),
+            Self::Key { privilege } => named("KEY", privilege),
+            Self::KeyWithTenant { privilege } => named("KEY+T", privilege),
+            Self::KeyOrUser { privilege } => named("KEY or USER", privilege),
+            Self::User { permission } => named("USER", permission),
+            Self::Bearer { permission } => named("BEARER", permission),
+            Self::UserOrKey { permission, privilege } => {
+                format!("{} or {}", named("USER", permission), named("KEY+T", privilege))
+            }
+        })
     }
 }
 
@@ -104,7 +124,10 @@ impl Operation {
         }
         match access {
             Access::KeyWithTenant { .. } => self.header("x-tenant-id", false, TENANT_HEADER),
-            Access::User => self.header("x-app-id", true, "The app; must be the access token's own"),
+            Access::User { .. } => self.header("x-app-id", true, APP_HEADER),
+            Access::UserOrKey { .. } => {
+                self.header("x-app-id", false, APP_HEADER).header("x-tenant-id", false, TENANT_HEADER)
+            }
             _ => self,
         };
         if !matches!(access, Access::Public | Access::Operator) {
@@ -177,6 +200,7 @@ impl Operation {
 const INVALID: &str = "The request is malformed or invalid";
 const TENANT_HEADER: &str =
     "The workspace to act in. Required, except with a workspace-scoped API token, which names its own";
+const APP_HEADER: &str = "The app; must be the access token's own";
 
 fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()

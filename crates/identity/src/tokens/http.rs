@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{
     App,
-    callers::{BearerCaller, RefreshingCaller, authenticate_token},
+    callers::{AnyMember, BearerCaller, RefreshingCaller, authenticate_token},
 };
 use web::{Json, Path, Routes, State, Success, Valid, ValidOrNone, Validate, WithHeaders};
 
@@ -168,6 +168,6 @@ async fn revoke(ForRequest(identity): ForRequest, Valid(body): Valid<Revoke>) ->
     Ok(Success)
 }
 
-async fn userinfo(BearerCaller(user): BearerCaller) -> Result<WithHeaders<Json<About>>> {
+async fn userinfo(BearerCaller(user, _): BearerCaller<AnyMember>) -> Result<WithHeaders<Json<About>>> {
     Ok(oauth::unstored(super::about(&user)))
 }

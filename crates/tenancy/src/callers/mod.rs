@@ -10,6 +10,7 @@
 //! | KEY or a signed-in user | [`KeyOrUser`] |
 //! | USER | [`UserCaller`] |
 //! | BEARER | [`BearerCaller`] |
+//! | USER or KEY+T | [`UserOrKey`] |
 
 mod access_tokens;
 mod credential;
@@ -19,6 +20,7 @@ mod operator;
 pub mod privileges;
 mod tenant;
 mod user;
+mod user_or_key;
 
 pub use access_tokens::{ACCESS_TOKEN, AccessClaims, AccessTokens, GRACE};
 pub use credential::{KeyCredential, KeyHolder};
@@ -26,7 +28,9 @@ pub use key::{AppCaller, KeyCaller};
 pub use key_or_user::KeyOrUser;
 pub use operator::Operator;
 pub use privileges::{
-    AnyKey, AppDelete, AppRead, AppWrite, Privilege, TenantDelete, TenantRead, TenantWrite, UserRead, UserWrite,
+    AnyKey, AnyMember, AppDelete, AppRead, AppWrite, OwnerOrAdmin, Permission, Privilege, TenantDelete, TenantRead,
+    TenantWrite, UserRead, UserWrite,
 };
 pub use tenant::TenantCaller;
 pub use user::{BearerCaller, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token};
+pub use user_or_key::UserOrKey;

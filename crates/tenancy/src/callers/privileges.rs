@@ -2,6 +2,8 @@
 
 use kernel::{Code, Error, Result};
 
+use super::SignedIn;
+
 /// A privilege that every app has from the start.
 pub struct BuiltIn {
     pub key: &'static str,
@@ -57,6 +59,48 @@ pub enum AnyKey {}
 
 impl Privilege for AnyKey {
     const KEY: Option<&'static str> = None;
+}
+
+/// What is asked of a signed-in user, as a type: a privilege, or a place in the workspace.
+pub trait Permission: Send + Sync + 'static {
+    /// As the documentation names it; `None` asks for nothing beyond being a member.
+    const NAME: Option<&'static str>;
+
+    /// 403 without it.
+    fn check(user: &SignedIn) -> Result<()>;
+}
+
+impl<P: Privilege> Permission for P {
+    const NAME: Option<&'static str> = P::KEY;
+
+    fn check(user: &SignedIn) -> Result<()> {
+        require::<P>(&user.privileges)
+    }
+}
+
+/// Every member of the workspace.
+pub enum AnyMember {}
+
+impl Permission for AnyMember {
+    const NAME: Option<&'static str> = None;
+
+    fn check(_: &SignedIn) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// OWNERs and ADMINs of the workspace.
+pub enum OwnerOrAdmin {}
+
+impl Permission for OwnerOrAdmin {
+    const NAME: Option<&'static str> = Some("OWNER or ADMIN");
+
+    fn check(user: &SignedIn) -> Result<()> {
+        match user.standing.role.as_str() {
+            "OWNER" | "ADMIN" => Ok(()),
+            _ => Err(Error::new(Code::Forbidden, "Only an OWNER or ADMIN of the workspace may do this.")),
+        }
+    }
 }
 
 /// 403 unless `held` has the privilege `P`.

@@ -1,7 +1,7 @@
 //! Signed-in users: an access token, whose membership is read on every call, so that a disabled or removed member is
 //! refused at once here, whatever the token says.
 
-use std::{sync::Arc, time::Duration};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -11,6 +11,7 @@ use web::{Access, Describe, Failure, Operation, Scope, required_header};
 use super::{
     access_tokens::{AccessClaims, GRACE},
     operator::bearer,
+    privileges::Permission,
 };
 use crate::{
     Tenancy, logins,
@@ -61,14 +62,6 @@ impl SignedIn {
             return Ok(());
         }
         Err(Error::new(Code::MissingPrivilege, format!("This operation requires the privilege {privilege}.")))
-    }
-
-    /// 403 unless the member is OWNER or ADMIN.
-    pub fn require_owner_or_admin(&self) -> Result<()> {
-        match self.standing.role.as_str() {
-            "OWNER" | "ADMIN" => Ok(()),
-            _ => Err(Error::new(Code::Forbidden, "Only an OWNER or ADMIN of the workspace may do this.")),
-        }
     }
 }
 
@@ -123,14 +116,22 @@ pub(super) fn refused(message: &'static str) -> Error {
     Error::new(Code::InvalidCredential, message)
 }
 
-/// A signed-in user by access token alone; the app is the token's.
-pub struct BearerCaller(pub SignedIn);
+/// A signed-in user with the permission `P`, by access token alone; the app is the token's.
+pub struct BearerCaller<P>(pub SignedIn, pub PhantomData<fn() -> P>);
 
-impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for BearerCaller {
+impl<S: AsRef<Tenancy> + Send + Sync, P: Permission> FromRequestParts<S> for BearerCaller<P> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        Ok(Self(authenticate(parts, state.as_ref()).await?))
+        let user = authenticate(parts, state.as_ref()).await?;
+        P::check(&user)?;
+        Ok(Self(user, PhantomData))
+    }
+}
+
+impl<P: Permission> Describe for BearerCaller<P> {
+    fn describe(operation: &mut Operation) {
+        operation.access(Access::Bearer { permission: P::NAME });
     }
 }
 
@@ -147,34 +148,34 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for RefreshingCaller {
 
 impl Describe for RefreshingCaller {
     fn describe(operation: &mut Operation) {
-        operation.access(Access::Bearer);
+        operation.access(Access::Bearer { permission: None });
     }
 }
 
-impl Describe for BearerCaller {
-    fn describe(operation: &mut Operation) {
-        operation.access(Access::Bearer);
-    }
-}
+/// A signed-in user with the permission `P`, whose request also names the app in `x-app-id`.
+pub struct UserCaller<P>(pub SignedIn, pub PhantomData<fn() -> P>);
 
-/// A signed-in user whose request also names the app in `x-app-id`.
-pub struct UserCaller(pub SignedIn);
-
-impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for UserCaller {
+impl<S: AsRef<Tenancy> + Send + Sync, P: Permission> FromRequestParts<S> for UserCaller<P> {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        let user = authenticate(parts, state.as_ref()).await?;
-        let named = required_header(&parts.headers, "x-app-id")?;
-        if named.parse() != Ok(user.app()) {
-            return Err(Error::new(Code::Forbidden, "x-app-id does not match the app of the access token.").into());
-        }
-        Ok(Self(user))
+        Ok(Self(authenticate_with_app::<P>(parts, state.as_ref()).await?, PhantomData))
     }
 }
 
-impl Describe for UserCaller {
+impl<P: Permission> Describe for UserCaller<P> {
     fn describe(operation: &mut Operation) {
-        operation.access(Access::User);
+        operation.access(Access::User { permission: P::NAME });
     }
+}
+
+/// The user of a request that also names the app, with the permission `P`.
+pub(super) async fn authenticate_with_app<P: Permission>(parts: &Parts, tenancy: &Tenancy) -> Result<SignedIn> {
+    let user = authenticate(parts, tenancy).await?;
+    let named = required_header(&parts.headers, "x-app-id")?;
+    if named.parse() != Ok(user.app()) {
+        return Err(Error::new(Code::Forbidden, "x-app-id names another app than the access token."));
+    }
+    P::check(&user)?;
+    Ok(user)
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
 use store::Tx;
-use tenancy::callers::{AppCaller, AppRead, AppWrite, UserCaller};
+use tenancy::callers::{AppCaller, AppRead, AppWrite, TenantRead, UserCaller};
 use web::{Empty, Json, Page, Params, Path, Routes, State, Valid};
 
 use super::{Interval, NewPlan, Plan, PlanChange, PlanId, Price, PriceId};
@@ -99,7 +99,7 @@ impl From<Plan> for OfferedPlan {
 }
 
 async fn list_offered(
-    UserCaller(user): UserCaller,
+    UserCaller(user, _): UserCaller<TenantRead>,
     State(billing): State<Billing>,
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<OfferedPlan>>> {

@@ -261,6 +261,8 @@ struct Strangers {
     /// May do everything, in one workspace.
     scoped_token: Caller,
     user_token: String,
+    /// A MEMBER whose access token says no more than that they are signed in.
+    mere_member: Caller,
     elsewhere: TenantId,
 }
 
@@ -288,6 +290,10 @@ impl Strangers {
             weak_token: bearer_of(app, &app_token(app, &["AUTHENTICATED"]).await),
             scoped_token: bearer_of(app, &scoped),
             user_token: member(app, elsewhere, "OWNER").await.access_token(app, &everything.join(" ")),
+            mere_member: member(app, elsewhere, "MEMBER")
+                .await
+                .signed_in_with(app, "AUTHENTICATED")
+                .header("x-app-id", &app.app_id().to_string()),
             elsewhere,
         }
     }
@@ -311,7 +317,11 @@ async fn wrong_callers(app: &TestApp, strangers: &Strangers, access: Access) -> 
                 bad,
             ),
         ],
-        Access::Key { privilege } | Access::KeyWithTenant { privilege } | Access::KeyOrUser { privilege } => {
+        Access::Key { privilege }
+        | Access::KeyWithTenant { privilege }
+        | Access::KeyOrUser { privilege }
+        | Access::UserOrKey { privilege, .. } => {
+            let for_users_too = matches!(access, Access::KeyOrUser { .. } | Access::UserOrKey { .. });
             let unknown = format!("tnt_{}", "x".repeat(43));
             let mut wrong = vec![
                 refused("nobody", anon.clone(), 401, none),
@@ -327,7 +337,7 @@ async fn wrong_callers(app: &TestApp, strangers: &Strangers, access: Access) -> 
             wrong.push(refused("an expired token", strangers.expired_token.clone(), 401, bad));
             let as_key = anon.header("x-api-key", &strangers.user_token);
             wrong.push(refused("a user's access token as key", as_key, 401, bad));
-            if !matches!(access, Access::KeyOrUser { .. }) {
+            if !for_users_too {
                 wrong.push(refused("the operator", app.operator(), 401, none));
             }
             // What any key may do concerns no workspace.
@@ -344,7 +354,8 @@ async fn wrong_callers(app: &TestApp, strangers: &Strangers, access: Access) -> 
             }
             wrong
         }
-        Access::User | Access::Bearer => vec![
+        Access::User { permission } | Access::Bearer { permission } => {
+            let mut wrong = vec![
             refused("nobody", anon.clone(), 401, none),
             refused("an app's key", app.key(), 401, none),
             refused("garbage", anon.with_operator_key("garbage"), 401, bad),
@@ -355,7 +366,13 @@ async fn wrong_callers(app: &TestApp, strangers: &Strangers, access: Access) -> 
                 401,
                 bad,
             ),
-        ],
+            ];
+            if let Some(permission) = permission {
+                let code = if permission == "OWNER or ADMIN" { "FORBIDDEN" } else { "MISSING_PRIVILEGE" };
+                wrong.push(refused("a member without the permission", strangers.mere_member.clone(), 403, code));
+            }
+            wrong
+        }
     }
 }
 
@@ -419,7 +436,7 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
         let caller = match route.access {
             Access::Public => app.anon(),
             Access::Operator => app.operator(),
-            Access::Bearer | Access::User => owner.signed_in(&app).header("x-app-id", &app.app_id().to_string()),
+            Access::Bearer { .. } | Access::User { .. } => owner.signed_in(&app).header("x-app-id", &app.app_id().to_string()),
             // The app is needed to the end: another one goes.
             Access::Key { privilege: Some(privilege) } | Access::KeyOrUser { privilege: Some(privilege) }
                 if privilege.ends_with("_DELETE") && name != "DELETE /account/app" =>

@@ -5,6 +5,7 @@ mod api_tokens;
 mod authorization;
 mod authors;
 mod backup;
+mod callers;
 mod conventions;
 mod cors;
 mod deletion;

@@ -11,7 +11,7 @@ use crate::{
     Tenancy,
     api_tokens::{self, ApiTokenId, ApiTokenRecord, CreatedToken, Granter, NewApiToken, store},
     apps,
-    callers::{BearerCaller, SignedIn},
+    callers::{AnyMember, BearerCaller, OwnerOrAdmin, SignedIn},
 };
 
 pub(super) fn routes() -> Routes<Tenancy> {
@@ -47,7 +47,7 @@ fn granter(user: &SignedIn) -> Granter {
 }
 
 async fn available(
-    BearerCaller(user): BearerCaller,
+    BearerCaller(user, _): BearerCaller<AnyMember>,
     State(tenancy): State<Tenancy>,
 ) -> Result<Json<Vec<AvailablePrivilege>>> {
     let grantable = tenancy.db.read(move |tx| api_tokens::grantable(tx, user.app(), &granter(&user))).await?;
@@ -56,7 +56,7 @@ async fn available(
 }
 
 async fn list(
-    BearerCaller(user): BearerCaller,
+    BearerCaller(user, _): BearerCaller<AnyMember>,
     State(tenancy): State<Tenancy>,
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<ApiTokenRecord>>> {
@@ -68,11 +68,10 @@ async fn list(
 }
 
 async fn create(
-    BearerCaller(user): BearerCaller,
+    BearerCaller(user, _): BearerCaller<OwnerOrAdmin>,
     State(tenancy): State<Tenancy>,
     Valid(new): Valid<NewApiToken>,
 ) -> Result<Created<CreatedToken>> {
-    user.require_owner_or_admin()?;
     let keyring = tenancy.keyring.clone();
     let created = tenancy.db.by(&user).write(move |tx| {
         let tenant = reach(tx, &user)?;
@@ -82,11 +81,10 @@ async fn create(
 }
 
 async fn revoke(
-    BearerCaller(user): BearerCaller,
+    BearerCaller(user, _): BearerCaller<OwnerOrAdmin>,
     State(tenancy): State<Tenancy>,
     Path(id): Path<ApiTokenId>,
 ) -> Result<Success> {
-    user.require_owner_or_admin()?;
     let Tenancy { db, api_tokens, .. } = tenancy;
     let revoked = db.by(&user).write(move |tx| {
         let tenant = reach(tx, &user)?;
