@@ -356,16 +356,16 @@ async fn wrong_callers(app: &TestApp, strangers: &Strangers, access: Access) -> 
         }
         Access::User { permission } | Access::Bearer { permission } => {
             let mut wrong = vec![
-            refused("nobody", anon.clone(), 401, none),
-            refused("an app's key", app.key(), 401, none),
-            refused("garbage", anon.with_operator_key("garbage"), 401, bad),
-            refused("the operator", app.operator(), 401, bad),
-            refused(
-                "an API token as user",
-                anon.with_operator_key(&strangers.scoped_token.header_sent("x-api-key")),
-                401,
-                bad,
-            ),
+                refused("nobody", anon.clone(), 401, none),
+                refused("an app's key", app.key(), 401, none),
+                refused("garbage", anon.with_operator_key("garbage"), 401, bad),
+                refused("the operator", app.operator(), 401, bad),
+                refused(
+                    "an API token as user",
+                    anon.with_operator_key(&strangers.scoped_token.header_sent("x-api-key")),
+                    401,
+                    bad,
+                ),
             ];
             if let Some(permission) = permission {
                 let code = if permission == "OWNER or ADMIN" { "FORBIDDEN" } else { "MISSING_PRIVILEGE" };
@@ -436,7 +436,9 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
         let caller = match route.access {
             Access::Public => app.anon(),
             Access::Operator => app.operator(),
-            Access::Bearer { .. } | Access::User { .. } => owner.signed_in(&app).header("x-app-id", &app.app_id().to_string()),
+            Access::Bearer { .. } | Access::User { .. } => {
+                owner.signed_in(&app).header("x-app-id", &app.app_id().to_string())
+            }
             // The app is needed to the end: another one goes.
             Access::Key { privilege: Some(privilege) } | Access::KeyOrUser { privilege: Some(privilege) }
                 if privilege.ends_with("_DELETE") && name != "DELETE /account/app" =>
