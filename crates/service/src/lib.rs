@@ -17,7 +17,7 @@ use std::{
 use billing::Billing;
 use flags::Flags;
 use identity::Identity;
-use installation::{FirstRun, GivenKeys, Resealer};
+use installation::{FirstRun, GivenKeys, Opening, OperatorKeyFile, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
 pub use routes::{Documents, documents, route_table};
@@ -43,6 +43,7 @@ pub struct Options {
     /// The public address, without a trailing slash.
     pub base_url: String,
     pub keys: GivenKeys,
+    pub opening: Opening,
     pub mail_url: Secret<String>,
     pub mail_from: String,
     pub sms_url: Secret<String>,
@@ -72,6 +73,7 @@ pub struct Core {
     /// Where a backup is made before it is sent.
     pub(crate) backup_folder: Arc<Path>,
     pub(crate) mail_is_logged: bool,
+    pub(crate) operator_key_file: OperatorKeyFile,
     metrics: web::metrics::Handle,
 }
 
@@ -102,7 +104,6 @@ pub struct Service {
     core: Core,
     app: App,
     runner: Runner,
-    operator_key: Secret<String>,
     operator_file: Option<PathBuf>,
 }
 
@@ -134,16 +135,11 @@ impl Service {
         };
         let backup_folder: Arc<Path> = options.keys.folder.join("backups").into();
         let resealing = options.keys.master_previous.is_some();
-        let keys = installation::settle_keys(&db, options.keys).await?;
+        let operator_key_file = OperatorKeyFile::in_folder(&options.keys.folder);
+        let keys = installation::settle_keys(&db, options.keys, options.opening).await?;
         let signing_keys = SigningKeys::new(keys.keyring.clone(), db.clock().clone());
         signing_keys.ensure_first(&db).await?;
-        let tenancy = Tenancy::new(
-            db.clone(),
-            keys.keyring.clone(),
-            signing_keys.clone(),
-            &options.base_url,
-            OperatorKey::new(keys.operator.expose()),
-        );
+        let tenancy = Tenancy::new(db.clone(), keys.keyring.clone(), signing_keys.clone(), &options.base_url);
         let mail = MailTransport::from_url(&options.mail_url).map_err(|problem| misconfigured("mail_url", &problem))?;
         let sms = SmsTransport::from_url(&options.sms_url).map_err(|problem| misconfigured("sms_url", &problem))?;
         let core = Core {
@@ -160,6 +156,7 @@ impl Service {
             departure: Arc::new(NoSubscriptions),
             backup_folder,
             mail_is_logged: matches!(mail, MailTransport::Log),
+            operator_key_file,
             metrics: web::metrics::install()?,
         };
 
@@ -188,7 +185,7 @@ impl Service {
             Arc::new(core.tenancy.apps.clone()),
         );
         let app = conventions.wrap(routes::router(&core, options.metrics_public));
-        Ok(Self { core, app, runner, operator_key: keys.operator, operator_file: keys.operator_file })
+        Ok(Self { core, app, runner, operator_file: keys.operator_file })
     }
 
     /// On an empty installation, makes the first app; `None` when that has been done before.
@@ -228,10 +225,6 @@ impl Service {
 
     pub fn core(&self) -> &Core {
         &self.core
-    }
-
-    pub fn operator_key(&self) -> &Secret<String> {
-        &self.operator_key
     }
 
     /// The file that holds the operator key, unless configuration gave it.

@@ -25,6 +25,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(web::pages::routes())
         .merge(identity::routes().within(|core: &Core| core.identity.clone()))
         .merge(operations::signing_keys::routes())
+        .merge(operations::operator_key::routes())
         .merge(operations::backup::routes())
         .merge(operations::doctor::routes());
     if test_clock { routes.merge(operations::test_clock::routes()) } else { routes }

@@ -17,6 +17,7 @@ pub mod locks;
 pub mod logins;
 pub mod mails;
 pub mod members;
+pub mod operator_key;
 pub mod paths;
 pub mod people;
 pub mod roles;
@@ -29,12 +30,13 @@ use std::sync::Arc;
 use kernel::{Authored, Result};
 use spine::{Mirror as _, Outbox, Refresher, Runner};
 use store::Db;
-use vault::{Keyring, SigningKeys, hash_token, same};
+use vault::{Keyring, SigningKeys};
 
 pub use api_tokens::ApiTokens;
 pub use apps::{App, AppDirectory};
 use callers::AccessTokens;
 pub use keys::Keys;
+pub use operator_key::OperatorKey;
 pub use tables::TABLES;
 
 /// What the routes and extractors of this room work with. Cheap to clone.
@@ -55,7 +57,7 @@ pub struct Tenancy {
 }
 
 impl Tenancy {
-    pub fn new(db: Db, keyring: Keyring, signing_keys: SigningKeys, base_url: &str, operator: OperatorKey) -> Self {
+    pub fn new(db: Db, keyring: Keyring, signing_keys: SigningKeys, base_url: &str) -> Self {
         let apps = AppDirectory::new(db.clone());
         let issuer: Arc<str> = format!("{base_url}/auth").into();
         Self {
@@ -64,11 +66,11 @@ impl Tenancy {
             base_url: base_url.into(),
             access_tokens: AccessTokens::new(signing_keys.clone(), Arc::clone(&issuer), db.clock().clone()),
             issuer,
+            operator: OperatorKey::new(db.clone()),
             apps,
             db,
             keyring,
             signing_keys,
-            operator,
         }
     }
 
@@ -106,28 +108,5 @@ impl AsRef<Tenancy> for Tenancy {
 impl AsRef<OperatorKey> for Tenancy {
     fn as_ref(&self) -> &OperatorKey {
         &self.operator
-    }
-}
-
-/// The operator key's digest, which is all that is kept in memory.
-#[derive(Clone)]
-pub struct OperatorKey(Arc<str>);
-
-impl OperatorKey {
-    pub fn new(key: &str) -> Self {
-        Self(hash_token(key).into())
-    }
-
-    pub fn from_digest(digest: &str) -> Self {
-        Self(digest.into())
-    }
-
-    pub fn digest(&self) -> &str {
-        &self.0
-    }
-
-    /// Compares digests, so that the time taken tells nothing of the key.
-    pub fn matches(&self, presented: &str) -> bool {
-        same(hash_token(presented).as_bytes(), self.0.as_bytes())
     }
 }

@@ -6,16 +6,17 @@ use std::{path::Path, time::Duration};
 use axum::{body::Body, http::Request};
 use kernel::Secret;
 use serde_json::Value;
-use service::Service;
+use service::{Service, installation::Opening};
 use store::{DatabaseUrl, FolderLocked};
 use tower::ServiceExt as _;
+use web::AtHand;
 
 use crate::{config::Config, startup};
 
 /// The operator API.
 pub enum Api {
     Remote { client: reqwest::Client, base: String, key: Secret<String> },
-    Local { service: Box<Service>, key: Secret<String> },
+    Local(Box<Service>),
 }
 
 /// Backups and key generation take their time; nothing here takes longer.
@@ -26,8 +27,8 @@ impl Api {
         if let Some(base) = running_server(config).await {
             return Self::remote(config, base);
         }
-        match startup::open(config).await {
-            Ok(opened) => Ok(Self::Local { service: Box::new(opened.service), key: opened.operator_key }),
+        match startup::open(config, Opening::Command).await {
+            Ok(service) => Ok(Self::Local(Box::new(service))),
             Err(error) if FolderLocked::is_cause_of(&error) => Err(format!(
                 "A server uses {} but does not respond. It may be starting or stopping; try again in a moment.",
                 config.data_dir.display()
@@ -93,11 +94,8 @@ impl Api {
                 }
                 Answer::Remote(request.send().await.map_err(|error| format!("The server does not respond: {error}"))?)
             }
-            Self::Local { service, key } => {
-                let mut request = Request::builder()
-                    .method(method)
-                    .uri(path)
-                    .header("authorization", format!("Bearer {}", key.expose()));
+            Self::Local(service) => {
+                let mut request = Request::builder().method(method).uri(path).extension(AtHand);
                 if body.is_some() {
                     request = request.header("content-type", "application/json");
                 }
@@ -112,7 +110,7 @@ impl Api {
 
     /// Ends the store's threads cleanly when it was opened here.
     pub async fn close(self) {
-        if let Self::Local { service, .. } = self {
+        if let Self::Local(service) = self {
             service.close().await;
         }
     }

@@ -41,6 +41,9 @@ pub enum Command {
     /// The keys that sign tokens
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// The key of the operator API
+    #[command(subcommand)]
+    OperatorKey(OperatorKeyCommand),
     /// The secrets that sign an app's API tokens
     #[command(subcommand)]
     Secret(SecretCommand),
@@ -195,6 +198,21 @@ pub enum KeysCommand {
     },
     /// List the signing keys
     List(Output),
+}
+
+#[derive(Subcommand)]
+pub enum OperatorKeyCommand {
+    /// Replace the operator key; the one before it works for another hour
+    Rotate {
+        /// End the one before it at once, because somebody else may have it
+        #[arg(long)]
+        now: bool,
+        /// A file that holds the new key [default: one is generated into operator.key in the data folder]
+        #[arg(long, value_name = "FILE")]
+        key_file: Option<PathBuf>,
+        #[command(flatten)]
+        output: Output,
+    },
 }
 
 #[derive(Subcommand)]

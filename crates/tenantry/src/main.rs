@@ -63,6 +63,7 @@ async fn operate(api: &Api, command: Command) -> Result<ExitCode, String> {
         Command::Key(command) => commands::keys::run(api, command).await?,
         Command::Flag(command) => commands::flags::run(api, command).await?,
         Command::Keys(command) => commands::signing_keys::run(api, command).await?,
+        Command::OperatorKey(command) => commands::operator_key::run(api, command).await?,
         Command::Secret(command) => commands::secrets::run(api, command).await?,
         Command::Backup { file, output } => commands::backup::backup(api, &file, output).await?,
         Command::Doctor(output) => {

@@ -2,24 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use kernel::{Clock, Code, Entropy, Error, Result, Secret};
-use service::{Options, Service, installation::GivenKeys};
+use kernel::{Clock, Code, Entropy, Error, Result};
+use service::{
+    Options, Service,
+    installation::{GivenKeys, Opening, Recovered},
+};
 use spine::outbound::{Outbound, Targets};
-use store::Restored;
 use web::{LimitClass, Quota, RateLimits, TrustedProxies};
 
 use crate::config::Config;
 
-pub struct Opened {
-    pub service: Service,
-    pub operator_key: Secret<String>,
-}
-
 /// Opens the service without starting its background work.
-pub async fn open(config: &Config) -> Result<Opened> {
-    let service = Service::open(options(config)?).await?;
-    let operator_key = service.operator_key().clone();
-    Ok(Opened { service, operator_key })
+pub async fn open(config: &Config, opening: Opening) -> Result<Service> {
+    Service::open(options(config, opening)?).await
 }
 
 /// Where a running server notes its address for the commands.
@@ -28,8 +23,8 @@ pub fn address_file(data_dir: &Path) -> PathBuf {
 }
 
 /// Loads a backup into the configured store, which must be empty.
-pub async fn restore(config: &Config, file: &Path) -> Result<Restored> {
-    service::installation::restore(options(config)?, file).await
+pub async fn restore(config: &Config, file: &Path) -> Result<Recovered> {
+    service::installation::restore(options(config, Opening::Serve)?, file).await
 }
 
 /// What a person at a terminal should read: the message, and the cause where it helps.
@@ -40,7 +35,7 @@ pub fn explain(error: &Error) -> String {
     }
 }
 
-fn options(config: &Config) -> Result<Options> {
+fn options(config: &Config, opening: Opening) -> Result<Options> {
     let clock = Clock::system();
     let ranges: Vec<_> = config.trusted_proxies.iter().map(|range| parse_range(range)).collect::<Result<_>>()?;
     Ok(Options {
@@ -59,6 +54,7 @@ fn options(config: &Config) -> Result<Options> {
             master_previous: config.master_key_previous.clone(),
             folder: config.data_dir.clone(),
         },
+        opening,
         mail_url: config.mail_url.clone(),
         mail_from: config.mail_from.clone(),
         sms_url: config.sms_url.clone(),

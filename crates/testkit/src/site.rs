@@ -3,7 +3,10 @@
 use std::{path::Path, pin::Pin, sync::Arc};
 
 use kernel::{Clock, Entropy, Result, Secret};
-use service::{MIGRATIONS, Options, Service, installation::GivenKeys};
+use service::{
+    MIGRATIONS, Options, Service,
+    installation::{GivenKeys, Opening},
+};
 use spine::outbound::{Outbound, Targets};
 use store::{
     DatabaseUrl, Db, EngineName,
@@ -86,6 +89,7 @@ impl Site {
                 master_previous: None,
                 folder: self.folder().to_owned(),
             },
+            opening: Opening::Serve,
             mail_url: into("mail"),
             mail_from: "Tenantry <no-reply@tenantry.test>".into(),
             sms_url: into("sms"),

@@ -196,6 +196,11 @@ fn without_version(uri: &Uri) -> Option<Uri> {
 #[derive(Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
+/// Put into a request by whoever has opened the store itself, or holds the socket in its folder: they need no operator
+/// key. Nothing that arrives over the network can carry it.
+#[derive(Clone, Copy)]
+pub struct AtHand;
+
 /// The whole application: the router inside its conventions. Cheap to clone.
 #[derive(Clone)]
 pub struct App {

@@ -33,7 +33,7 @@ pub mod server;
 mod table;
 
 pub use answers::{Accepted, Created, CreatedEmpty, Css, Empty, Html, Json, Script, Success, Text, WithHeaders};
-pub use conventions::{App, Conventions, Peer, Settings};
+pub use conventions::{App, AtHand, Conventions, Peer, Settings};
 pub use cors::Origins;
 pub use docs::docs_routes;
 pub use extract::{

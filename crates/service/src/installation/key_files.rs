@@ -30,8 +30,26 @@ impl KeyFile {
         self.try_write(key).map_err(|error| self.failed("write", &error))
     }
 
+    /// The same, where one may have been left behind.
+    pub(super) fn replace(&self, key: &Secret<String>) -> Result<()> {
+        match fs::remove_file(&self.0) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed("replace", &error)),
+            _ => self.write(key),
+        }
+    }
+
+    /// Takes the other's name and place, in one step.
+    pub(super) fn rename_to(&self, other: &Self) -> Result<()> {
+        let renamed = fs::rename(&self.0, &other.0).and_then(|()| File::open(self.folder())?.sync_all());
+        renamed.map_err(|error| other.failed("write", &error))
+    }
+
+    fn folder(&self) -> &Path {
+        self.0.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
     fn try_write(&self, key: &Secret<String>) -> std::io::Result<()> {
-        let folder = self.0.parent().unwrap_or(Path::new("."));
+        let folder = self.folder();
         fs::create_dir_all(folder)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.0)?;
         file.write_all(key.expose().as_bytes())?;

@@ -6,10 +6,19 @@ use std::path::{Path, PathBuf};
 
 use ::store::{Db, Tx};
 use kernel::{Code, Entropy, Error, Result, Secret};
-use tenancy::OperatorKey;
+use tenancy::operator_key as operator_keys;
 use vault::{Keyring, MasterKey};
 
-use super::{key_files::KeyFile, store};
+use super::{key_files::KeyFile, operator_key, store};
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// To serve it, and to make it where there is none.
+    Serve,
+    /// For one command of the command line.
+    Command,
+}
 
 /// What configuration says about the keys.
 pub struct GivenKeys {
@@ -22,19 +31,16 @@ pub struct GivenKeys {
 
 /// The keys this node works with, checked against the store.
 pub struct InstallationKeys {
-    pub operator: Secret<String>,
     pub keyring: Keyring,
     /// The file that holds the operator key, unless configuration gave it.
     pub operator_file: Option<PathBuf>,
 }
 
-const OPERATOR_CHECK: &str = "operator_key_digest";
 const MASTER_CHECK: &str = "master_key_check";
 const KEY_HOME: &str = "key_home";
 
 /// The check values of a store that has been set up.
 struct Stored {
-    operator: String,
     master: String,
     home: String,
 }
@@ -46,42 +52,51 @@ struct Candidate {
     made: bool,
 }
 
-/// Finds or makes the keys, and refuses to go on with others than the store was set up with.
-pub async fn settle_keys(db: &Db, given: GivenKeys) -> Result<InstallationKeys> {
+/// Finds or makes the keys, and refuses to go on with others than the store was set up with. A command needs no operator
+/// key: who can open the store with its master key is the operator.
+pub async fn settle_keys(db: &Db, given: GivenKeys, opening: Opening) -> Result<InstallationKeys> {
     let stored = read_stored(db).await?;
     let entropy = db.entropy().clone();
-    let operator = candidate(&Name::OPERATOR, given.operator, &given.folder, stored.as_ref(), || {
-        Secret::new(format!("op_{}", entropy.base62(43)))
-    })?;
     let master = candidate(&Name::MASTER, given.master, &given.folder, stored.as_ref(), || {
         MasterKey::generate(&entropy).to_text()
     })?;
     let keyring = keyring(&master.key, given.master_previous.as_ref(), entropy.clone())?;
-    let digest = OperatorKey::new(operator.key.expose()).digest().to_owned();
-
+    let mut operator = given.operator;
     let stored = match stored {
         Some(stored) => stored,
         None => {
-            let home = home(&given.folder, operator.file.is_some() || master.file.is_some());
-            let (stored, ours) = store_checks(db, &digest, keyring.check_value(), home).await?;
+            let made = candidate(&Name::OPERATOR, operator, &given.folder, None, || operator_key::generate(&entropy))?;
+            let home = home(&given.folder, made.file.is_some() || master.file.is_some());
+            let (stored, ours) = store_checks(db, &made.key, keyring.check_value(), home).await?;
             if !ours {
                 // Another node was faster; what was made here opens nothing.
-                [&operator, &master]
+                [&made, &master]
                     .into_iter()
                     .filter(|key| key.made)
                     .filter_map(|key| key.file.as_ref())
                     .for_each(KeyFile::remove);
             }
+            operator = made.file.is_none().then_some(made.key);
             stored
         }
     };
-    if stored.operator != digest {
-        return Err(Name::OPERATOR.refused("is not the one", &stored.home));
-    }
     if !keyring.matches_check_value(&stored.master) {
         return Err(Name::MASTER.refused("is not the one", &stored.home));
     }
-    Ok(InstallationKeys { operator: operator.key, keyring, operator_file: operator.file.map(|file| file.0) })
+    let operator_file = match opening {
+        Opening::Serve => operator_key::recognise(db, operator, &given.folder, &stored.home).await?,
+        Opening::Command => None,
+    };
+    Ok(InstallationKeys { keyring, operator_file })
+}
+
+/// After a restore: the operator key and the place of the keys are those of the new machine. Returns the file that holds
+/// the operator key, unless configuration gave it.
+pub(super) async fn settle_restored(db: &Db, given: GivenKeys) -> Result<Option<PathBuf>> {
+    let kept = operator_key::take_over(db, given.operator, &given.folder).await?;
+    let home = home(&given.folder, kept.is_some() || given.master.is_none());
+    db.write(move |tx| store::replace(tx, KEY_HOME, &home)).await?;
+    Ok(kept)
 }
 
 /// After everything was sealed anew: from now on only the present master key counts.
@@ -95,23 +110,30 @@ pub(crate) fn is_settled(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<bool> {
     Ok(store::find(tx, MASTER_CHECK)?.is_some_and(|check| check == keyring.check_value()))
 }
 
-struct Name {
+pub(super) struct Name {
     what: &'static str,
     variable: &'static str,
-    file: &'static str,
+    pub(super) file: &'static str,
+    /// What else can be done.
+    instead: &'static str,
 }
 
 impl Name {
-    const OPERATOR: Self = Self { what: "operator key", variable: "TENANTRY_OPERATOR_KEY", file: "operator.key" };
-    const MASTER: Self = Self { what: "master key", variable: "TENANTRY_MASTER_KEY", file: "master.key" };
+    pub(super) const OPERATOR: Self = Self {
+        what: "operator key",
+        variable: "TENANTRY_OPERATOR_KEY",
+        file: "operator.key",
+        instead: " When it is lost, tenantry operator-key rotate makes a new one.",
+    };
+    const MASTER: Self = Self { what: "master key", variable: "TENANTRY_MASTER_KEY", file: "master.key", instead: "" };
 
-    fn refused(&self, why: &str, home: &str) -> Error {
-        let Self { what, variable, file } = self;
+    pub(super) fn refused(&self, why: &str, home: &str) -> Error {
+        let Self { what, variable, file, instead } = self;
         Error::new(
             Code::StorageUnavailable,
             format!(
                 "The {what} {why} that this store was set up with. Set {variable} to it, or put it into {file} in the \
-                 data folder. The first node keeps it here: {home}."
+                 data folder. The first node keeps it here: {home}.{instead}"
             ),
         )
     }
@@ -161,22 +183,22 @@ fn keyring(master: &Secret<String>, previous: Option<&Secret<String>>, entropy: 
 
 async fn read_stored(db: &Db) -> Result<Option<Stored>> {
     db.read(|tx| {
-        let (operator, master) = (store::find(tx, OPERATOR_CHECK)?, store::find(tx, MASTER_CHECK)?);
         let home = store::find(tx, KEY_HOME)?.unwrap_or_default();
-        Ok(operator.zip(master).map(|(operator, master)| Stored { operator, master, home }))
+        let master = store::find(tx, MASTER_CHECK)?;
+        Ok(master.map(|master| Stored { master, home }))
     })
     .await
 }
 
 /// What the store holds in the end, and whether it came from here.
-async fn store_checks(db: &Db, digest: &str, check: &str, home: String) -> Result<(Stored, bool)> {
-    let (digest, check) = (digest.to_owned(), check.to_owned());
+async fn store_checks(db: &Db, operator: &Secret<String>, check: &str, home: String) -> Result<(Stored, bool)> {
+    let (operator, check) = (operator.clone(), check.to_owned());
     let ours = db
         .write(move |tx| {
             tx.lock(&::store::WholeDatabase("installation"))?;
-            let ours = store::insert(tx, OPERATOR_CHECK, &digest)?;
+            let ours = store::insert(tx, MASTER_CHECK, &check)?;
             if ours {
-                store::insert(tx, MASTER_CHECK, &check)?;
+                operator_keys::replace(tx, operator.expose(), tx.now())?;
                 store::insert(tx, KEY_HOME, &home)?;
             }
             Ok(ours)

@@ -3,13 +3,15 @@
 mod first_run;
 mod key_files;
 mod keys;
+mod operator_key;
 mod reseal;
 mod restore;
 mod store;
 
 pub use first_run::{FirstRun, first_run};
 pub(crate) use keys::is_settled;
-pub use keys::{GivenKeys, InstallationKeys, settle_keys};
+pub use keys::{GivenKeys, InstallationKeys, Opening, settle_keys};
+pub use operator_key::{OperatorKeyFile, Replacement};
 pub(crate) use reseal::Resealer;
 pub(crate) use restore::backup_info;
-pub use restore::restore;
+pub use restore::{Recovered, restore};

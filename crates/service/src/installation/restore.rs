@@ -1,12 +1,12 @@
 //! Loading a backup into an empty store.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::store::{Db, Restored, read_backup_info};
 use kernel::{Code, Error, Result};
 use vault::Keyring;
 
-use super::keys;
+use super::keys::{self, GivenKeys};
 use crate::{MIGRATIONS, Options};
 
 const CHECK: &str = "master_key_check";
@@ -16,8 +16,18 @@ pub(crate) fn backup_info(keyring: &Keyring) -> Vec<(&'static str, String)> {
     vec![(CHECK, keyring.check_value().to_owned())]
 }
 
-/// The master key is checked before anything is written: without it the restored secrets could never be opened.
-pub async fn restore(options: Options, file: &Path) -> Result<Restored> {
+/// What a restore has brought back.
+#[derive(Debug)]
+pub struct Recovered {
+    pub rows: u64,
+    pub tables: usize,
+    /// The file that holds the operator key, unless configuration gave it.
+    pub operator_file: Option<PathBuf>,
+}
+
+/// The master key is checked before anything is written: without it the restored secrets could never be opened. Who has
+/// it is the operator, also when the operator key was lost with the old machine.
+pub async fn restore(options: Options, file: &Path) -> Result<Recovered> {
     let info = read_backup_info(file).await?;
     let keyring = keys::present_keyring(&options.keys, options.entropy.clone())?;
     let wanted = info.entries.get(CHECK).map(String::as_str).unwrap_or_default();
@@ -39,7 +49,13 @@ pub async fn restore(options: Options, file: &Path) -> Result<Restored> {
         limits: options.store_limits,
     })
     .await?;
-    let restored = ::store::restore(file, &db, MIGRATIONS).await;
+    let recovered = recover(&db, options.keys, file).await;
     db.close().await;
-    restored
+    recovered
+}
+
+async fn recover(db: &Db, keys: GivenKeys, file: &Path) -> Result<Recovered> {
+    let Restored { rows, tables } = ::store::restore(file, db, MIGRATIONS).await?;
+    let operator_file = keys::settle_restored(db, keys).await?;
+    Ok(Recovered { rows, tables, operator_file })
 }

@@ -4,5 +4,6 @@ pub mod backup;
 pub mod diagnostics;
 pub mod doctor;
 pub mod health;
+pub mod operator_key;
 pub mod signing_keys;
 pub mod test_clock;

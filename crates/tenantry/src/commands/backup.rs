@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
+use service::installation::Recovered;
 
 use super::print;
 use crate::{api::Api, cli::Output, config::Config, startup};
@@ -27,9 +28,15 @@ pub async fn backup(api: &Api, file: &Path, output: Output) -> Result<(), String
 
 /// Needs an empty store and the master key that the backup's secrets are sealed with.
 pub async fn restore(config: &Config, file: &Path, output: Output) -> Result<(), String> {
-    let restored = startup::restore(config, file).await.map_err(|error| startup::explain(&error))?;
-    print(output, &json!({ "file": file, "tables": restored.tables, "rows": restored.rows }), |_| {
-        format!("Restored {} rows of {} tables into {}.", restored.rows, restored.tables, config.database)
+    let recovered = startup::restore(config, file).await.map_err(|error| startup::explain(&error))?;
+    let Recovered { rows, tables, operator_file } = recovered;
+    let answer = json!({ "file": file, "tables": tables, "rows": rows, "operatorKeyFile": operator_file });
+    print(output, &answer, |_| {
+        let kept = match &operator_file {
+            Some(file) => format!("in {}", file.display()),
+            None => "as configured".to_owned(),
+        };
+        format!("Restored {rows} rows of {tables} tables into {}.\nThe operator key is {kept}.", config.database)
     });
     Ok(())
 }

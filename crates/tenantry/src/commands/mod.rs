@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod flags;
 pub mod generate;
 pub mod keys;
+pub mod operator_key;
 pub mod secrets;
 pub mod serve;
 pub mod signing_keys;

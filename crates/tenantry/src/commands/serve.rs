@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
 };
 
-use service::installation::FirstRun;
+use service::installation::{FirstRun, Opening};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -29,8 +29,7 @@ pub async fn run(config: Config) -> Result<(), String> {
         .map_err(|error| format!("Cannot listen on {}: {error}", config.listen))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let config = config.listening_on(address);
-    let opened = startup::open(&config).await.map_err(|error| startup::explain(&error))?;
-    let service = opened.service;
+    let service = startup::open(&config, Opening::Serve).await.map_err(|error| startup::explain(&error))?;
     let first = service.first_run().await.map_err(|error| startup::explain(&error))?;
     service.start();
     let address_file = note_address(&config, address)?;

@@ -7,5 +7,6 @@ mod apps_secrets;
 mod apps_webhook;
 mod brand_css;
 mod doctor;
+mod operator_key;
 mod signing_keys;
 mod test_clock;

@@ -211,6 +211,7 @@ const GUARDED: &[(&str, &str)] = &[
     ("GET /auth/userinfo", ""),
     ("POST /auth/userinfo", ""),
     ("GET /admin/signing-keys", ""),
+    ("POST /admin/operator-key", "{}"),
     ("POST /admin/signing-keys/rotate", "{}"),
     ("POST /admin/signing-keys/{kid}/revoke", "{}"),
     ("POST /admin/backup", ""),

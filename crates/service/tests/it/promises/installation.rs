@@ -29,6 +29,11 @@ fn secret(text: &str) -> Option<Secret<String>> {
     Some(Secret::new(text.to_owned()))
 }
 
+/// The operator key that was generated.
+fn operator_key(site: &Site) -> String {
+    std::fs::read_to_string(site.folder().join("operator.key")).expect("a key was made").trim().to_owned()
+}
+
 /// Starts and stops.
 async fn start_once(site: &Site, change: impl FnOnce(&mut Options)) {
     site.open(change).await.expect("opens").close().await;
@@ -51,13 +56,13 @@ async fn the_first_start_makes_keys_and_an_app_once(site: Site) {
         let mode = site.folder().join(name).metadata().expect("the key is a file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
-    let operator = service.operator_key().clone();
+    let operator = operator_key(&site);
     service.close().await;
 
     let again = site.open(own_keys).await.expect("opens with the keys that it made");
     assert!(again.first_run().await.expect("asked").is_none());
-    assert_eq!(again.operator_key().expose(), operator.expose());
-    Caller::new(again.app()).with_operator_key(operator.expose()).get("/admin/apps").await.expect(200);
+    assert_eq!(operator_key(&site), operator);
+    Caller::new(again.app()).with_operator_key(&operator).get("/admin/apps").await.expect(200);
     again.close().await;
 }
 
@@ -88,12 +93,16 @@ async fn a_missing_key_is_refused(site: Site) {
         own_keys(options);
         options.keys.folder = elsewhere.path().to_owned();
     };
-    let why = refusal(&site, moved).await;
+    let why = refusal(&site, |options| {
+        moved(options);
+        let key = std::fs::read_to_string(site.folder().join("master.key")).expect("made");
+        options.keys.master = secret(&key);
+    })
+    .await;
     assert!(why.contains("operator key is missing") && why.contains(&site.folder().display().to_string()), "{why}");
     let why = refusal(&site, |options| {
         moved(options);
-        let key = std::fs::read_to_string(site.folder().join("operator.key")).expect("made");
-        options.keys.operator = secret(key.trim());
+        options.keys.operator = secret(&operator_key(&site));
     })
     .await;
     assert!(why.contains("master key is missing"), "{why}");

@@ -1,0 +1,52 @@
+//! `POST /admin/operator-key`: a new key for the operator API.
+
+use kernel::{Problems, Result, Secret, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tenancy::callers::Operator;
+use web::{Json, Routes, State, Valid, Validate};
+
+use crate::Core;
+
+/// A key that is given, not generated, must not be guessable.
+const SHORTEST: usize = 32;
+const LONGEST: usize = 512;
+
+pub fn routes() -> Routes<Core> {
+    Routes::new("Operations").post("/admin/operator-key", replace, "Replace the operator key").description(
+        "The new key is generated and kept in operator.key in the data folder of the node that answers, unless one is \
+         given. It counts at once on every node; the one before works for another hour, or with now no longer.",
+    )
+}
+
+#[derive(Clone, Deserialize, JsonSchema)]
+struct NewKey {
+    /// End the key before at once, because somebody else may have it.
+    #[serde(default)]
+    now: bool,
+    /// The new key; one is generated when it is missing.
+    key: Option<String>,
+}
+
+impl Validate for NewKey {
+    fn validate(&self, problems: &mut Problems) {
+        if let Some(key) = &self.key {
+            let fits = (SHORTEST..=LONGEST).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
+            problems.check("key", fits, "must have 32 to 512 visible ASCII characters");
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Replaced {
+    /// Shown this once.
+    key: String,
+    /// Until when the key before works.
+    previous_until: Timestamp,
+}
+
+async fn replace(_: Operator, State(core): State<Core>, Valid(new): Valid<NewKey>) -> Result<Json<Replaced>> {
+    let replacement = core.operator_key_file.replace(&core.db, new.key.map(Secret::new), new.now).await?;
+    Ok(Json(Replaced { key: replacement.key.into_exposed(), previous_until: replacement.previous_until }))
+}
