@@ -110,6 +110,12 @@ pub struct Service {
 impl Service {
     /// Opens the store, brings its schema up to date, settles the keys and reads what is kept in memory.
     pub async fn open(options: Options) -> Result<Self> {
+        if options.opening == Opening::Command
+            && let DatabaseUrl::Sqlite(path) = &options.database
+            && !path.exists()
+        {
+            return Err(installation::no_store(&options.database));
+        }
         let db = Db::open(store::Options {
             url: options.database.clone(),
             clock: options.clock.clone(),
@@ -126,6 +132,9 @@ impl Service {
     }
 
     async fn compose(db: Db, options: Options) -> Result<Self> {
+        if options.opening == Opening::Command && db.is_empty().await? {
+            return Err(installation::no_store(&options.database));
+        }
         db.migrate(MIGRATIONS).await?;
         spine::lease::free_after_restart(&db, spine::lease::CLAIMS).await?;
         let runner = Runner::new();
@@ -136,7 +145,7 @@ impl Service {
         let backup_folder: Arc<Path> = options.keys.folder.join("backups").into();
         let resealing = options.keys.master_previous.is_some();
         let operator_key_file = OperatorKeyFile::in_folder(&options.keys.folder);
-        let keys = installation::settle_keys(&db, options.keys, options.opening).await?;
+        let keys = installation::settle_keys(&db, &options.database, options.keys, options.opening).await?;
         let signing_keys = SigningKeys::new(keys.keyring.clone(), db.clock().clone());
         signing_keys.ensure_first(&db).await?;
         let tenancy = Tenancy::new(db.clone(), keys.keyring.clone(), signing_keys.clone(), &options.base_url);

@@ -91,6 +91,26 @@ impl Db {
         }
     }
 
+    /// Whether no step was ever applied here: there is no store, and whoever did not mean to make one should stop.
+    pub async fn is_empty(&self) -> Result<bool> {
+        let sql = match self.engine() {
+            EngineName::Sqlite => "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations'",
+            EngineName::Postgres => {
+                "SELECT 1 FROM information_schema.tables WHERE table_schema = current_schema() \
+                 AND table_name = 'schema_migrations'"
+            }
+        };
+        self.read(move |tx| {
+            let mut found = false;
+            tx.each_unrecorded(sql, &[], &mut |_| {
+                found = true;
+                Ok(())
+            })?;
+            Ok(!found || applied(tx)?.is_empty())
+        })
+        .await
+    }
+
     /// Whether every step of `list` is applied and nothing else.
     pub async fn is_migrated(&self, list: &'static [Migration]) -> Result<bool> {
         self.read(move |tx| {

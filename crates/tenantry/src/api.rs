@@ -1,5 +1,8 @@
-//! How commands reach the installation: over HTTP when a server is running, else by opening the store themselves and
-//! calling the same API in process. Commands cannot tell the difference.
+//! How commands reach the installation: at the address they are given, with the operator key; through the socket that the
+//! server of an embedded store keeps in its folder; else by opening the store and calling the same API in process.
+//!
+//! The operator key is never sent to an address that was only found, and whoever can open the store or its socket needs
+//! none.
 
 use std::{path::Path, time::Duration};
 
@@ -7,15 +10,23 @@ use axum::{body::Body, http::Request};
 use kernel::Secret;
 use serde_json::Value;
 use service::{Service, installation::Opening};
-use store::{DatabaseUrl, FolderLocked};
+use store::FolderLocked;
+use tokio::net::UnixStream;
 use tower::ServiceExt as _;
 use web::AtHand;
 
-use crate::{config::Config, startup};
+use crate::{
+    config::{self, Config},
+    startup,
+};
 
 /// The operator API.
 pub enum Api {
+    /// At the address that was given.
     Remote { client: reqwest::Client, base: String, key: Secret<String> },
+    /// Through the socket beside the database.
+    Socket(reqwest::Client),
+    /// There is no server here: in this process.
     Local(Box<Service>),
 }
 
@@ -23,26 +34,37 @@ pub enum Api {
 const TIMEOUT: Duration = Duration::from_secs(3600);
 
 impl Api {
-    pub async fn open(config: &Config) -> Result<Self, String> {
-        if let Some(base) = running_server(config).await {
-            return Self::remote(config, base);
+    pub async fn open(config: &Config, url: Option<&str>) -> Result<Self, String> {
+        if let Some(url) = url {
+            return Self::remote(config, url);
+        }
+        if let Some(socket) = startup::socket(config)
+            && UnixStream::connect(&socket).await.is_ok()
+        {
+            return Ok(Self::Socket(finish(client().unix_socket(socket))?));
         }
         match startup::open(config, Opening::Command).await {
             Ok(service) => Ok(Self::Local(Box::new(service))),
             Err(error) if FolderLocked::is_cause_of(&error) => Err(format!(
                 "A server uses {} but does not respond. It may be starting or stopping; try again in a moment.",
-                config.data_dir.display()
+                config.database
             )),
             Err(error) => Err(startup::explain(&error)),
         }
     }
 
-    fn remote(config: &Config, base: String) -> Result<Self, String> {
+    fn remote(config: &Config, url: &str) -> Result<Self, String> {
+        let parsed = reqwest::Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let parsed = parsed.ok_or_else(|| format!("{url} is not an http or https address of a server."))?;
+        let loopback = parsed.host_str().is_some_and(config::is_loopback);
+        if parsed.scheme() == "http" && !loopback {
+            eprintln!("Warning: the operator key goes to {url} without encryption.");
+        }
         let key = match &config.operator_key {
             Some(key) => key.clone(),
             None => read_operator_key(&config.data_dir)?,
         };
-        Ok(Self::Remote { client: client(TIMEOUT)?, base, key })
+        Ok(Self::Remote { client: finish(client())?, base: url.trim_end_matches('/').to_owned(), key })
     }
 
     pub async fn get(&self, path: &str) -> Result<Value, String> {
@@ -87,12 +109,11 @@ impl Api {
     async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Answer, String> {
         let answer = match self {
             Self::Remote { client, base, key } => {
-                let method = method.parse().map_err(|_| format!("{method} is not a method"))?;
-                let mut request = client.request(method, format!("{base}{path}")).bearer_auth(key.expose());
-                if let Some(body) = body {
-                    request = request.json(body);
-                }
-                Answer::Remote(request.send().await.map_err(|error| format!("The server does not respond: {error}"))?)
+                let request = client.request(parsed(method)?, format!("{base}{path}")).bearer_auth(key.expose());
+                Answer::of(request, body).await?
+            }
+            Self::Socket(client) => {
+                Answer::of(client.request(parsed(method)?, format!("http://localhost{path}")), body).await?
             }
             Self::Local(service) => {
                 let mut request = Request::builder().method(method).uri(path).extension(AtHand);
@@ -122,6 +143,17 @@ enum Answer {
 }
 
 impl Answer {
+    async fn of(request: reqwest::RequestBuilder, body: Option<&Value>) -> Result<Self, String> {
+        let request = match body {
+            Some(body) => request.json(body),
+            None => request,
+        };
+        request.send().await.map(Self::Remote).map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+            format!("The server does not respond: {error}{cause}")
+        })
+    }
+
     fn status(&self) -> u16 {
         match self {
             Self::Remote(response) => response.status().as_u16(),
@@ -182,23 +214,17 @@ fn broken(error: impl std::fmt::Display) -> String {
     format!("The response was cut off: {error}")
 }
 
-fn client(timeout: Duration) -> Result<reqwest::Client, String> {
-    reqwest::Client::builder().no_proxy().timeout(timeout).build().map_err(|error| error.to_string())
+fn parsed(method: &str) -> Result<reqwest::Method, String> {
+    method.parse().map_err(|_| format!("{method} is not a method"))
 }
 
-/// The address of a server that works on this store, if one answers.
-async fn running_server(config: &Config) -> Option<String> {
-    let noted = std::fs::read_to_string(startup::address_file(&config.data_dir)).ok();
-    // On PostgreSQL a server may run without this data folder; its configured address is worth a try.
-    let configured = matches!(config.database, DatabaseUrl::Postgres(_)).then(|| format!("http://{}", config.listen));
-    let client = client(Duration::from_secs(2)).ok()?;
-    for base in noted.into_iter().map(|text| text.trim().to_owned()).chain(configured) {
-        let answer = client.get(format!("{base}/healthz")).send().await;
-        if answer.is_ok_and(|answer| answer.status().is_success()) {
-            return Some(base);
-        }
-    }
-    None
+/// No proxy, and no redirect that would take the operator key elsewhere.
+fn client() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT)
+}
+
+fn finish(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, String> {
+    builder.build().map_err(|error| error.to_string())
 }
 
 fn read_operator_key(data_dir: &Path) -> Result<Secret<String>, String> {

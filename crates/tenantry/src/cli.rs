@@ -21,6 +21,10 @@ pub struct Cli {
     /// The configuration file [default: tenantry.toml, if there is one]
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// The server that a command speaks to, with the operator key [env: TENANTRY_URL] [default: the one of this data
+    /// folder, or none]
+    #[arg(long, global = true, value_name = "URL")]
+    pub url: Option<String>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -261,7 +265,8 @@ pub enum DevCommand {
 /// The parsed command line and the values of the settings, from all sources.
 pub fn parse() -> Result<(Cli, Values), String> {
     let matches = command().get_matches();
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+    cli.url = cli.url.or_else(|| std::env::var("TENANTRY_URL").ok()).filter(|url| !url.is_empty());
     let mut values = Values::default();
     match &cli.config {
         Some(file) => values.read_file(file)?,

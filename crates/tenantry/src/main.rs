@@ -48,7 +48,7 @@ async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
         }
         command => {
             let config = config?;
-            let api = Api::open(&config).await?;
+            let api = Api::open(&config, cli.url.as_deref()).await?;
             let outcome = operate(&api, command).await;
             api.close().await;
             outcome

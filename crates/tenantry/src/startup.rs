@@ -8,6 +8,7 @@ use service::{
     installation::{GivenKeys, Opening, Recovered},
 };
 use spine::outbound::{Outbound, Targets};
+use store::DatabaseUrl;
 use web::{LimitClass, Quota, RateLimits, TrustedProxies};
 
 use crate::config::Config;
@@ -17,9 +18,12 @@ pub async fn open(config: &Config, opening: Opening) -> Result<Service> {
     Service::open(options(config, opening)?).await
 }
 
-/// Where a running server notes its address for the commands.
-pub fn address_file(data_dir: &Path) -> PathBuf {
-    data_dir.join("server.address")
+/// The socket of an embedded store's server, in the folder that the server holds the lock of: nobody else can be there.
+pub fn socket(config: &Config) -> Option<PathBuf> {
+    match &config.database {
+        DatabaseUrl::Sqlite(path) => Some(path.with_file_name("server.sock")),
+        DatabaseUrl::Postgres(_) => None,
+    }
 }
 
 /// Loads a backup into the configured store, which must be empty.

@@ -33,8 +33,13 @@ fn form(text: &str) -> Option<String> {
     if is_id(prefix, rest) {
         return Some(format!("[{prefix} id]"));
     }
-    let is_key = prefix == "tnt" && rest.len() == 43 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    is_key.then(|| "[API key]".into())
+    let kind = match prefix {
+        "tnt" => "[API key]",
+        "op" => "[operator key]",
+        _ => return None,
+    };
+    let is_key = rest.len() == 43 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_key.then(|| kind.into())
 }
 
 /// RFC 3339 in UTC with milliseconds, exactly as the service writes it.

@@ -1,10 +1,13 @@
 //! Serves an application over TCP, HTTP/1 and HTTP/2 alike, and stops without losing an answer: on the signal it stops
 //! accepting, tells open connections to finish what they have in work, and closes what is left at the deadline.
+//!
+//! A Unix socket beside it is for commands on the same machine: who may open it is the operator.
 
 use std::{
     convert::Infallible,
     future::Future,
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr},
+    os::unix::fs::MetadataExt as _,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -25,12 +28,13 @@ use hyper_util::{
     },
 };
 use tokio::{
-    net::{TcpListener, TcpStream},
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
     sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
 };
 
-use crate::{App, metrics};
+use crate::{App, AtHand, metrics};
 
 /// The bounds of the server's connections.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +71,32 @@ pub enum Stopped {
     CutOff(usize),
 }
 
+/// Where the server is reached.
+pub struct Listeners {
+    pub network: TcpListener,
+    /// Only its owner may open it, which is for whoever made it to see to.
+    pub local: Option<UnixListener>,
+}
+
+impl From<TcpListener> for Listeners {
+    fn from(network: TcpListener) -> Self {
+        Self { network, local: None }
+    }
+}
+
+/// Commands that may speak to the server at once. They have places of their own, so that the operator gets through
+/// while strangers hold all others.
+const LOCAL_CONNECTIONS: usize = 16;
+
 /// Serves until `shutdown` resolves, then drains. Returns when nothing is in work any more.
-pub async fn serve(listener: TcpListener, app: App, limits: Limits, shutdown: impl Future<Output = ()>) -> Stopped {
+pub async fn serve(
+    listeners: impl Into<Listeners>,
+    app: App,
+    limits: Limits,
+    shutdown: impl Future<Output = ()>,
+) -> Stopped {
+    let Listeners { network, local } = listeners.into();
+    let local_places = Arc::new(Semaphore::new(LOCAL_CONNECTIONS));
     let mut connections = JoinSet::new();
     connections.spawn(metrics::upkeep());
     let upkeep = connections.len();
@@ -79,12 +107,18 @@ pub async fn serve(listener: TcpListener, app: App, limits: Limits, shutdown: im
         tokio::select! {
             () = &mut shutdown => break,
             Some(_) = connections.join_next(), if connections.len() > upkeep => {}
-            (stream, peer, place) = next(&listener, &places) => {
-                connections.spawn(connection(stream, peer, app.clone(), limits, graceful.watcher(), place));
+            (stream, peer, place) = next(&network, &places) => {
+                let _ = stream.set_nodelay(true);
+                let (caller, app) = (Caller::Client(peer), app.clone());
+                connections.spawn(connection(stream, caller, app, limits, graceful.watcher(), place));
+            }
+            (stream, place) = next_local(local.as_ref(), &local_places) => {
+                let (caller, app) = (Caller::Operator, app.clone());
+                connections.spawn(connection(stream, caller, app, limits, graceful.watcher(), place));
             }
         }
     }
-    drop(listener);
+    drop((network, local));
     let stopped = match tokio::time::timeout(limits.drain, graceful.shutdown()).await {
         Ok(()) => Stopped::Drained,
         Err(_) => Stopped::CutOff(limits.max_connections - places.available_permits()),
@@ -94,11 +128,11 @@ pub async fn serve(listener: TcpListener, app: App, limits: Limits, shutdown: im
 }
 
 /// The next connection, once there is a place for it.
-async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, IpAddr, OwnedSemaphorePermit) {
     let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => return (stream, peer, place),
+            Ok((stream, peer)) => return (stream, peer.ip(), place),
             // Out of descriptors, mostly: others have to close first, and trying again at once would only burn time.
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -108,20 +142,57 @@ async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, So
     }
 }
 
+/// The same for the local socket; without one there is never a next.
+async fn next_local(listener: Option<&UnixListener>, places: &Arc<Semaphore>) -> (UnixStream, OwnedSemaphorePermit) {
+    let Some(listener) = listener else { return std::future::pending().await };
+    let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) if is_owner(listener, &stream) => return (stream, place),
+            Ok(_) => tracing::warn!("another user of this machine was turned away from the local socket"),
+            Err(error) => {
+                tracing::warn!(%error, "a command could not be accepted");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// Whether the other end is the user whose socket it is, or root. The socket's mode says so too, but only from the moment
+/// on at which it was set.
+fn is_owner(listener: &UnixListener, stream: &UnixStream) -> bool {
+    let owner = listener.local_addr().ok().and_then(|address| Some(address.as_pathname()?.metadata().ok()?.uid()));
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == 0 || Some(peer.uid()) == owner)
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Copy)]
+enum Caller {
+    Client(IpAddr),
+    Operator,
+}
+
 async fn connection(
-    stream: TcpStream,
-    peer: SocketAddr,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    caller: Caller,
     app: App,
     limits: Limits,
     watcher: Watcher,
     _place: OwnedSemaphorePermit,
 ) {
-    let _ = stream.set_nodelay(true);
     let spoke = Arc::new(AtomicBool::new(false));
     let service = service_fn(|request: hyper::Request<Incoming>| {
         spoke.store(true, Ordering::Relaxed);
         let app = app.clone();
-        async move { Ok::<_, Infallible>(app.handle(with_axum_body(request), peer.ip()).await) }
+        let mut request = with_axum_body(request);
+        let peer = match caller {
+            Caller::Client(address) => address,
+            Caller::Operator => {
+                request.extensions_mut().insert(AtHand);
+                IpAddr::V4(Ipv4Addr::LOCALHOST)
+            }
+        };
+        async move { Ok::<_, Infallible>(app.handle(request, peer).await) }
     });
     let builder = builder(limits);
     let served = watcher.watch(builder.serve_connection(TokioIo::new(stream), service));

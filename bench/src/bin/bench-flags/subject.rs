@@ -8,7 +8,10 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use kernel::{AppId, Clock, Entropy, MemberId, Secret, TenantId, UserId};
 use serde_json::json;
-use service::{Core, Options, Service, installation::GivenKeys};
+use service::{
+    Core, Options, Service,
+    installation::{GivenKeys, Opening},
+};
 use spine::outbound::{Outbound, Targets};
 use store::{DatabaseUrl, args};
 use web::{Conventions, RateLimits, RawBody, Routes, State};
@@ -32,6 +35,7 @@ pub async fn open(folder: &std::path::Path) -> Result<Service> {
             master_previous: None,
             folder: folder.to_owned(),
         },
+        opening: Opening::Serve,
         mail_url: Secret::new("log:".into()),
         mail_from: "bench@bench.example".into(),
         sms_url: Secret::new("log:".into()),

@@ -12,7 +12,10 @@ use identity::{
 };
 use kernel::{AppId, Clock, Entropy, Secret, UserId};
 use serde_json::{Value, json};
-use service::{Core, Options, Service, installation::GivenKeys};
+use service::{
+    Core, Options, Service,
+    installation::{GivenKeys, Opening},
+};
 use spine::outbound::{Outbound, Targets};
 use store::{DatabaseUrl, args};
 use vault::SigningKeys;
@@ -38,6 +41,7 @@ async fn open(folder: &Path, database: Option<&str>) -> Result<Service> {
         entropy: Entropy::os(),
         base_url: "http://bench".into(),
         keys: GivenKeys { operator: None, master: None, master_previous: None, folder: folder.to_owned() },
+        opening: Opening::Serve,
         mail_url: Secret::new("log:".into()),
         mail_from: "bench@bench.example".into(),
         sms_url: Secret::new("log:".into()),

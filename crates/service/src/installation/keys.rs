@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ::store::{Db, Tx};
+use ::store::{DatabaseUrl, Db, Tx};
 use kernel::{Code, Entropy, Error, Result, Secret};
 use tenancy::operator_key as operator_keys;
 use vault::{Keyring, MasterKey};
@@ -16,8 +16,23 @@ use super::{key_files::KeyFile, operator_key, store};
 pub enum Opening {
     /// To serve it, and to make it where there is none.
     Serve,
-    /// For one command of the command line.
+    /// For one command of the command line, which never makes a store.
     Command,
+}
+
+/// A command was run on nothing: in the wrong folder, mostly, or without the settings that the server has.
+pub(crate) fn no_store(database: &DatabaseUrl) -> Error {
+    let place = match database {
+        DatabaseUrl::Sqlite(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string(),
+        DatabaseUrl::Postgres(_) => database.to_string(),
+    };
+    Error::new(
+        Code::StorageUnavailable,
+        format!(
+            "There is no Tenantry store in {place}. Name the right one with --data-dir or --database-url; a new one is \
+             made by tenantry serve or tenantry restore."
+        ),
+    )
 }
 
 /// What configuration says about the keys.
@@ -54,8 +69,16 @@ struct Candidate {
 
 /// Finds or makes the keys, and refuses to go on with others than the store was set up with. A command needs no operator
 /// key: who can open the store with its master key is the operator.
-pub async fn settle_keys(db: &Db, given: GivenKeys, opening: Opening) -> Result<InstallationKeys> {
+pub async fn settle_keys(
+    db: &Db,
+    database: &DatabaseUrl,
+    given: GivenKeys,
+    opening: Opening,
+) -> Result<InstallationKeys> {
     let stored = read_stored(db).await?;
+    if stored.is_none() && opening == Opening::Command {
+        return Err(no_store(database));
+    }
     let entropy = db.entropy().clone();
     let master = candidate(&Name::MASTER, given.master, &given.folder, stored.as_ref(), || {
         MasterKey::generate(&entropy).to_text()

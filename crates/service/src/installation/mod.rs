@@ -9,8 +9,8 @@ mod restore;
 mod store;
 
 pub use first_run::{FirstRun, first_run};
-pub(crate) use keys::is_settled;
 pub use keys::{GivenKeys, InstallationKeys, Opening, settle_keys};
+pub(crate) use keys::{is_settled, no_store};
 pub use operator_key::{OperatorKeyFile, Replacement};
 pub(crate) use reseal::Resealer;
 pub(crate) use restore::backup_info;

@@ -1,18 +1,20 @@
 //! `tenantry serve`: runs until it is told to stop, then finishes what it is doing.
 
 use std::{
+    fs::Permissions,
     io::{IsTerminal as _, Write as _},
-    net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
 };
 
 use service::installation::{FirstRun, Opening};
 use tokio::{
-    net::TcpListener,
+    net::{TcpListener, UnixListener},
     signal::unix::{SignalKind, signal},
 };
 use web::{
     logging::{Format, Logging},
-    server::{self, Stopped},
+    server::{self, Listeners, Stopped},
 };
 
 use crate::{
@@ -32,13 +34,18 @@ pub async fn run(config: Config) -> Result<(), String> {
     let service = startup::open(&config, Opening::Serve).await.map_err(|error| startup::explain(&error))?;
     let first = service.first_run().await.map_err(|error| startup::explain(&error))?;
     service.start();
-    let address_file = note_address(&config, address)?;
+    let socket = startup::socket(&config);
+    let local = socket.as_deref().map(listen_locally).transpose()?;
     announce(&config, &service, first.as_ref());
 
     let limits = server::Limits { drain: config.drain, ..server::Limits::default() };
-    let stopped = server::serve(listener, service.app(), limits, stop).await;
+    let listeners = Listeners { network: listener, local };
+    let stopped = server::serve(listeners, service.app(), limits, stop).await;
+    // Before the folder is given up: the next server makes a socket of its own.
+    if let Some(socket) = socket {
+        let _ = std::fs::remove_file(socket);
+    }
     service.close().await;
-    let _ = std::fs::remove_file(address_file);
     match stopped {
         Stopped::Drained => tracing::info!("stopped; every request in work was answered"),
         Stopped::CutOff(count) => tracing::warn!(count, "stopped with connections still open"),
@@ -77,15 +84,15 @@ fn stop_signal() -> Result<impl Future<Output = ()>, String> {
     })
 }
 
-/// Commands find the running server by this file.
-fn note_address(config: &Config, address: SocketAddr) -> Result<std::path::PathBuf, String> {
-    let file = startup::address_file(&config.data_dir);
-    let reachable =
-        if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address };
-    std::fs::create_dir_all(&config.data_dir)
-        .and_then(|()| std::fs::write(&file, format!("http://{reachable}\n")))
-        .map_err(|error| format!("Cannot write {}: {error}", file.display()))?;
-    Ok(file)
+/// The socket for commands, which only the owner of the folder can open. One that is there was left by a server that was
+/// killed: this one holds the folder's lock.
+fn listen_locally(path: &Path) -> Result<UnixListener, String> {
+    let _ = std::fs::remove_file(path);
+    let bound = UnixListener::bind(path).and_then(|listener| {
+        std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        Ok(listener)
+    });
+    bound.map_err(|error| format!("Cannot make the socket {}: {error}", path.display()))
 }
 
 /// For the person who started it: where it is and, the first time, how to begin.

@@ -4,7 +4,12 @@ mod reference;
 pub mod settings;
 mod values;
 
-use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    str::FromStr,
+    time::Duration,
+};
 
 use kernel::Secret;
 use store::DatabaseUrl;
@@ -200,6 +205,12 @@ impl Reader<'_> {
         let origin = self.values.origin(name).map_or_else(String::new, |origin| format!(" (from {origin})"));
         self.problems.push(format!("{name} {message}{origin}"));
     }
+}
+
+/// Whether this host of a URL is the machine itself.
+pub fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// The base URL of an installation that was given none.

@@ -1,8 +1,14 @@
 //! `tenantry backup` and `tenantry restore`.
 
-use crate::program::{Home, on_both_engines};
+use store::EngineName;
 
-on_both_engines!(a_backup_of_a_running_server_can_be_restored, a_restore_is_refused_where_it_would_do_harm);
+use crate::program::{Home, Outcome, Server, on_both_engines, operator_key};
+
+on_both_engines!(
+    a_backup_of_a_running_server_can_be_restored,
+    a_backup_and_the_master_key_are_enough,
+    a_restore_is_refused_where_it_would_do_harm,
+);
 
 fn text(path: &std::path::Path) -> &str {
     path.to_str().expect("a temporary path is text")
@@ -19,7 +25,7 @@ async fn a_backup_of_a_running_server_can_be_restored(home: Home) {
     server.stop();
     home.run(&["backup", text(&home.path("stopped.backup"))]).ok();
 
-    for engine in [store::EngineName::Sqlite, store::EngineName::Postgres] {
+    for engine in [EngineName::Sqlite, EngineName::Postgres] {
         let target = Home::new(engine);
         std::fs::create_dir(target.path("tenantry-data")).expect("made");
         for name in ["master.key", "operator.key"] {
@@ -34,6 +40,49 @@ async fn a_backup_of_a_running_server_can_be_restored(home: Home) {
         assert_eq!(target.run(&["app", "list", "--json"]).ok().json(), apps);
         restored.stop();
     }
+}
+
+/// As docs/operations.md words it: the machine is gone, the backup and the master key are not.
+async fn a_backup_and_the_master_key_are_enough(home: Home) {
+    let server = home.serve();
+    let key = server.printed_value("API key").expect("a key").to_owned();
+    let (file, lost) = (home.path("all.backup"), operator_key(&home.path("tenantry-data")));
+    home.run(&["backup", text(&file)]).ok();
+    server.kill();
+
+    for engine in [EngineName::Sqlite, EngineName::Postgres] {
+        let target = Home::new(engine);
+        std::fs::create_dir(target.path("tenantry-data")).expect("made");
+        let kept = home.path("tenantry-data/master.key");
+        std::fs::copy(kept, target.path("tenantry-data/master.key")).expect("copied");
+        let told = target.run(&["restore", text(&file)]).ok().out;
+        assert!(told.contains("The operator key is in ./tenantry-data/operator.key."), "{told}");
+        let restored = target.serve();
+        assert_eq!(restored.get("/account/app", ("x-api-key", &key)).await.0, 200);
+        let new = operator_key(&target.path("tenantry-data"));
+        assert_eq!(admin(&restored, &new).await, 200);
+        assert_eq!(admin(&restored, &lost).await, 401, "whoever found the old machine is not the operator");
+        target.run(&["app", "list"]).ok();
+        restored.stop();
+    }
+
+    // The same with a key of one's own, and with the lost one when it turns up.
+    for (given, others) in [("op_my_own_operator_key_0123456789abcdef", 401), (lost.as_str(), 200)] {
+        let target = Home::new(home.engine());
+        std::fs::create_dir(target.path("tenantry-data")).expect("made");
+        std::fs::copy(home.path("tenantry-data/master.key"), target.path("tenantry-data/master.key")).expect("copied");
+        let mut command = target.command(&["restore", text(&file)]);
+        let told = Outcome::of(command.env("TENANTRY_OPERATOR_KEY", given)).ok().out;
+        assert!(told.contains("The operator key is as configured."), "{told}");
+        assert!(!target.path("tenantry-data/operator.key").exists());
+        let restored = Server::start(target.command(&["serve"]).env("TENANTRY_OPERATOR_KEY", given));
+        assert_eq!((admin(&restored, given).await, admin(&restored, &lost).await), (200, others));
+        restored.stop();
+    }
+}
+
+async fn admin(server: &Server, key: &str) -> u16 {
+    server.get("/admin/apps", ("authorization", &format!("Bearer {key}"))).await.0
 }
 
 async fn a_restore_is_refused_where_it_would_do_harm(home: Home) {

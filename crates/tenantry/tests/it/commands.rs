@@ -1,9 +1,11 @@
 //! `tenantry app`, `key`, `keys`, `secret` and `doctor`, beside a running server and without one.
 
-use serde_json::{Value, json};
-use store::{Db, Limits, Options};
+use std::os::unix::fs::PermissionsExt as _;
 
-use crate::program::{Home, Server, on_both_engines, on_postgres, operator_key};
+use serde_json::{Value, json};
+use store::{Db, EngineName, Limits, Options};
+
+use crate::program::{Home, Outcome, Server, on_both_engines, on_postgres, on_sqlite, operator_key};
 
 on_both_engines!(
     apps_are_made_with_and_without_a_server,
@@ -12,15 +14,22 @@ on_both_engines!(
     secrets_are_rotated_and_retired,
     a_refusal_is_explained,
     a_new_installation_is_well,
+    the_operator_key_is_replaced,
+    only_serve_and_restore_make_a_store,
+    nobody_who_merely_listens_is_told_anything,
+    a_server_elsewhere_is_reached_by_its_address,
 );
 // An embedded database belongs to one folder, and nobody can harm it while a server runs on it.
-on_postgres!(commands_reach_a_server_of_another_folder, the_doctor_fails_when_something_is_wrong);
+on_postgres!(the_doctor_fails_when_something_is_wrong);
+// Only there is a socket: the folder has one server at most.
+on_sqlite!(the_socket_needs_no_key_and_is_its_owners_alone);
 
 async fn status(server: &Server, key: &Value) -> u16 {
     server.get("/account/app", ("x-api-key", key.as_str().expect("a key"))).await.0
 }
 
 async fn apps_are_made_with_and_without_a_server(home: Home) {
+    let home = home.set_up();
     let made = home.run(&["app", "create", "Alone", "--domain", "alone.example", "--json"]).ok().json();
     let server = home.serve();
     assert_eq!(status(&server, &made["apiKey"]).await, 200);
@@ -35,7 +44,7 @@ async fn apps_are_made_with_and_without_a_server(home: Home) {
     server.stop();
     assert_eq!(home.run(&["app", "list", "--json"]).ok().json(), list);
     let domains: Vec<&str> = list.as_array().expect("a list").iter().filter_map(|app| app["domain"].as_str()).collect();
-    assert_eq!(domains, ["two.example", "shop.example", "localhost", "alone.example"]);
+    assert_eq!(domains, ["two.example", "shop.example", "alone.example", "localhost"]);
     let table = home.run(&["app", "list"]).ok().out;
     assert!(table.lines().any(|line| line.contains(" shop.example ") && line.contains(" Shop ")), "{table}");
 }
@@ -55,6 +64,7 @@ async fn keys_are_made_and_revoked(home: Home) {
 }
 
 async fn secrets_are_rotated_and_retired(home: Home) {
+    let home = home.set_up();
     let made = home.run(&["app", "create", "Shop", "--domain", "shop.example", "--json"]).ok().json();
     let app = made["app"]["id"].as_str().expect("an id");
     let old = home.run(&["secret", "list", app, "--json"]).ok().json()[0]["id"].as_str().expect("an id").to_owned();
@@ -68,6 +78,7 @@ async fn secrets_are_rotated_and_retired(home: Home) {
 }
 
 async fn signing_keys_are_rotated(home: Home) {
+    let home = home.set_up();
     let rotated = home.run(&["keys", "rotate", "--json"]).ok().json();
     assert_eq!(rotated["started"], true);
     let again = home.run(&["keys", "rotate", "--json"]).ok().json();
@@ -84,6 +95,7 @@ async fn signing_keys_are_rotated(home: Home) {
 }
 
 async fn a_refusal_is_explained(home: Home) {
+    let home = home.set_up();
     home.run(&["app", "create", "Shop", "--domain", "shop.example"]).ok();
     let taken = ["app", "create", "Shop", "--domain", "SHOP.example"];
     home.run(&taken).fails("Another app already has the domain shop.example. (409)");
@@ -97,21 +109,119 @@ async fn a_refusal_is_explained(home: Home) {
     assert!(misspelt.code == Some(2) && misspelt.err.contains("app"), "{misspelt:?}");
 }
 
-async fn commands_reach_a_server_of_another_folder(home: Home) {
+async fn a_server_elsewhere_is_reached_by_its_address(home: Home) {
     let server = home.serve();
-    let elsewhere = |key: &str| {
-        let mut command = home.command(&["app", "list", "--json"]);
-        command.env("TENANTRY_DATA_DIR", home.path("elsewhere"));
-        command.env("TENANTRY_LISTEN", server.base.strip_prefix("http://").expect("an address"));
-        crate::program::Outcome::of(command.env("TENANTRY_OPERATOR_KEY", key))
+    let elsewhere = Home::new(EngineName::Sqlite);
+    let list = |key: &str, url: &str| {
+        let mut command = elsewhere.command(&["app", "list", "--json", "--url", url]);
+        Outcome::of(command.env("TENANTRY_OPERATOR_KEY", key))
     };
-    let listed = elsewhere(&operator_key(&home.path("tenantry-data"))).ok().json();
-    assert_eq!(listed.as_array().map(Vec::len), Some(1));
-    elsewhere("op_of_somebody_else_entirely_0123456789").fails("The operator key is not valid. (401)");
+    let key = operator_key(&home.path("tenantry-data"));
+    assert_eq!(list(&key, &server.base).ok().json().as_array().map(Vec::len), Some(1));
+    let mut command = elsewhere.command(&["app", "list", "--json"]);
+    command.env("TENANTRY_OPERATOR_KEY", &key).env("TENANTRY_URL", format!("{}/", server.base));
+    Outcome::of(&mut command).ok();
+    list("op_of_somebody_else_entirely_0123456789", &server.base).fails("The operator key is not valid. (401)");
+    list(&key, "ftp://server.example").fails("is not an http or https address");
+    list(&key, "http://127.0.0.1:1").fails("The server does not respond");
+    elsewhere.run(&["app", "list", "--url", &server.base]).fails("Set TENANTRY_OPERATOR_KEY");
+    assert!(!elsewhere.path("tenantry-data").exists());
     server.stop();
 }
 
+/// Somebody else may listen where a server once did, or where one is configured to.
+async fn nobody_who_merely_listens_is_told_anything(home: Home) {
+    let server = home.serve();
+    server.kill();
+    let stranger = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    stranger.set_nonblocking(true).expect("set");
+    let address = stranger.local_addr().expect("an address").to_string();
+    std::fs::write(home.path("tenantry-data/server.address"), format!("http://{address}\n")).expect("written");
+    for arguments in [&["app", "list"][..], &["doctor"], &["operator-key", "rotate"]] {
+        let outcome = Outcome::of(home.command(arguments).env("TENANTRY_LISTEN", &address));
+        assert!(outcome.code.is_some(), "{outcome:?}");
+        let heard = stranger.accept().map(|_| ()).map_err(|error| error.kind());
+        assert_eq!(heard, Err(std::io::ErrorKind::WouldBlock), "{arguments:?}");
+    }
+    home.run(&["app", "list"]).ok();
+}
+
+async fn the_socket_needs_no_key_and_is_its_owners_alone(home: Home) {
+    let server = home.serve();
+    let socket = home.path("tenantry-data/server.sock");
+    let mode = socket.metadata().expect("a socket").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // The key that the folder holds is of no matter there: who may open the socket is the operator.
+    std::fs::remove_file(home.path("tenantry-data/operator.key")).expect("removed");
+    home.run(&["app", "list"]).ok();
+    home.run(&["operator-key", "rotate", "--now"]).ok();
+    let bearer = format!("Bearer {}", operator_key(&home.path("tenantry-data")));
+    assert_eq!(server.get("/admin/apps", ("authorization", &bearer)).await.0, 200);
+    // Over the network nothing has changed.
+    assert_eq!(server.get("/admin/apps", ("accept", "*/*")).await.0, 401);
+    server.stop();
+    assert!(!socket.exists());
+    let killed = home.serve();
+    killed.kill();
+    assert!(socket.exists(), "a killed server leaves its socket behind");
+    home.run(&["app", "list"]).ok();
+    home.serve().stop();
+}
+
+async fn the_operator_key_is_replaced(home: Home) {
+    let home = home.set_up();
+    let data = home.path("tenantry-data");
+    let first = operator_key(&data);
+    let told = home.run(&["operator-key", "rotate"]).ok().out;
+    let second = operator_key(&data);
+    assert!(first != second && told.contains(&second) && told.contains("The key before it works until"), "{told}");
+    let server = home.serve();
+    let status = async |key: &str| server.get("/admin/apps", ("authorization", &format!("Bearer {key}"))).await.0;
+    assert_eq!((status(&first).await, status(&second).await), (200, 200));
+    let third = home.run(&["operator-key", "rotate", "--now", "--json"]).ok().json()["key"].clone();
+    assert_eq!(third, operator_key(&data));
+    assert_eq!((status(&first).await, status(&second).await), (401, 401));
+    std::fs::write(home.path("mine"), "op_my_own_operator_key_0123456789abcdef\n").expect("written");
+    home.run(&["operator-key", "rotate", "--key-file", "mine"]).ok();
+    assert_eq!(status("op_my_own_operator_key_0123456789abcdef").await, 200);
+    server.stop();
+
+    // It was lost: who has the store and its master key makes another.
+    std::fs::remove_file(data.join("operator.key")).expect("removed");
+    let missing = home.run(&["serve"]).fails("The operator key is missing");
+    assert!(missing.err.contains("tenantry operator-key rotate"), "{missing:?}");
+    home.run(&["operator-key", "rotate", "--now"]).ok();
+    home.serve().stop();
+}
+
+/// A job in the wrong folder, or without the server's settings, must not report success about nothing.
+async fn only_serve_and_restore_make_a_store(home: Home) {
+    let place = match home.database() {
+        Some(url) => url.to_string(),
+        None => "tenantry-data/tenantry.db".to_owned(),
+    };
+    for arguments in [
+        &["backup", "nightly.backup"][..],
+        &["app", "list"],
+        &["app", "create", "Shop", "--domain", "shop.example"],
+        &["keys", "rotate"],
+        &["key", "create", "app_x"],
+        &["operator-key", "rotate"],
+        &["flag", "list"],
+        &["secret", "list", "app_x"],
+        &["doctor"],
+    ] {
+        let refused = home.run(arguments).fails("There is no Tenantry store in ");
+        assert!(refused.err.contains(&place) && refused.out.is_empty(), "{refused:?}");
+        assert_eq!(std::fs::read_dir(home.path("")).expect("a folder").count(), 0, "{arguments:?}");
+    }
+    let home = home.set_up();
+    home.run(&["doctor", "--json"]);
+    home.run(&["app", "list"]).ok();
+}
+
 async fn a_new_installation_is_well(home: Home) {
+    let home = home.set_up();
     let told = home.run(&["doctor"]).ok();
     assert!(told.out.contains("Everything is fine.") && told.out.contains("warning   mail"), "{told:?}");
     assert!(home.run(&["doctor", "--json"]).ok().json()["findings"].is_array());

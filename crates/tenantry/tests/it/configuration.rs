@@ -70,8 +70,7 @@ fn the_document_needs_no_installation() {
 
 #[test]
 fn the_keys_of_another_installation_are_refused() {
-    let home = Home::new(EngineName::Sqlite);
-    home.run(&["app", "list"]).ok();
+    let home = Home::new(EngineName::Sqlite).set_up();
     let other = "op_of_somebody_else_entirely_0123456789";
     Outcome::of(home.command(&["serve"]).env("TENANTRY_OPERATOR_KEY", other)).fails("The operator key is not the one");
     std::fs::remove_file(home.path("tenantry-data/master.key")).expect("removed");

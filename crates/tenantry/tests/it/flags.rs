@@ -62,7 +62,7 @@ async fn flags_live_in_a_file(home: Home) {
 }
 
 async fn a_wrong_file_is_explained(home: Home) {
-    home.run(&["app", "create", "Shop", "--domain", "shop.example"]).ok();
+    let home = home.set_up();
     let file = home.path("flags.json");
     let wrong = json!([{ "key": "k", "state": "on-with-rule", "rule": { "groupRef": "gone" } }]);
     std::fs::write(&file, wrong.to_string()).expect("the file can be written");

@@ -50,6 +50,19 @@ macro_rules! on_postgres {
 }
 pub(crate) use on_postgres;
 
+/// The same for what only an embedded store has.
+macro_rules! on_sqlite {
+    ($($name:ident),+ $(,)?) => { $(
+        mod $name {
+            #[test]
+            fn sqlite() {
+                $crate::program::run(store::EngineName::Sqlite, super::$name);
+            }
+        }
+    )+ };
+}
+pub(crate) use on_sqlite;
+
 pub(crate) fn run<F: Future<Output = ()>>(engine: EngineName, test: impl FnOnce(Home) -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime can be started").block_on(test(Home::new(engine)));
@@ -67,6 +80,12 @@ impl Home {
         let template = Template { migrations: &[], content: None };
         let store = (engine == EngineName::Postgres).then(|| TestStore::create(engine, template));
         Self { folder: tempfile::tempdir().expect("a temporary folder can be made"), store }
+    }
+
+    /// One in which a server has run.
+    pub(crate) fn set_up(self) -> Self {
+        self.serve().stop();
+        self
     }
 
     pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {

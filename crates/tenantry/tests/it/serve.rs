@@ -38,10 +38,7 @@ async fn the_address_is_the_real_one(home: Home) {
     assert!(!server.base.ends_with(":0"), "{}", server.base);
     let (_, root) = server.get("/", ("accept", "*/*")).await;
     assert_eq!(root["documentation"], server.url("/docs"));
-    let noted = home.path("tenantry-data/server.address");
-    assert_eq!(std::fs::read_to_string(&noted).expect("the address is noted").trim(), server.base);
     server.stop();
-    assert!(!noted.exists());
 }
 
 async fn a_second_server_on_the_same_data_is_told_so(home: Home) {
@@ -80,7 +77,6 @@ async fn a_stopping_server_answers_what_it_has_begun(home: Home) {
 
 async fn a_server_that_was_killed_starts_again(home: Home) {
     home.serve().kill();
-    assert!(home.path("tenantry-data/server.address").exists(), "a killed server leaves its note behind");
     home.run(&["app", "list"]).ok();
     let started = Ticker.now();
     let server = home.serve();

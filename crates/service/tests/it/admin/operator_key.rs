@@ -1,6 +1,6 @@
 //! `POST /admin/operator-key`, and what becomes of the keys before.
 
-use std::{os::unix::fs::PermissionsExt as _, time::Duration};
+use std::os::unix::fs::PermissionsExt as _;
 
 use kernel::Secret;
 use serde_json::json;
