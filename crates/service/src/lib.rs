@@ -72,6 +72,7 @@ pub struct Core {
     pub departure: Arc<dyn Departure>,
     /// Where a backup is made before it is sent.
     pub(crate) backup_folder: Arc<Path>,
+    pub(crate) data_folder: Arc<Path>,
     pub(crate) mail_is_logged: bool,
     pub(crate) operator_key_file: OperatorKeyFile,
     metrics: web::metrics::Handle,
@@ -116,6 +117,9 @@ impl Service {
         {
             return Err(installation::no_store(&options.database));
         }
+        if options.opening == Opening::Serve {
+            installation::protect(&options.keys.folder)?;
+        }
         let db = Db::open(store::Options {
             url: options.database.clone(),
             clock: options.clock.clone(),
@@ -142,7 +146,8 @@ impl Service {
             true => Some(Arc::new(TestClock::open(db.clone(), runner.clone()).await?)),
             false => None,
         };
-        let backup_folder: Arc<Path> = options.keys.folder.join("backups").into();
+        let data_folder: Arc<Path> = options.keys.folder.as_path().into();
+        let backup_folder: Arc<Path> = data_folder.join("backups").into();
         let resealing = options.keys.master_previous.is_some();
         let operator_key_file = OperatorKeyFile::in_folder(&options.keys.folder);
         let keys = installation::settle_keys(&db, &options.database, options.keys, options.opening).await?;
@@ -164,6 +169,7 @@ impl Service {
             outbound: options.outbound,
             departure: Arc::new(NoSubscriptions),
             backup_folder,
+            data_folder,
             mail_is_logged: matches!(mail, MailTransport::Log),
             operator_key_file,
             metrics: web::metrics::install()?,

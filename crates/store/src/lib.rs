@@ -20,6 +20,7 @@ mod json;
 mod lock;
 mod migrations;
 mod postgres;
+pub mod private;
 #[cfg(feature = "testing")]
 mod record;
 mod row;

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ::store::private;
 use kernel::{Code, Error, Result, Secret};
 
 /// One key's file.
@@ -50,7 +51,7 @@ impl KeyFile {
 
     fn try_write(&self, key: &Secret<String>) -> std::io::Result<()> {
         let folder = self.folder();
-        fs::create_dir_all(folder)?;
+        private::create_folder(folder)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.0)?;
         file.write_all(key.expose().as_bytes())?;
         file.write_all(b"\n")?;

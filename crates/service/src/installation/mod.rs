@@ -1,6 +1,7 @@
 //! The installation as a whole: its two keys and its first run.
 
 mod first_run;
+mod folder;
 mod key_files;
 mod keys;
 mod operator_key;
@@ -9,6 +10,7 @@ mod restore;
 mod store;
 
 pub use first_run::{FirstRun, first_run};
+pub(crate) use folder::{open_to_others, protect};
 pub use keys::{GivenKeys, InstallationKeys, Opening, settle_keys};
 pub(crate) use keys::{is_settled, no_store};
 pub use operator_key::{OperatorKeyFile, Replacement};

@@ -114,17 +114,18 @@ pub(super) async fn recognise(
     }
     let mut replaced = None;
     for (key, found) in at_hand {
-        match db.read(move |tx| operator_key::standing(tx, key.expose())).await? {
-            Some(Standing::Present) => {
-                if found.as_deref() == Some(&*staged.0) {
-                    // The process ended between the change and its last step.
-                    staged.rename_to(&file)?;
-                    return Ok(Some(file.0));
-                }
-                return Ok(found);
+        let standing = db.read(move |tx| operator_key::standing(tx, key.expose())).await?;
+        match (standing, found) {
+            (Some(Standing::Present), Some(path)) if path == staged.0 => {
+                // The process ended between the change and its last step.
+                staged.rename_to(&file)?;
+                return Ok(Some(file.0));
             }
-            Some(Standing::Replaced(until)) => replaced = replaced.or(Some((found, until))),
-            None => {}
+            (Some(Standing::Present), found) => return Ok(found),
+            (Some(Standing::Replaced(until)), found) => replaced = replaced.or(Some((found, until))),
+            // Whoever configures a key means that one.
+            (None, None) => break,
+            (None, Some(_)) => {}
         }
     }
     let (found, until) = replaced.ok_or_else(|| Name::OPERATOR.refused("is not the one", home))?;

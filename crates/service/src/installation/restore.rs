@@ -42,6 +42,7 @@ pub async fn restore(options: Options, file: &Path) -> Result<Recovered> {
             ),
         ));
     }
+    super::protect(&options.keys.folder)?;
     let db = Db::open(::store::Options {
         url: options.database,
         clock: options.clock,

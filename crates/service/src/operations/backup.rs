@@ -38,7 +38,7 @@ impl Describe for BackupFile {
 
 async fn make(_: Operator, State(core): State<Core>) -> Result<BackupFile> {
     let folder = core.backup_folder.clone();
-    tokio::fs::create_dir_all(&*folder).await.map_err(Error::internal)?;
+    store::private::create_folder(&folder).map_err(Error::internal)?;
     let file = Temporary(folder.join(format!("backup-{}.sqlite", core.db.entropy().base62(12))));
     let info = installation::backup_info(&core.keyring);
     let info: Vec<(&str, &str)> = info.iter().map(|(name, value)| (*name, value.as_str())).collect();

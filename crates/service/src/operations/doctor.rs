@@ -53,7 +53,7 @@ impl Finding {
 }
 
 async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> {
-    let mut findings = vec![storage(&core).await, address(&core), test_clock(&core), mail(&core)];
+    let mut findings = vec![storage(&core).await, files(&core), address(&core), test_clock(&core), mail(&core)];
     let keyring = core.keyring.clone();
     let vitals = core.db.read(move |tx| vitals(tx, &keyring)).await?;
     findings.push(master_key(&vitals));
@@ -92,6 +92,19 @@ async fn storage(core: &Core) -> Finding {
         ),
         Err(error) => Finding::problem("storage", error.public().to_owned(), "See the log for the cause."),
     }
+}
+
+fn files(core: &Core) -> Finding {
+    let open = installation::open_to_others(&core.data_folder);
+    if open.is_empty() {
+        return Finding::ok("files", "only their owner can read the data folder and what is in it");
+    }
+    let names: Vec<String> = open.iter().map(|path| path.display().to_string()).collect();
+    Finding::problem(
+        "files",
+        format!("other users of this machine can get at {}", names.join(", ")),
+        "Restart the service, which closes them, or run chmod -R go-rwx on the data folder.",
+    )
 }
 
 fn address(core: &Core) -> Finding {

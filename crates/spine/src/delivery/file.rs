@@ -13,11 +13,13 @@ pub(crate) fn folder(path: &str) -> Result<PathBuf, String> {
     Ok(path.into())
 }
 
-/// Whoever watches the folder sees a whole file or none. Writing the same message again replaces it.
+/// Whoever watches the folder sees a whole file or none. Writing the same message again replaces it. Messages hold live
+/// links and codes, so only the owner may read them.
 pub(crate) async fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), SendFailure> {
     let unfinished = folder.join(format!(".{name}.part"));
     let attempt = async {
-        tokio::fs::create_dir_all(folder).await?;
+        store::private::create_folder(folder)?;
+        store::private::claim_file(&unfinished)?;
         tokio::fs::write(&unfinished, bytes).await?;
         tokio::fs::rename(&unfinished, folder.join(name)).await
     };

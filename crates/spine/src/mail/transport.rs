@@ -1,6 +1,6 @@
 //! Ways for mail to leave, chosen by a URL.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::IpAddr, path::PathBuf, time::Duration};
 
 use kernel::Secret;
 use lettre::{
@@ -16,7 +16,8 @@ use crate::delivery::{self, SendFailure};
 
 /// Where mail goes.
 pub enum MailTransport {
-    /// `smtp://user:password@host:port`, encrypted when the server offers it, or `smtps://…`, always encrypted.
+    /// `smtp://user:password@host:port`, encrypted by STARTTLS before anything is told, or `smtps://…`, from the first
+    /// byte on.
     Smtp(AsyncSmtpTransport<Tokio1Executor>),
     /// `file:DIR`: one `.eml` file per message.
     File(PathBuf),
@@ -39,8 +40,7 @@ impl MailTransport {
         }
         let url = Url::parse(text).map_err(|error| format!("is not a URL: {error}"))?;
         match url.scheme() {
-            "smtp" => smtp(&url, false).map(Self::Smtp),
-            "smtps" => smtp(&url, true).map(Self::Smtp),
+            "smtp" | "smtps" => smtp(&url).map(Self::Smtp),
             _ => Err("must be smtp://user:password@host:port, smtps://…, file:DIR or log:".into()),
         }
     }
@@ -59,11 +59,16 @@ impl MailTransport {
     }
 }
 
-fn smtp(url: &Url, always_encrypted: bool) -> Result<AsyncSmtpTransport<Tokio1Executor>, String> {
+fn smtp(url: &Url) -> Result<AsyncSmtpTransport<Tokio1Executor>, String> {
     let host = url.host_str().filter(|host| !host.is_empty()).ok_or("has no host")?.to_owned();
-    let encryption = TlsParameters::new(host.clone()).map_err(|error| format!("cannot use TLS: {error}"))?;
-    let (tls, default_port) =
-        if always_encrypted { (Tls::Wrapper(encryption), 465) } else { (Tls::Opportunistic(encryption), 587) };
+    let parameters = TlsParameters::new(host.clone()).map_err(|error| format!("cannot use TLS: {error}"))?;
+    let (tls, default_port) = match (url.scheme(), encryption(url, &host)?) {
+        ("smtps", Encryption::Required) => (Tls::Wrapper(parameters), 465),
+        ("smtps", _) => return Err("must not have tls: smtps is always encrypted".into()),
+        (_, Encryption::Required) => (Tls::Required(parameters), 587),
+        (_, Encryption::Opportunistic) => (Tls::Opportunistic(parameters), 587),
+        (_, Encryption::None) => (Tls::None, 587),
+    };
     let mut server = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(host)
         .port(url.port().unwrap_or(default_port))
         .tls(tls)
@@ -73,6 +78,31 @@ fn smtp(url: &Url, always_encrypted: bool) -> Result<AsyncSmtpTransport<Tokio1Ex
         server = server.credentials(Credentials::new(decoded(url.username())?, decoded(password)?));
     }
     Ok(server.build())
+}
+
+enum Encryption {
+    None,
+    /// When the server offers it: whoever stands in between can keep the offer back.
+    Opportunistic,
+    Required,
+}
+
+/// As `?tls=` says. Without it encryption is demanded, except on this machine, where nobody stands in between.
+fn encryption(url: &Url, host: &str) -> Result<Encryption, String> {
+    let mut wish = None;
+    for (name, value) in url.query_pairs() {
+        match (&*name, &*value) {
+            ("tls", "none") => wish = Some(Encryption::None),
+            ("tls", "opportunistic") => wish = Some(Encryption::Opportunistic),
+            ("tls", "required") => wish = Some(Encryption::Required),
+            ("tls", _) => return Err("has a tls other than none, opportunistic and required".into()),
+            (name, _) => return Err(format!("has the parameter {name}, which is unknown; only tls is known")),
+        }
+    }
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let local = host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback());
+    let default = if local && url.scheme() == "smtp" { Encryption::Opportunistic } else { Encryption::Required };
+    Ok(wish.unwrap_or(default))
 }
 
 /// A user name or password with `@`, `:` or `/` in it is percent-encoded in a URL.
@@ -106,13 +136,24 @@ mod tests {
     fn every_documented_url_is_understood() {
         assert!(matches!(parse("smtp://me:s3cr%40t@mail.example:2525"), Ok(MailTransport::Smtp(_))));
         assert!(matches!(parse("smtps://mail.example"), Ok(MailTransport::Smtp(_))));
+        assert!(matches!(parse("smtp://mail.example?tls=opportunistic"), Ok(MailTransport::Smtp(_))));
         assert!(matches!(parse("file:./mail"), Ok(MailTransport::File(_))));
         assert!(matches!(parse("log:"), Ok(MailTransport::Log)));
     }
 
     #[test]
     fn a_wrong_url_is_refused_without_repeating_it() {
-        for wrong in ["", "mail.example", "smtp://", "imap://me:s3cret@host", "file:", "smtp://me:s3cret%zz@host"] {
+        for wrong in [
+            "",
+            "mail.example",
+            "smtp://",
+            "imap://me:s3cret@host",
+            "file:",
+            "smtp://me:s3cret%zz@host",
+            "smtp://host?tls=maybe",
+            "smtp://host?starttls=1",
+            "smtps://host?tls=none",
+        ] {
             let message = parse(wrong).err().expect(wrong);
             assert!(!message.contains("s3cret"), "{message}");
         }

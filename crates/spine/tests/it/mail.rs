@@ -1,6 +1,7 @@
 //! Mail through a real server, into files, and what happens when it does not leave.
 
 use std::{
+    os::unix::fs::PermissionsExt as _,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -169,7 +170,28 @@ async fn files_are_whole_messages(test: TestDb) {
     let message = std::fs::read_to_string(folder.path().join(format!("mail/{id}.eml"))).unwrap();
     assert!(message.contains("\r\nTo: zoe@example.com\r\n") && message.contains("text/html"), "{message}");
     assert_eq!(std::fs::read_dir(folder.path().join("mail")).unwrap().count(), 1, "no half-written file stays");
+    for (path, mode) in [("mail".to_owned(), 0o700), (format!("mail/{id}.eml"), 0o600)] {
+        let found = folder.path().join(path).metadata().unwrap().permissions().mode();
+        assert_eq!(found & 0o777, mode, "it holds a live link");
+    }
     assert_eq!(row(&test.db, &id).await, sent());
+}
+
+/// The relay offers AUTH and no STARTTLS. By 0.0.0.0 this machine is reached under an address that is no loopback one.
+async fn nothing_is_told_to_a_relay_that_does_not_encrypt(test: TestDb) {
+    let (address, mut inbox) = servers::smtp(|_| Reply::Accept).await;
+    let url = |rest: &str| format!("smtp://relay-user:relay-Passw0rd@0.0.0.0:{}{rest}", address.port());
+    for demanding in [url(""), url("?tls=required")] {
+        let id = queue(&test.db, "zoe@example.com").await;
+        mailer(&test.db, &demanding).drain().await.unwrap();
+        let row = row(&test.db, &id).await;
+        assert_eq!((row.state.as_str(), row.erased), ("waiting", false), "{row:?}");
+        assert!(inbox.try_recv().is_err(), "neither the password nor the mail was told");
+    }
+    let id = queue(&test.db, "zoe@example.com").await;
+    mailer(&test.db, &url("?tls=opportunistic")).drain().await.unwrap();
+    assert_eq!(row(&test.db, &id).await, sent());
+    assert!(inbox.recv().await.unwrap().starts_with("AUTH PLAIN"), "who asks for it gets it");
 }
 
 /// One recipient's server never answers. Other mail, mail queued later and SMS are sent meanwhile.
@@ -271,6 +293,7 @@ on_both_engines!(
     a_permanent_failure_is_final_at_once,
     after_six_attempts_a_mail_is_given_up_and_later_forgotten,
     files_are_whole_messages,
+    nothing_is_told_to_a_relay_that_does_not_encrypt,
     a_hanging_recipient_delays_nothing_else,
     two_nodes_send_each_mail_once,
     headers_cannot_be_smuggled_in,

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     fs::{File, TryLockError},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -35,9 +36,10 @@ impl FolderLocked {
 impl FolderLock {
     pub fn take(folder: &Path) -> Result<Self> {
         let path = folder.join("lock");
-        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(|error| {
-            Error::new(Code::StorageUnavailable, format!("Cannot open the lock file {}: {error}", path.display()))
-        })?;
+        let file =
+            File::options().create(true).truncate(false).write(true).mode(0o600).open(&path).map_err(|error| {
+                Error::new(Code::StorageUnavailable, format!("Cannot open the lock file {}: {error}", path.display()))
+            })?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(Error::new(

@@ -19,6 +19,7 @@ use crate::{
     db::{Context, Lane, Limits},
     fault,
     job::Job,
+    private,
 };
 use folder_lock::FolderLock;
 
@@ -38,9 +39,10 @@ struct Lanes {
 impl Engine {
     pub(crate) fn open(path: PathBuf, context: &Arc<Context>, limits: &Limits) -> Result<Self> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)
+        private::create_folder(folder)
             .map_err(|error| fault::unavailable(format!("cannot create {}: {error}", folder.display())))?;
         let lock = FolderLock::take(folder)?;
+        claim(&path)?;
 
         let (write, write_queue) = bounded(limits.queue);
         let (read, read_queue) = bounded(limits.queue);
@@ -99,4 +101,18 @@ impl Engine {
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     std::thread::Builder::new().name(name.into()).spawn(body).map_err(Error::internal)
+}
+
+/// The database is its owner's alone before SQLite opens it; SQLite gives its other files the same mode when it makes
+/// them.
+fn claim(path: &Path) -> Result<()> {
+    let beside = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let claimed = private::claim_file(path).and_then(|()| {
+        ["-wal", "-shm"].into_iter().try_for_each(|suffix| private::restrict(&beside(suffix)).map(|_| ()))
+    });
+    claimed.map_err(|error| fault::unavailable(format!("cannot open {}: {error}", path.display())))
 }

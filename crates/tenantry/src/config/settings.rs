@@ -80,7 +80,8 @@ pub const SETTINGS: &[Setting] = &[
     text(
         "mail_url",
         "log:",
-        "How mail is sent: smtp://user:password@host:port (STARTTLS when offered), smtps://…, file:DIR (one .eml per \
+        "How mail is sent: smtp://user:password@host:port (STARTTLS is required unless the host is this machine; \
+         ?tls=opportunistic or ?tls=none say otherwise), smtps://…, file:DIR (one .eml per \
          message), or log: (printed to the log; for development).",
     ),
     text(

@@ -1,8 +1,15 @@
 //! `tenantry serve`.
 
+use std::{
+    fs::Permissions,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
 use kernel::Ticker;
 
-use crate::program::{Home, on_both_engines, operator_key};
+use crate::program::{Home, Server, on_both_engines, operator_key};
 
 on_both_engines!(
     the_first_start_says_how_to_begin_and_the_second_keeps_quiet,
@@ -10,6 +17,7 @@ on_both_engines!(
     a_second_server_on_the_same_data_is_told_so,
     a_stopping_server_answers_what_it_has_begun,
     a_server_that_was_killed_starts_again,
+    only_the_owner_can_read_what_is_kept,
 );
 
 async fn the_first_start_says_how_to_begin_and_the_second_keeps_quiet(home: Home) {
@@ -73,6 +81,44 @@ async fn a_stopping_server_answers_what_it_has_begun(home: Home) {
     let (status, log) = server.wait();
     assert!(status.success(), "{status}");
     assert!(log.contains("every request in work was answered"), "{log}");
+}
+
+/// Everything in the data folder that somebody but the owner can do something with.
+fn open_to_others(folder: &Path) -> Vec<PathBuf> {
+    let inside = folder.read_dir().expect("a folder").map(|entry| entry.expect("an entry").path());
+    let open = |path: &PathBuf| path.metadata().expect("its mode").permissions().mode() & 0o077 != 0;
+    inside.chain([folder.to_owned()]).filter(open).collect()
+}
+
+async fn only_the_owner_can_read_what_is_kept(home: Home) {
+    let data = home.path("tenantry-data");
+    // However generous the umask is.
+    let settings = home.command(&[]);
+    let mut generous = Command::new("/bin/sh");
+    let script = format!("umask 000 && exec {} serve", settings.get_program().display());
+    generous.args(["-c", &script]).current_dir(home.path("")).env_clear();
+    generous.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let server = Server::start(&mut generous);
+    assert_eq!(open_to_others(&data), Vec::<PathBuf>::new());
+    home.run(&["backup", "all.backup"]).ok();
+    assert_eq!(home.path("all.backup").metadata().expect("a file").permissions().mode() & 0o777, 0o600);
+    server.kill();
+
+    // One that was made by an earlier release is closed at the next start.
+    let opened: Vec<PathBuf> =
+        data.read_dir().expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    for path in opened.iter().filter(|path| !path.ends_with("server.sock")) {
+        std::fs::set_permissions(path, Permissions::from_mode(0o644)).expect("set");
+    }
+    std::fs::set_permissions(data.join("backups"), Permissions::from_mode(0o755)).expect("set");
+    std::fs::set_permissions(&data, Permissions::from_mode(0o755)).expect("set");
+    let told = home.run(&["doctor"]);
+    assert!(told.code == Some(1) && told.out.contains("PROBLEM   files: other users"), "{told:?}");
+    let server = home.serve();
+    assert_eq!(open_to_others(&data), Vec::<PathBuf>::new());
+    let told = home.run(&["doctor"]);
+    assert!(told.out.contains("ok        files"), "{told:?}");
+    server.stop();
 }
 
 async fn a_server_that_was_killed_starts_again(home: Home) {
