@@ -97,8 +97,12 @@ impl RateLimits {
         let size = cost * i64::from(burst);
         let shard = &self.shards[self.hasher.hash_one(key) as usize % SHARDS];
         let mut buckets = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let full_at = buckets.get(&key).copied().unwrap_or(now).max(now) + cost;
+        // A bucket is never emptier than empty, whatever the clock said before it was set back.
+        let full_at = buckets.get(&key).copied().unwrap_or(now).clamp(now, now + size) + cost;
         if full_at - now > size {
+            if let Some(known) = buckets.get_mut(&key) {
+                *known = full_at - cost;
+            }
             return Err(limited(full_at - now - size));
         }
         if buckets.len() >= self.shard_capacity && !buckets.contains_key(&key) {
@@ -163,6 +167,18 @@ mod tests {
         limits.check(LimitClass::Credential, address("2001:db8::1")).unwrap();
         limits.check(LimitClass::Credential, address("2001:db8::2")).unwrap_err();
         limits.check(LimitClass::Credential, address("2001:db8:0:1::1")).unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_costs_nobody_more_than_an_empty_bucket() {
+        let (mut limits, _) = limits(Quota { per_minute: 6, burst: 3 });
+        let client = address("192.0.2.1");
+        limits.check(LimitClass::Code, client).unwrap();
+        limits.clock = Clock::frozen(Timestamp::from_seconds(1_000 - 7_200));
+        let error = limits.check(LimitClass::Code, client).unwrap_err();
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(10)));
+        limits.clock = Clock::frozen(Timestamp::from_seconds(1_010 - 7_200));
+        limits.check(LimitClass::Code, client).unwrap();
     }
 
     #[test]

@@ -60,16 +60,25 @@ impl Record {
             Some(route) => route.metrics.record(status, elapsed),
             None => metrics::record_unmatched(&self.method, status, elapsed),
         }
-        tracing::info!(
-            target: "request",
-            method = %self.method,
-            route = self.route(),
-            status = status.as_u16(),
-            ms = elapsed.as_micros() as f64 / 1000.0,
-            request_id = self.scope.request_id(),
-            app = self.scope.app().map(tracing::field::display),
-            bytes,
-        );
+        // The level of an event is part of its callsite, so there are two.
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    target: "request",
+                    method = %self.method,
+                    route = self.route(),
+                    status = status.as_u16(),
+                    ms = elapsed.as_micros() as f64 / 1000.0,
+                    request_id = self.scope.request_id(),
+                    client = %self.scope.client(),
+                    app = self.scope.app().map(tracing::field::display),
+                    tenant = self.scope.tenant().map(tracing::field::display),
+                    user = self.scope.user().map(tracing::field::display),
+                    bytes,
+                )
+            };
+        }
+        if status.is_server_error() { line!(error) } else { line!(info) }
     }
 }
 

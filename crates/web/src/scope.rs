@@ -1,5 +1,5 @@
 //! What is known about the request being served, shared by everything that touches it: its id, the client's address,
-//! the app once a caller is known, and the route once it is matched.
+//! the app, workspace and person once a caller is known, and the route once it is matched.
 
 use std::{
     convert::Infallible,
@@ -10,7 +10,7 @@ use std::{
 
 use axum::extract::FromRequestParts;
 use http::{Extensions, HeaderValue, request::Parts};
-use kernel::{Actor, AppId, Author, Authored};
+use kernel::{Actor, AppId, Author, Authored, TenantId, UserId};
 
 use crate::{Describe, Operation, conventions::Policy, pages::Setting, routes::Route};
 
@@ -19,6 +19,8 @@ pub struct Scope {
     request_id: HeaderValue,
     client: IpAddr,
     app: OnceLock<AppId>,
+    tenant: OnceLock<TenantId>,
+    user: OnceLock<UserId>,
     route: OnceLock<Arc<Route>>,
     page: OnceLock<Setting>,
     policy: Arc<Policy>,
@@ -26,7 +28,16 @@ pub struct Scope {
 
 impl Scope {
     pub(crate) fn new(request_id: HeaderValue, client: IpAddr, policy: Arc<Policy>) -> Self {
-        Self { request_id, client, app: OnceLock::new(), route: OnceLock::new(), page: OnceLock::new(), policy }
+        Self {
+            request_id,
+            client,
+            app: OnceLock::new(),
+            tenant: OnceLock::new(),
+            user: OnceLock::new(),
+            route: OnceLock::new(),
+            page: OnceLock::new(),
+            policy,
+        }
     }
 
     /// The scope of the request these extensions belong to.
@@ -65,6 +76,24 @@ impl Scope {
 
     pub fn app(&self) -> Option<AppId> {
         self.app.get().copied()
+    }
+
+    /// Called by caller extractors when the caller acts inside one workspace; the log line names it.
+    pub fn set_tenant(&self, tenant: TenantId) {
+        let _ = self.tenant.set(tenant);
+    }
+
+    pub(crate) fn tenant(&self) -> Option<TenantId> {
+        self.tenant.get().copied()
+    }
+
+    /// Called by caller extractors when a person is at work; the log line names them.
+    pub fn set_user(&self, user: UserId) {
+        let _ = self.user.set(user);
+    }
+
+    pub(crate) fn user(&self) -> Option<UserId> {
+        self.user.get().copied()
     }
 
     /// Called by page handlers as soon as the app is known: failures are shown in its looks and words then. The first

@@ -99,13 +99,14 @@ impl Outcome {
         }
     }
 
-    pub(super) fn log(&self, channel: &str, message: &str, attempts: i64) {
+    /// The row is not called `message` here: that is the name of the line's own text.
+    pub(super) fn log(&self, channel: &str, id: &str, attempts: i64) {
         match self {
             Self::Sent => {}
             Self::Again(pause, reason) => {
-                tracing::warn!(channel, message, attempts, reason, again_in_s = pause.as_secs(), "message not sent");
+                tracing::warn!(channel, id, attempts, reason, again_in_s = pause.as_secs(), "message not sent");
             }
-            Self::GivenUp(reason) => tracing::error!(channel, message, attempts, reason, "message given up"),
+            Self::GivenUp(reason) => tracing::error!(channel, id, attempts, reason, "message given up"),
         }
     }
 }

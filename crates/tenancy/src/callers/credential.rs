@@ -86,6 +86,9 @@ pub(super) async fn authenticate<P: Privilege>(parts: &Parts, tenancy: &Tenancy)
     match found {
         Ok(credential) => {
             scope.set_app(credential.app_id());
+            if let Some(tenant) = credential.tenant {
+                scope.set_tenant(tenant);
+            }
             require::<P>(&credential.privileges)?;
             Ok(credential)
         }

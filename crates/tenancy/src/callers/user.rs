@@ -90,6 +90,8 @@ pub async fn authenticate_token(
     };
     let user = admit(tenancy, scope, claims, grace).await?;
     scope.set_app(user.app());
+    scope.set_tenant(user.tenant());
+    scope.set_user(user.user());
     Ok(user)
 }
 
