@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kernel::{Error, Result};
+use kernel::{Error, Result, Timestamp};
 use schemars::Schema;
 use serde_json::Value;
 use spine::{FactKind as _, FactType, Outbox, Reader};
@@ -14,6 +14,11 @@ spine::facts! {
     SigningKeyRotated = "signing_key.rotated" { kid: SigningKeyId }
     /// A signing key was revoked: every node forgets it.
     SigningKeyRevoked = "signing_key.revoked" { kid: SigningKeyId }
+    /// The operator key was replaced.
+    OperatorKeyReplaced = "operator_key.replaced" {
+        /// Until when the key before works
+        previous_until: Timestamp
+    }
 }
 
 /// What keeps this node's signing keys true.

@@ -10,7 +10,10 @@ pub mod workflows;
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -74,8 +77,12 @@ pub struct Core {
     pub(crate) backup_folder: Arc<Path>,
     pub(crate) data_folder: Arc<Path>,
     pub(crate) mail_is_logged: bool,
+    pub(crate) sms_is_logged: bool,
+    pub(crate) trusted_proxies: web::TrustedProxies,
     pub(crate) operator_key_file: OperatorKeyFile,
-    metrics: web::metrics::Handle,
+    pub(crate) started_at: Timestamp,
+    pub(crate) stopping: Arc<AtomicBool>,
+    pub(crate) metrics: web::metrics::Handle,
 }
 
 impl AsRef<Tenancy> for Core {
@@ -87,12 +94,6 @@ impl AsRef<Tenancy> for Core {
 impl AsRef<OperatorKey> for Core {
     fn as_ref(&self) -> &OperatorKey {
         &self.tenancy.operator
-    }
-}
-
-impl Core {
-    pub(crate) fn render_metrics(&self) -> String {
-        self.metrics.render()
     }
 }
 
@@ -171,7 +172,12 @@ impl Service {
             backup_folder,
             data_folder,
             mail_is_logged: matches!(mail, MailTransport::Log),
+            sms_is_logged: matches!(sms, SmsTransport::Log),
+            trusted_proxies: options.web.trusted_proxies.clone(),
             operator_key_file,
+            // Real time: the business clock may be ahead of the machine's.
+            started_at: Clock::system().now(),
+            stopping: Arc::default(),
             metrics: web::metrics::install()?,
         };
 
@@ -226,6 +232,11 @@ impl Service {
     /// The earliest instant at which background work is due on the business clock, also when it has passed.
     pub async fn next_due(&self) -> Result<Option<Timestamp>> {
         self.runner.next_due().await
+    }
+
+    /// From now on `/readyz` says no, so that load balancers look elsewhere. Everything is still answered.
+    pub fn announce_stop(&self) {
+        self.core.stopping.store(true, Ordering::Relaxed);
     }
 
     /// Ends the background work, finishes what the store has accepted, and closes it.

@@ -20,7 +20,7 @@ mod tables;
 mod test_clock;
 
 pub use cache::{Cached, Fill};
-pub use delivery::{Backlog, backlog};
+pub use delivery::{Backlog, Waiting, backlog, waiting};
 pub use jobs::{Job, JobHandle, Runner, Signal, Worked};
 pub use lease::{Exclusive, Lease};
 pub use lossy::{Heard, Keyed, Listener, Lossy};

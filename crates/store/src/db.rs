@@ -1,6 +1,13 @@
 //! The handle to the database that everybody holds.
 
-use std::{fmt, future::Future, panic::Location, path::Path, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    panic::Location,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use kernel::{Author, Authored, Clock, Entropy, IdSource, Result, Ticker};
 use tokio::sync::{Semaphore, broadcast, watch};
@@ -45,6 +52,14 @@ impl Default for Limits {
     }
 }
 
+/// What the data takes up, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    pub database: u64,
+    /// SQLite's write-ahead log.
+    pub log: Option<u64>,
+}
+
 /// What a transaction needs beyond its connection.
 pub(crate) struct Context {
     pub(crate) clock: Clock,
@@ -87,6 +102,9 @@ impl fmt::Display for EngineName {
     }
 }
 
+/// A write that does no harm: it moves a time by a microsecond. SQLite writes nothing where nothing changes.
+const HARMLESS: &str = "UPDATE schema_migrations SET applied_at = applied_at + 1 WHERE number = 1";
+
 /// Which queue a closure joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
@@ -106,6 +124,7 @@ pub struct Db {
 
 struct Inner {
     engine: Engine,
+    pool_size: usize,
     context: Arc<Context>,
     ingest_slots: Semaphore,
 }
@@ -132,11 +151,15 @@ impl Db {
                 DatabaseUrl::Postgres(_) => EngineName::Postgres,
             }),
         });
+        let pool_size = match url {
+            DatabaseUrl::Sqlite(_) => limits.readers + 1,
+            DatabaseUrl::Postgres(_) => limits.connections,
+        };
         let engine = match url {
             DatabaseUrl::Sqlite(path) => Engine::Sqlite(sqlite::Engine::open(path, &context, &limits)?),
             DatabaseUrl::Postgres(url) => Engine::Postgres(postgres::Engine::open(url, &context, &limits).await?),
         };
-        let inner = Inner { engine, context, ingest_slots: ingest::slots(&limits) };
+        let inner = Inner { engine, pool_size, context, ingest_slots: ingest::slots(&limits) };
         Ok(Self { inner: Arc::new(inner), author: None })
     }
 
@@ -209,7 +232,7 @@ impl Db {
             }
             Engine::Postgres(engine) => {
                 self.inner.context.saw(sql);
-                engine.exec_one(sql, args).await
+                Self::noting(&self.inner.context, engine.exec_one(sql, args).await)
             }
         }
     }
@@ -244,6 +267,58 @@ impl Db {
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<()> {
         self.get_one::<(i64,)>("SELECT CAST(1 AS BIGINT)", &[]).await.map(|_| ())
+    }
+
+    /// Whether anything can be stored. Known from the writes of others; only while those fail does this try one.
+    pub async fn check_writable(&self) -> Result<()> {
+        if !self.inner.context.cells.cannot_write.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.write(|tx| tx.each_unrecorded(HARMLESS, &[], &mut |_| Ok(()))).await
+    }
+
+    /// Closures that wait for a thread or a connection, by lane.
+    pub fn queued(&self) -> Vec<(&'static str, usize)> {
+        match &self.inner.engine {
+            Engine::Sqlite(engine) => engine.queued(),
+            Engine::Postgres(engine) => engine.queued(),
+        }
+    }
+
+    /// Threads or connections that closures run on.
+    pub fn pool_size(&self) -> usize {
+        self.inner.pool_size
+    }
+
+    /// How many bytes the data takes up.
+    pub async fn sizes(&self) -> Result<Sizes> {
+        match &self.inner.engine {
+            Engine::Sqlite(engine) => {
+                let (database, log) = engine.sizes();
+                Ok(Sizes { database, log: Some(log) })
+            }
+            Engine::Postgres(_) => {
+                let database = self.read(|tx| {
+                    let mut size = 0;
+                    tx.each_unrecorded("SELECT pg_database_size(current_database())", &[], &mut |row| {
+                        size = row.at::<i64>(0)?;
+                        Ok(())
+                    })?;
+                    Ok(size)
+                });
+                Ok(Sizes { database: database.await?.unsigned_abs(), log: None })
+            }
+        }
+    }
+
+    /// Remembers whether the storage could be written, as far as the outcome of a write tells.
+    fn noting<T>(context: &Context, outcome: Result<T>) -> Result<T> {
+        match &outcome {
+            Ok(_) => context.cells.cannot_write.store(false, Ordering::Relaxed),
+            Err(error) if fault::is_cannot_write(error) => context.cells.cannot_write.store(true, Ordering::Relaxed),
+            Err(_) => {}
+        }
+        outcome
     }
 
     /// Stops accepting work, finishes what was accepted, and closes the connections.
@@ -306,9 +381,14 @@ impl Db {
         let log_slow = lane == Lane::Write && matches!(self.inner.engine, Engine::Sqlite(_));
         let (job, answer) = Closure::with_answer(work, self.author.clone(), Location::caller(), Ticker, log_slow);
         let accepted = self.submit(lane, job);
+        let context = (lane == Lane::Write).then(|| Arc::clone(&self.inner.context));
         async move {
             accepted?;
-            answer.await.unwrap_or_else(|_| Err(fault::closed()))
+            let outcome = answer.await.unwrap_or_else(|_| Err(fault::closed()));
+            match context {
+                Some(context) => Self::noting(&context, outcome),
+                None => outcome,
+            }
         }
     }
 

@@ -62,6 +62,18 @@ pub(crate) fn unavailable(source: impl Into<Box<dyn StdError + Send + Sync>>) ->
         .with_source(source)
 }
 
+const CANNOT_WRITE: &str = "Nothing can be stored at the moment: the disk is full, or it cannot be written.";
+
+/// The engine reads, but cannot write: a full disk, a read-only one, a failing one.
+pub(crate) fn cannot_write(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+    Error::new(Code::StorageUnavailable, CANNOT_WRITE).with_retry_after(Duration::from_secs(10)).with_source(source)
+}
+
+/// Also when the error was handed to another caller of the same batch, and its cause is text.
+pub(crate) fn is_cannot_write(error: &Error) -> bool {
+    error.code() == Code::StorageUnavailable && error.public() == CANNOT_WRITE
+}
+
 pub(crate) fn commit_unknown(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
     Error::new(
         Code::CommitUnknown,

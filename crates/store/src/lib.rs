@@ -38,7 +38,7 @@ pub use args::{Arg, ToArg};
 pub use backup::{BackupInfo, Restored, read_backup_info, restore};
 pub use cells::{Cell, ColumnType, Tuple};
 pub use counters::Counters;
-pub use db::{Db, EngineName, Limits, Options};
+pub use db::{Db, EngineName, Limits, Options, Sizes};
 #[doc(hidden)]
 pub use declare::{joined_bytes, joined_length};
 pub use fault::is_unique_violation;

@@ -84,7 +84,10 @@ impl Db {
                 Some(migration) => {
                     report.was_empty |= found_empty;
                     report.applied.push(migration.number);
-                    tracing::info!(number = migration.number, name = migration.name, "migration applied");
+                    // A new store has all of them, which nobody needs to read.
+                    if !report.was_empty {
+                        tracing::info!(number = migration.number, name = migration.name, "migration applied");
+                    }
                 }
                 None => return Ok(report),
             }

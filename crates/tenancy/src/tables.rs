@@ -11,6 +11,7 @@ const LINKS_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 pub const TABLES: &[Table] = &[
     table!("apps"("id")),
+    table!("operator_keys"("digest")),
     table!("app_keys"("id") of app),
     table!("app_secrets"("id") of app; sealed "sealed" by "id"),
     table!("api_tokens"("id") of app, workspace, secret),

@@ -33,17 +33,17 @@ pub struct Cli {
 pub enum Command {
     /// Run the service (the default)
     Serve,
-    /// Create and list apps
+    /// Create, list, show and delete apps
     #[command(subcommand)]
     App(AppCommand),
-    /// Create and revoke an app's API keys
+    /// Create, list and revoke an app's API keys
     #[command(subcommand)]
     Key(KeyCommand),
     /// Feature flags: list, read, and apply from files that live in a repository
     #[command(subcommand)]
     Flag(FlagCommand),
     /// The keys that sign tokens
-    #[command(subcommand)]
+    #[command(subcommand, name = "signing-key", visible_alias = "keys")]
     Keys(KeysCommand),
     /// The key of the operator API
     #[command(subcommand)]
@@ -53,7 +53,7 @@ pub enum Command {
     Secret(SecretCommand),
     /// Check this installation for problems and how to fix them
     Doctor(Output),
-    /// Show the configuration in force
+    /// Show the configuration that a program started here would have
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Print the OpenAPI document
@@ -108,6 +108,23 @@ pub enum AppCommand {
     },
     /// List the apps, newest first
     List(Output),
+    /// Show an app's profile
+    Get {
+        /// The app's id
+        app: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Delete an app with its workspaces, people and everything else in it
+    Delete {
+        /// The app's id
+        app: String,
+        /// The app's domain, to show that this is the one
+        #[arg(long, value_name = "DOMAIN")]
+        confirm: String,
+        #[command(flatten)]
+        output: Output,
+    },
 }
 
 #[derive(Subcommand)]
@@ -122,6 +139,13 @@ pub enum KeyCommand {
         /// A privilege to hold; may be given several times [default: all but the destructive two]
         #[arg(long = "privilege", value_name = "KEY")]
         privileges: Vec<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// List an app's API keys; the keys themselves are never shown
+    List {
+        /// The app's id
+        app: String,
         #[command(flatten)]
         output: Output,
     },
@@ -248,7 +272,7 @@ pub enum SecretCommand {
 
 #[derive(Subcommand)]
 pub enum ConfigCommand {
-    /// Every setting with its value and where that comes from
+    /// Every setting with its value and where that comes from; a server that runs may have been given others
     Show(Output),
 }
 
@@ -273,8 +297,11 @@ pub fn parse() -> Result<(Cli, Values), String> {
         None if PathBuf::from("tenantry.toml").exists() => values.read_file("tenantry.toml".as_ref())?,
         None => {}
     }
-    values.read_environment(std::env::vars());
+    for unknown in values.read_environment(std::env::vars()) {
+        eprintln!("Warning: {unknown} is not a setting; `tenantry config show` lists them all.");
+    }
     read_flags(&mut values, &matches);
+    warn_of_secrets(&values);
     Ok((cli, values))
 }
 
@@ -311,6 +338,18 @@ fn read_flags(values: &mut Values, matches: &ArgMatches) {
     for setting in SETTINGS {
         if let Ok(Some(value)) = innermost.try_get_one::<String>(setting.name) {
             values.set(setting, value.clone(), Origin::Flag(setting.flag()));
+        }
+    }
+}
+
+/// Every user of the machine can read the arguments of its processes.
+fn warn_of_secrets(values: &Values) {
+    for setting in SETTINGS.iter().filter(|setting| setting.kind == Kind::Secret) {
+        if let Some(Origin::Flag(flag)) = values.origin(setting.name) {
+            let variable = setting.variable();
+            eprintln!(
+                "Warning: --{flag} can be read in the list of processes; use {variable} or the configuration file."
+            );
         }
     }
 }

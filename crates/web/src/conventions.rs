@@ -65,13 +65,21 @@ pub(crate) struct Policy {
     pub(crate) timeout: Duration,
     max_in_flight: usize,
     in_flight: AtomicUsize,
+    in_flight_gauge: metrics::Gauge,
     limits: Arc<RateLimits>,
 }
 
 impl Policy {
     fn new(settings: &Settings, limits: Arc<RateLimits>) -> Self {
         let Settings { body_limit, timeout, max_in_flight, .. } = *settings;
-        Self { body_limit, timeout, max_in_flight, in_flight: AtomicUsize::new(0), limits }
+        Self {
+            body_limit,
+            timeout,
+            max_in_flight,
+            in_flight: AtomicUsize::new(0),
+            in_flight_gauge: metrics::gauge!("tenantry_requests_in_flight"),
+            limits,
+        }
     }
 
     pub(crate) fn detached() -> Arc<Self> {
@@ -84,7 +92,7 @@ impl Policy {
 
     /// A place among the requests in work, given back when it is dropped.
     pub(crate) fn admit(&self, route: &Route, client: IpAddr) -> Result<Place<'_>> {
-        let place = Place::take(&self.in_flight);
+        let place = Place::take(self);
         if place.before >= self.max_in_flight && !route.always_admitted {
             return Err(Error::new(Code::Overloaded, "The service is overloaded. Try again in a moment."));
         }
@@ -96,19 +104,21 @@ impl Policy {
 }
 
 pub(crate) struct Place<'a> {
-    in_flight: &'a AtomicUsize,
+    policy: &'a Policy,
     before: usize,
 }
 
 impl<'a> Place<'a> {
-    fn take(in_flight: &'a AtomicUsize) -> Self {
-        Self { before: in_flight.fetch_add(1, Ordering::Relaxed), in_flight }
+    fn take(policy: &'a Policy) -> Self {
+        policy.in_flight_gauge.increment(1);
+        Self { before: policy.in_flight.fetch_add(1, Ordering::Relaxed), policy }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.policy.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.policy.in_flight_gauge.decrement(1);
     }
 }
 

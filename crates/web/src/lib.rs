@@ -24,6 +24,7 @@ mod operation;
 mod otel;
 pub mod pages;
 mod patch;
+pub mod process;
 mod proxies;
 mod record;
 mod routes;

@@ -25,6 +25,17 @@ pub enum LimitClass {
     Message,
 }
 
+impl LimitClass {
+    /// As in the metrics.
+    fn label(self) -> &'static str {
+        match self {
+            Self::General => "general",
+            Self::Credential => "credential",
+            Self::Message => "message",
+        }
+    }
+}
+
 /// A bucket's size and how fast it refills. Either at 0 means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
@@ -103,6 +114,7 @@ impl RateLimits {
             if let Some(known) = buckets.get_mut(&key) {
                 *known = full_at - cost;
             }
+            metrics::counter!("tenantry_rate_limited_total", "class" => class.label()).increment(1);
             return Err(limited(full_at - now - size));
         }
         if buckets.len() >= self.shard_capacity && !buckets.contains_key(&key) {
@@ -173,12 +185,12 @@ mod tests {
     fn a_clock_that_steps_back_costs_nobody_more_than_an_empty_bucket() {
         let (mut limits, _) = limits(Quota { per_minute: 6, burst: 3 });
         let client = address("192.0.2.1");
-        limits.check(LimitClass::Code, client).unwrap();
+        limits.check(LimitClass::Credential, client).unwrap();
         limits.clock = Clock::frozen(Timestamp::from_seconds(1_000 - 7_200));
-        let error = limits.check(LimitClass::Code, client).unwrap_err();
+        let error = limits.check(LimitClass::Credential, client).unwrap_err();
         assert_eq!(error.retry_after(), Some(Duration::from_secs(10)));
         limits.clock = Clock::frozen(Timestamp::from_seconds(1_010 - 7_200));
-        limits.check(LimitClass::Code, client).unwrap();
+        limits.check(LimitClass::Credential, client).unwrap();
     }
 
     #[test]

@@ -1,28 +1,60 @@
 //! Who the client is when proxies stand in between. Only the word of a trusted proxy counts, so `X-Forwarded-For` is
 //! read from its right end, where the nearest proxy wrote, up to the first address that is not one of ours.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use http::HeaderMap;
 use ipnet::IpNet;
 
-/// Address ranges whose `X-Forwarded-For` counts; none by default.
+/// Address ranges whose `X-Forwarded-For` counts; none by default. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct TrustedProxies(Vec<IpNet>);
+pub struct TrustedProxies(Arc<Ranges>);
+
+#[derive(Debug, Default)]
+struct Ranges {
+    trusted: Vec<IpNet>,
+    /// Somebody forwards requests and is not believed: then all clients look like one.
+    unheeded: AtomicBool,
+}
 
 impl TrustedProxies {
     pub fn new(ranges: Vec<IpNet>) -> Self {
-        Self(ranges)
+        Self(Arc::new(Ranges { trusted: ranges, unheeded: AtomicBool::new(false) }))
     }
 
     fn trusts(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|range| range.contains(&address))
+        self.0.trusted.iter().any(|range| range.contains(&address))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.trusted.is_empty()
+    }
+
+    /// Whether a request was forwarded while no proxy is trusted.
+    pub fn was_unheeded(&self) -> bool {
+        self.0.unheeded.load(Ordering::Relaxed)
+    }
+
+    fn note_forwarding(&self, headers: &HeaderMap) {
+        if headers.contains_key("x-forwarded-for") && !self.0.unheeded.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "a request came with X-Forwarded-For and no proxy is trusted: behind a proxy all clients count as one \
+                 address; set trusted_proxies"
+            );
+        }
     }
 
     /// The address of the client behind `peer`.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
-        if self.0.is_empty() {
+        if self.0.trusted.is_empty() {
+            self.note_forwarding(headers);
             return client;
         }
         // The last header is the nearest proxy's; a word that is no address ends the trail, since nothing left of it

@@ -36,27 +36,29 @@ pub struct Subject {
     app: AppId,
     key: String,
     rule: Rule,
+    /// As in the metrics.
+    kind: &'static str,
 }
 
 impl Subject {
     /// As a digest: names of any length come from outside, and addresses need not stand in yet another table.
-    fn new(app: AppId, name: &str, rule: Rule) -> Self {
-        Self { app, key: hash_token(&format!("{app}:{name}")), rule }
+    fn new(app: AppId, name: &str, rule: Rule, kind: &'static str) -> Self {
+        Self { app, key: hash_token(&format!("{app}:{name}")), rule, kind }
     }
 
     /// Passwords tried for an address.
     pub fn account(app: AppId, username: &str) -> Self {
-        Self::new(app, &format!("account:{}", email_key(username.trim())), ACCOUNT)
+        Self::new(app, &format!("account:{}", email_key(username.trim())), ACCOUNT, "password")
     }
 
     /// Codes tried for a person, over all of their sessions.
     pub fn second_factor(app: AppId, user: UserId) -> Self {
-        Self::new(app, &format!("mfa:{user}"), SECOND_FACTOR)
+        Self::new(app, &format!("mfa:{user}"), SECOND_FACTOR, "second_factor")
     }
 
     /// Messages to an address or a phone number.
     fn recipient(app: AppId, to: &str) -> Self {
-        Self::new(app, &format!("to:{}", email_key(to.trim())), ACCOUNT)
+        Self::new(app, &format!("to:{}", email_key(to.trim())), ACCOUNT, "message")
     }
 }
 
@@ -86,6 +88,13 @@ pub fn fail(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
     let now = tx.now();
     let before: Streak = tx.opt(FIND, &args![subject.key])?.unwrap_or_else(|| Streak::new(now));
     let after = before.failed(subject.rule, now);
+    let (kind, locked) = (subject.kind, after.wait(now).is_some());
+    tx.on_commit(move || {
+        metrics::counter!("tenantry_login_failures_total", "kind" => kind).increment(1);
+        if locked {
+            metrics::counter!("tenantry_lockouts_total", "kind" => kind).increment(1);
+        }
+    });
     tx.exec(
         "INSERT INTO attempt_counters (subject, app_id, attempts, window_started_at, blocked_until, expires_at) \
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (subject) DO UPDATE SET attempts = excluded.attempts, \

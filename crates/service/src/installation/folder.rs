@@ -6,7 +6,8 @@ use ::store::private;
 use kernel::{Code, Error, Result};
 
 /// What this program keeps in its folder, beside the database.
-const KEPT: &[&str] = &["lock", "master.key", "operator.key", "operator.key.new", "server.sock", "backups"];
+const KEPT: &[&str] =
+    &["lock", "master.key", "operator.key", "operator.key.new", "first-app.key", "server.sock", "backups"];
 
 /// Makes the folder with mode 0700. In one that exists, whatever is ours and open to others is closed to them.
 pub(crate) fn protect(folder: &Path) -> Result<()> {

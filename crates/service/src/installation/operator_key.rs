@@ -12,15 +12,12 @@ use std::{
 
 use ::store::{Db, Tx};
 use kernel::{Code, Entropy, Error, Result, Secret, Timestamp};
-use serde_json::json;
-use spine::{NewFact, emit};
+use spine::{Installation, emit};
 use tenancy::operator_key::{self, Standing};
 use tokio::sync::Mutex;
 
 use super::{key_files::KeyFile, keys::Name};
-
-/// Emitted when the operator key was replaced.
-pub const REPLACED: &str = "operator_key.replaced";
+use crate::facts::OperatorKeyReplaced;
 
 /// How long the key before works on, so that scripts can be changed over.
 const OVERLAP: Duration = Duration::from_secs(3600);
@@ -91,7 +88,7 @@ fn replace(tx: &mut Tx<'_>, key: &Secret<String>, overlap: Duration) -> Result<T
             return Err(Error::invalid("key", "was the operator key before; choose another"));
         }
     }
-    emit(tx, &NewFact::new(REPLACED, json!({ "previousUntil": until })))?;
+    emit(tx, Installation, &OperatorKeyReplaced { previous_until: until })?;
     Ok(until)
 }
 

@@ -16,6 +16,15 @@ pub(super) fn insert(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<bool> {
     )
 }
 
+pub(super) fn put(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<()> {
+    tx.exec(
+        "INSERT INTO installation (name, value, created_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        &args![name, value, tx.now()],
+    )
+    .map(|_| ())
+}
+
 pub(super) fn replace(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<()> {
     tx.run("UPDATE installation SET value = $2 WHERE name = $1", &args![name, value])
 }

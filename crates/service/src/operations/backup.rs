@@ -43,6 +43,10 @@ async fn make(_: Operator, State(core): State<Core>) -> Result<BackupFile> {
     let info = installation::backup_info(&core.keyring);
     let info: Vec<(&str, &str)> = info.iter().map(|(name, value)| (*name, value.as_str())).collect();
     core.db.backup_to(&file.0, &info, MIGRATIONS).await?;
+    // Whoever cannot note it has a backup all the same: a full disk is the best time for one.
+    if let Err(error) = installation::note_backup(&core.db).await {
+        tracing::warn!(?error, "the time of the backup could not be noted");
+    }
 
     let opened = tokio::fs::File::open(&file.0).await.map_err(Error::internal)?;
     let length = opened.metadata().await.map_err(Error::internal)?.len();

@@ -53,13 +53,15 @@ impl Finding {
 }
 
 async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> {
-    let mut findings = vec![storage(&core).await, files(&core), address(&core), test_clock(&core), mail(&core)];
+    let mut findings = vec![storage(&core).await, files(&core), space(&core)];
+    findings.extend([address(&core), proxies(&core), test_clock(&core), mail(&core), sms(&core)]);
     let keyring = core.keyring.clone();
     let vitals = core.db.read(move |tx| vitals(tx, &keyring)).await?;
     findings.push(master_key(&vitals));
     findings.push(signing_keys(&vitals, core.db.clock().now()));
     findings.push(parked(&vitals));
     findings.push(undelivered(&vitals));
+    findings.push(last_backup(&vitals, core.db.clock().now()));
     Ok(Json(Report { findings }))
 }
 
@@ -69,6 +71,7 @@ struct Vitals {
     backlog: Backlog,
     master_key_settled: bool,
     signing_since: Option<Timestamp>,
+    last_backup: Option<Timestamp>,
 }
 
 fn vitals(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<Vitals> {
@@ -78,11 +81,16 @@ fn vitals(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<Vitals> {
         parked: outbox::parked(tx, 1_000)?.len(),
         backlog: spine::backlog(tx)?,
         master_key_settled: installation::is_settled(tx, keyring)?,
+        last_backup: installation::last_backup(tx)?,
         signing_since: keys.iter().map(|key| key.active_from).filter(|from| *from <= now).max(),
     })
 }
 
 async fn storage(core: &Core) -> Finding {
+    if let Err(error) = core.db.check_writable().await {
+        let remedy = "Make room on the disk, or see to it that it can be written; the service goes on by itself then.";
+        return Finding::problem("storage", error.public().to_owned(), remedy);
+    }
     match core.db.is_migrated(MIGRATIONS).await {
         Ok(true) => Finding::ok("storage", format!("{} answers and its schema is current", core.db.engine())),
         Ok(false) => Finding::problem(
@@ -138,6 +146,53 @@ fn mail(core: &Core) -> Finding {
     Finding::ok("mail", "mail is sent as configured")
 }
 
+fn sms(core: &Core) -> Finding {
+    if core.sms_is_logged {
+        let remedy = "Set sms_url to a gateway; until then nobody who chooses codes by SMS can sign in.";
+        return Finding::warning("SMS", "text messages are written to the log, codes included, and not sent", remedy);
+    }
+    Finding::ok("SMS", "text messages are sent as configured")
+}
+
+fn proxies(core: &Core) -> Finding {
+    if core.trusted_proxies.was_unheeded() {
+        return Finding::warning(
+            "proxies",
+            "requests came through a proxy that is not trusted: all clients count as one address for every limit",
+            "Set trusted_proxies to the proxy's address, or have it leave X-Forwarded-For out.",
+        );
+    }
+    Finding::ok("proxies", "no request came through a proxy that is not trusted")
+}
+
+const MEBIBYTE: u64 = 1 << 20;
+
+/// The disk of the data folder, which is the database's too when that is embedded.
+fn space(core: &Core) -> Finding {
+    let remedy = "Make room before writes fail; tenantry_disk_free_bytes is the metric to watch.";
+    match web::process::disk(&core.data_folder) {
+        None => Finding::warning("disk", "the free space cannot be told", "See whether the data folder is there."),
+        Some(disk) => {
+            let message = format!("{} MiB are free where the data folder is", disk.free / MEBIBYTE);
+            match disk.free / MEBIBYTE {
+                ..100 => Finding::problem("disk", message, remedy),
+                100..1024 => Finding::warning("disk", message, remedy),
+                _ => Finding::ok("disk", message),
+            }
+        }
+    }
+}
+
+fn last_backup(vitals: &Vitals, now: Timestamp) -> Finding {
+    const DAY: u64 = 24 * 3600;
+    const REMEDY: &str = "Run tenantry backup every day, and keep the file and the master key apart, elsewhere.";
+    match vitals.last_backup.map(|at| now.since(at).as_secs() / DAY) {
+        None => Finding::warning("backup", "no backup was made by this program yet", REMEDY),
+        Some(days @ 8..) => Finding::warning("backup", format!("the last backup is {days} days old"), REMEDY),
+        Some(days) => Finding::ok("backup", format!("the last backup is {days} days old")),
+    }
+}
+
 fn master_key(vitals: &Vitals) -> Finding {
     if vitals.master_key_settled {
         return Finding::ok("master key", "all secrets are encrypted with the current master key");
@@ -152,12 +207,12 @@ fn master_key(vitals: &Vitals) -> Finding {
 fn signing_keys(vitals: &Vitals, now: Timestamp) -> Finding {
     const DAY: u64 = 24 * 3600;
     match vitals.signing_since {
-        None => Finding::problem("signing keys", "no key can sign tokens", "Run tenantry keys rotate."),
+        None => Finding::problem("signing keys", "no key can sign tokens", "Run tenantry signing-key rotate."),
         Some(since) => {
             let days = now.since(since).as_secs() / DAY;
             let message = format!("the signing key has been in use for {days} days");
             if days > 365 {
-                return Finding::warning("signing keys", message, "Run tenantry keys rotate once a year.");
+                return Finding::warning("signing keys", message, "Run tenantry signing-key rotate once a year.");
             }
             Finding::ok("signing keys", message)
         }

@@ -1,6 +1,6 @@
 //! `/healthz`, `/readyz` and `/metrics`, for whoever watches the service.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
@@ -8,6 +8,7 @@ use serde::Serialize;
 use tenancy::callers::Operator;
 use web::{Json, Routes, State, Text};
 
+use super::metrics;
 use crate::{Core, MIGRATIONS};
 
 /// `/metrics` asks for the operator key unless the installation says otherwise.
@@ -15,9 +16,9 @@ pub fn routes(metrics_public: bool) -> Routes<Core> {
     let routes = Routes::new("Health")
         .get("/healthz", alive, "Whether the process is up")
         .always_admitted()
-        .get("/readyz", ready, "Whether the storage answers and its schema is current")
+        .get("/readyz", ready, "Whether the storage answers, can be written and has a current schema")
         .always_admitted()
-        .answers(503, "The storage cannot be reached, or is being migrated");
+        .answers(503, "The storage cannot be reached or written, or is being migrated");
     let summary = "Metrics in the Prometheus text format";
     if metrics_public {
         routes.get("/metrics", open_metrics, summary).always_admitted()
@@ -45,7 +46,14 @@ struct Readiness {
 const PATIENCE: Duration = Duration::from_millis(800);
 
 async fn ready(State(core): State<Core>) -> Result<Json<Readiness>> {
-    let asked = tokio::time::timeout(PATIENCE, core.db.is_migrated(MIGRATIONS)).await;
+    if core.stopping.load(Ordering::Relaxed) {
+        return Err(Error::new(Code::ShuttingDown, "This node is stopping.").with_retry_after(PATIENCE));
+    }
+    let asked = async {
+        core.db.check_writable().await?;
+        core.db.is_migrated(MIGRATIONS).await
+    };
+    let asked = tokio::time::timeout(PATIENCE, asked).await;
     let slow = || Error::new(Code::StorageUnavailable, "The storage does not answer.").with_retry_after(PATIENCE);
     if !asked.map_err(|_| slow())?? {
         return Err(Error::new(Code::StorageUnavailable, "The schema is being migrated."));
@@ -54,9 +62,9 @@ async fn ready(State(core): State<Core>) -> Result<Json<Readiness>> {
 }
 
 async fn open_metrics(State(core): State<Core>) -> Result<Text> {
-    Ok(Text(core.render_metrics()))
+    Ok(Text(metrics::render(&core).await))
 }
 
 async fn guarded_metrics(_: Operator, State(core): State<Core>) -> Result<Text> {
-    Ok(Text(core.render_metrics()))
+    Ok(Text(metrics::render(&core).await))
 }

@@ -4,6 +4,7 @@ pub mod backup;
 pub mod diagnostics;
 pub mod doctor;
 pub mod health;
+mod metrics;
 pub mod operator_key;
 pub mod signing_keys;
 pub mod test_clock;

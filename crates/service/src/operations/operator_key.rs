@@ -46,7 +46,7 @@ struct Replaced {
     previous_until: Timestamp,
 }
 
-async fn replace(_: Operator, State(core): State<Core>, Valid(new): Valid<NewKey>) -> Result<Json<Replaced>> {
-    let replacement = core.operator_key_file.replace(&core.db, new.key.map(Secret::new), new.now).await?;
+async fn replace(caller: Operator, State(core): State<Core>, Valid(new): Valid<NewKey>) -> Result<Json<Replaced>> {
+    let replacement = core.operator_key_file.replace(&core.db.by(&caller), new.key.map(Secret::new), new.now).await?;
     Ok(Json(Replaced { key: replacement.key.into_exposed(), previous_until: replacement.previous_until }))
 }

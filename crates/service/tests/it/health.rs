@@ -7,6 +7,7 @@ on_both_engines!(
     a_healthy_service_says_so,
     without_its_storage_a_service_is_up_but_not_ready,
     a_storage_that_does_not_answer_is_not_waited_for,
+    what_operators_alert_on_is_measured,
 );
 on_one_engine!(metrics_are_for_the_operator, metrics_can_be_made_public);
 
@@ -65,6 +66,38 @@ async fn metrics_are_for_the_operator(app: TestApp) {
         assert!(metrics.body().contains(line), "{line}");
     }
     assert!(!metrics.body().contains("tnt_"));
+}
+
+async fn what_operators_alert_on_is_measured(app: TestApp) {
+    let wrong =
+        json!({ "username": "ada@customer.example", "appId": app.app_id(), "mode": "sdk", "password": "wrong" });
+    app.page().post("/auth/auth/authenticate", wrong).await.expect(401);
+    testkit::queued::queue(&app, "ada@customer.example").await;
+    let metrics = app.operator().get("/metrics").await.expect(200);
+    let text = metrics.body();
+    for name in [
+        "process_open_fds ",
+        "process_resident_memory_bytes ",
+        "process_start_time_seconds ",
+        "tenantry_build_info{",
+        "tenantry_database_bytes ",
+        "tenantry_disk_free_bytes ",
+        r#"tenantry_messages_waiting{channel="mail"} 1"#,
+        r#"tenantry_messages_oldest_seconds{channel="mail"} "#,
+        r#"tenantry_login_failures_total{kind="password"} "#,
+        "tenantry_outbox_waiting ",
+        "tenantry_requests_in_flight ",
+        "tenantry_storage_writable 1",
+        "tenantry_store_pool_size ",
+        "tenantry_store_queue{",
+    ] {
+        assert!(text.lines().any(|line| line.starts_with(name)), "{name} is not in {text}");
+    }
+    for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let name = line.split(' ').next().expect("a name");
+        assert!(text.contains(&format!("# HELP {name} ")), "{name} is not explained");
+    }
+    app.drain().await;
 }
 
 async fn metrics_can_be_made_public(engine: EngineName) {

@@ -20,7 +20,7 @@ use vault::{Keyring, Place};
 use crate::{Job, Worked, lease};
 use rows::{Claimed, Outcome};
 pub(crate) use rows::{Sql, statements};
-pub use upkeep::{Backlog, backlog};
+pub use upkeep::{Backlog, Waiting, backlog, waiting};
 
 /// Messages under way at a time.
 const SLOTS: usize = 8;

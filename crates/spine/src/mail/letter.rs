@@ -4,7 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use lettre::{
     Address,
-    message::{Mailbox, MultiPart, SinglePart},
+    message::{
+        Body, Mailbox, MultiPart, SinglePart,
+        header::{ContentTransferEncoding, ContentType},
+    },
 };
 
 use super::Content;
@@ -13,7 +16,7 @@ use crate::delivery::Message;
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 /// `from` is the service's own address; the app's name and, if it has one, address are put in its place.
-pub(super) fn write(from: &Mailbox, message: &Message<Content>) -> Result<lettre::Message, Failed> {
+pub(super) fn write(from: &Mailbox, message: &Message<Content>, wrapping: Wrapping) -> Result<lettre::Message, Failed> {
     let Content { from_name, from_address, reply_to, subject, text, html } = &message.content;
     let name = if from_name.is_empty() { from.name.clone() } else { Some(from_name.clone()) };
     let address: Address = match from_address {
@@ -29,12 +32,31 @@ pub(super) fn write(from: &Mailbox, message: &Message<Content>) -> Result<lettre
     if let Some(reply_to) = reply_to {
         letter = letter.reply_to(reply_to.parse()?);
     }
-    let letter = if html.is_empty() {
-        letter.singlepart(SinglePart::plain(text.clone()))
+    let (plain, html) = match wrapping {
+        Wrapping::Safe => (SinglePart::plain(text.clone()), SinglePart::html(html.clone())),
+        Wrapping::None => (as_it_is(ContentType::TEXT_PLAIN, text), as_it_is(ContentType::TEXT_HTML, html)),
+    };
+    let letter = if message.content.html.is_empty() {
+        letter.singlepart(plain)
     } else {
-        letter.multipart(MultiPart::alternative_plain_html(text.clone(), html.clone()))
+        letter.multipart(MultiPart::alternative().singlepart(plain).singlepart(html))
     };
     Ok(letter?)
+}
+
+/// How the text is written into the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wrapping {
+    /// For servers, which may refuse long lines and anything but ASCII.
+    Safe,
+    /// For files that people open: a link stays in one piece.
+    None,
+}
+
+fn as_it_is(kind: ContentType, text: &str) -> SinglePart {
+    let lines = text.replace("\r\n", "\n").replace('\n', "\r\n");
+    let body = Body::dangerous_pre_encoded(lines.into_bytes(), ContentTransferEncoding::EightBit);
+    SinglePart::builder().header(kind).body(body)
 }
 
 fn date(at: kernel::Timestamp) -> SystemTime {

@@ -18,6 +18,7 @@ use crate::{
     Runner,
     delivery::{self, Channel, Dispatch, Message, SendFailure, Sql, Sweep},
 };
+use letter::Wrapping;
 pub use transport::MailTransport;
 
 id_kinds! {
@@ -129,7 +130,11 @@ impl Channel for Post {
     ];
 
     async fn send(&self, message: Message<Content>) -> Result<(), SendFailure> {
-        let letter = letter::write(&self.from, &message).map_err(SendFailure::permanent)?;
+        let wrapping = match self.transport {
+            MailTransport::File(_) => Wrapping::None,
+            MailTransport::Smtp(_) | MailTransport::Log => Wrapping::Safe,
+        };
+        let letter = letter::write(&self.from, &message, wrapping).map_err(SendFailure::permanent)?;
         let Message { id, recipient, content, .. } = message;
         match &self.transport {
             MailTransport::Log => {

@@ -254,6 +254,15 @@ pub struct Parked {
 
 row! { Parked = "outbox_parked" { consumer, position, fact: "fact_id", kind, attempts, error, parked_at } }
 
+/// How many facts the slowest consumer has still to see, and since when the oldest of them waits.
+pub fn backlog(tx: &mut Tx<'_>) -> Result<(i64, Option<Timestamp>)> {
+    tx.one(
+        "SELECT count(*), min(created_at) FROM outbox WHERE position IS NULL \
+         OR position > (SELECT coalesce(min(position), 0) FROM outbox_cursors)",
+        &[],
+    )
+}
+
 /// The facts that were parked last, for diagnostics.
 pub fn parked(tx: &mut Tx<'_>, limit: i64) -> Result<Vec<Parked>> {
     tx.all(PARKED, &args![limit])

@@ -17,7 +17,7 @@ use store::{Db, Tx, args};
 
 use crate::{Runner, Signal, lease};
 use consumer::{Consumer, Registered};
-pub use consumer::{Parked, parked, retrying};
+pub use consumer::{Parked, backlog, parked, retrying};
 pub use fact::{Fact, FactId, FactKind, FactScope, Installation};
 pub use follower::News;
 use follower::{Follower, Tail};

@@ -26,6 +26,10 @@ pub(crate) fn keyring() -> Keyring {
     Keyring::new(&MasterKey::generate(&Entropy::seeded_for_tests(1)), None, Entropy::os())
 }
 
+/// Longer than a line of a mail likes to be.
+const LINK: &str =
+    "https://app.example/a/long/path/to/a/page?with=several&parameters=in&it=and&code=s3cret-s3cret-s3cret";
+
 fn mail(to: &str) -> NewMail {
     NewMail {
         app: Some(AppId::from_u128(7)),
@@ -34,7 +38,7 @@ fn mail(to: &str) -> NewMail {
         from_address: None,
         reply_to: Some("help@app.example".into()),
         subject: "Your código".into(),
-        text: "Open https://app.example/?code=s3cret\n.a line with a dot".into(),
+        text: format!("Open {LINK}\n.a line with a dot"),
         html: "<p>Open <a href=\"https://app.example/?code=s3cret\">this</a></p>".into(),
     }
 }
@@ -169,6 +173,7 @@ async fn files_are_whole_messages(test: TestDb) {
     runner.drain().await.unwrap();
     let message = std::fs::read_to_string(folder.path().join(format!("mail/{id}.eml"))).unwrap();
     assert!(message.contains("\r\nTo: zoe@example.com\r\n") && message.contains("text/html"), "{message}");
+    assert!(message.contains(&format!("Open {LINK}\r\n")), "a link that can be copied: {message}");
     assert_eq!(std::fs::read_dir(folder.path().join("mail")).unwrap().count(), 1, "no half-written file stays");
     for (path, mode) in [("mail".to_owned(), 0o700), (format!("mail/{id}.eml"), 0o600)] {
         let found = folder.path().join(path).metadata().unwrap().permissions().mode();

@@ -56,6 +56,8 @@ fn told(refusal: &DbError) -> Error {
         Error::new(Code::TimedOut, "The database took too long. Try again in a moment.")
             .with_retry_after(Duration::from_secs(2))
             .with_source(failed)
+    } else if [SqlState::DISK_FULL, SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::IO_ERROR].contains(code) {
+        fault::cannot_write(failed)
     } else if code.code().starts_with("53") || fate(refusal) == Fate::ConnectionLost {
         fault::unavailable(failed)
     } else {

@@ -71,6 +71,13 @@ impl Engine {
         Ok(Self { lanes: Mutex::new(Some(Lanes { closures, scans })), threads: Mutex::new(threads), singles, signals })
     }
 
+    /// How many closures wait, by lane.
+    pub(crate) fn queued(&self) -> Vec<(&'static str, usize)> {
+        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let lanes = lanes.as_ref().map(|lanes| [("closures", &lanes.closures), ("scan", &lanes.scans)]);
+        lanes.into_iter().flatten().map(|(name, queue)| (name, queue.len())).collect()
+    }
+
     pub(crate) fn submit(&self, lane: Lane, job: Box<dyn Job>) -> Result<()> {
         let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(lanes) = &*lanes else { return Err(fault::closed()) };

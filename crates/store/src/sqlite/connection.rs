@@ -4,14 +4,14 @@ use std::{collections::HashMap, path::Path, time::Duration};
 
 use kernel::{Error, Result};
 use rusqlite::{
-    CachedStatement, OpenFlags, Statement, ToSql,
+    CachedStatement, ErrorCode, OpenFlags, Statement, ToSql,
     config::DbConfig,
     types::{ToSqlOutput, Value as SqlValue, ValueRef},
 };
 
 use crate::{
     Arg, ColumnType, Row, dialect,
-    fault::{Fault, StatementFailed, unavailable},
+    fault::{Fault, StatementFailed, cannot_write, unavailable},
     row::Source,
 };
 
@@ -194,7 +194,11 @@ fn fault(error: rusqlite::Error) -> Fault {
             rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE | rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY
         )
     });
-    Fault::doomed(Error::internal(StatementFailed { message: error.to_string(), unique }))
+    let failed = StatementFailed { message: error.to_string(), unique };
+    Fault::doomed(match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull | ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => cannot_write(failed),
+        _ => Error::internal(failed),
+    })
 }
 
 #[cfg(test)]

@@ -68,6 +68,19 @@ impl Engine {
         Ok(Self { path, lanes: Mutex::new(Some(Lanes { write, read, scan })), threads: Mutex::new(threads) })
     }
 
+    /// How many closures wait, by lane.
+    pub(crate) fn queued(&self) -> Vec<(&'static str, usize)> {
+        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let lanes = lanes.as_ref().map(|lanes| [("write", &lanes.write), ("read", &lanes.read), ("scan", &lanes.scan)]);
+        lanes.into_iter().flatten().map(|(name, queue)| (name, queue.len())).collect()
+    }
+
+    /// The bytes of the database's file and of its write-ahead log.
+    pub(crate) fn sizes(&self) -> (u64, u64) {
+        let of = |path: &Path| path.metadata().map(|file| file.len()).unwrap_or_default();
+        (of(&self.path), of(&beside(&self.path, "-wal")))
+    }
+
     pub(crate) fn submit(&self, lane: Lane, job: Box<dyn Job>) -> Result<()> {
         let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(lanes) = &*lanes else { return Err(fault::closed()) };
@@ -106,13 +119,14 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 /// The database is its owner's alone before SQLite opens it; SQLite gives its other files the same mode when it makes
 /// them.
 fn claim(path: &Path) -> Result<()> {
-    let beside = |suffix: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
     let claimed = private::claim_file(path).and_then(|()| {
-        ["-wal", "-shm"].into_iter().try_for_each(|suffix| private::restrict(&beside(suffix)).map(|_| ()))
+        ["-wal", "-shm"].into_iter().try_for_each(|suffix| private::restrict(&beside(path, suffix)).map(|_| ()))
     });
     claimed.map_err(|error| fault::unavailable(format!("cannot open {}: {error}", path.display())))
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }

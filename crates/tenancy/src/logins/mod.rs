@@ -44,6 +44,7 @@ pub fn start(
 ) -> Result<Login> {
     let login = Login { id: tx.new_id(), user, mfa, authenticated_at };
     store::insert(tx, app.id, &login, expiry(tx.now(), app), browser)?;
+    tx.on_commit(|| metrics::counter!("tenantry_logins_total").increment(1));
     Ok(login)
 }
 

@@ -1,4 +1,4 @@
-//! `tenantry app create|list`.
+//! `tenantry app create|list|get|delete`.
 
 use serde_json::{Value, json};
 
@@ -26,6 +26,22 @@ pub async fn run(api: &Api, command: AppCommand) -> Result<(), String> {
                     text(created, "/apiKey")
                 )
             });
+        }
+        AppCommand::Get { app, output } => {
+            let found = api.get(&format!("/admin/apps/{app}")).await?;
+            print(output, &found, |found| format!("{found:#}"));
+        }
+        AppCommand::Delete { app, confirm, output } => {
+            let path = format!("/admin/apps/{app}");
+            let found = api.get(&path).await?;
+            if text(&found, "/domain") != confirm {
+                let domain = text(&found, "/domain");
+                return Err(format!(
+                    "{app} has the domain {domain}. To delete it with all that is in it: --confirm {domain}"
+                ));
+            }
+            let answer = api.delete(&path).await?;
+            print(output, &answer, |_| format!("Deleted {app}. What is left of it is cleared away in the background."));
         }
         AppCommand::List(output) => {
             let apps = api.get("/admin/apps").await?;

@@ -1,4 +1,4 @@
-//! `tenantry keys rotate|revoke|list`.
+//! `tenantry signing-key rotate|revoke|list`.
 
 use serde_json::{Value, json};
 

@@ -12,6 +12,7 @@ use std::{
 };
 
 use kernel::Secret;
+use spine::{mail::MailTransport, sms::SmsTransport};
 use store::DatabaseUrl;
 
 pub use reference::reference_page;
@@ -22,6 +23,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Without a trailing slash.
     pub base_url: String,
+    /// Whether somebody said so, and it is not guessed from `listen`.
+    pub base_url_given: bool,
     pub data_dir: PathBuf,
     pub database: DatabaseUrl,
     pub operator_key: Option<Secret<String>>,
@@ -42,6 +45,7 @@ pub struct Config {
     pub messages_per_minute: u32,
     pub request_timeout: Duration,
     pub drain: Duration,
+    pub lame_duck: Duration,
     pub store_limits: store::Limits,
     pub otel_endpoint: Option<String>,
 }
@@ -67,7 +71,7 @@ impl Config {
     /// The same, once it is known where the server listens: port 0 means a port of the system's choice.
     #[must_use]
     pub fn listening_on(mut self, address: SocketAddr) -> Self {
-        if self.base_url == base_url_of(self.listen) {
+        if !self.base_url_given {
             self.base_url = base_url_of(address);
         }
         self.listen = address;
@@ -94,14 +98,15 @@ impl Reader<'_> {
         };
         Config {
             base_url: self.base_url(listen),
+            base_url_given: self.values.get("base_url").is_some(),
             listen,
             database,
             operator_key: self.operator_key(),
             master_key: self.secret("master_key"),
             master_key_previous: self.secret("master_key_previous"),
-            mail_url: Secret::new(self.text("mail_url")),
+            mail_url: self.url("mail_url", |url| MailTransport::from_url(url).map(|_| ())),
             mail_from: self.text("mail_from"),
-            sms_url: Secret::new(self.text("sms_url")),
+            sms_url: self.url("sms_url", |url| SmsTransport::from_url(url).map(|_| ())),
             allow_private_targets: self.switch("allow_private_targets"),
             trusted_proxies: self.list("trusted_proxies"),
             test_clock: self.switch("test_clock"),
@@ -114,6 +119,7 @@ impl Reader<'_> {
             messages_per_minute: self.number("limits.messages_per_minute", 0),
             request_timeout: Duration::from_secs(self.number("server.request_timeout_seconds", 1).into()),
             drain: Duration::from_secs(self.number("server.drain_seconds", 0).into()),
+            lame_duck: Duration::from_secs(self.number("server.lame_duck_seconds", 0).into()),
             store_limits: store::Limits {
                 queue: self.number("store.queue", 1) as usize,
                 readers: self.number("store.readers", 1) as usize,
@@ -135,6 +141,15 @@ impl Reader<'_> {
             self.problem("base_url", "must be an http or https URL without query or fragment");
         }
         trimmed.to_owned()
+    }
+
+    /// A URL that may hold a password, judged by whoever will use it.
+    fn url(&mut self, name: &str, judge: impl FnOnce(&Secret<String>) -> Result<(), String>) -> Secret<String> {
+        let url = Secret::new(self.text(name));
+        if let Err(problem) = judge(&url) {
+            self.problem(name, &problem);
+        }
+        url
     }
 
     fn operator_key(&mut self) -> Option<Secret<String>> {
@@ -215,6 +230,10 @@ pub fn is_loopback(host: &str) -> bool {
 
 /// The base URL of an installation that was given none.
 fn base_url_of(listen: SocketAddr) -> String {
+    // By this name passkeys work, which they do not by an address.
+    if listen.ip().is_loopback() {
+        return format!("http://localhost:{}", listen.port());
+    }
     format!("http://{listen}")
 }
 
@@ -231,7 +250,7 @@ mod tests {
     #[test]
     fn nothing_given_is_a_working_configuration() {
         let config = config(&[]).expect("defaults are valid");
-        assert_eq!(config.base_url, "http://127.0.0.1:4780");
+        assert_eq!(config.base_url, "http://localhost:4780");
         assert_eq!(config.database.to_string(), "sqlite:./tenantry-data/tenantry.db");
         assert!(!config.test_clock);
     }

@@ -51,8 +51,9 @@ pub const SETTINGS: &[Setting] = &[
     text("listen", "127.0.0.1:4780", "Address and port to listen on."),
     text(
         "base_url",
-        "http://<listen>",
-        "The URL under which browsers and other services reach this one. The token issuer is <base_url>/auth.",
+        "http://localhost:<port>",
+        "The URL under which browsers and other services reach this one. The token issuer is <base_url>/auth. Must be \
+         given when listen is not an address of this machine alone.",
     ),
     text("data_dir", "./tenantry-data", "Folder for the embedded database and the generated keys."),
     text(
@@ -121,6 +122,12 @@ pub const SETTINGS: &[Setting] = &[
         "Requests per minute and client address that send an email or an SMS; 0 means no limit.",
     ),
     number("server.request_timeout_seconds", "30", "A request that takes longer is answered with 503."),
+    number(
+        "server.lame_duck_seconds",
+        "0",
+        "How long a server that was told to stop still accepts requests while /readyz says no; 5 is a good value behind a \
+         load balancer.",
+    ),
     number("server.drain_seconds", "25", "How long a stopping server waits for the requests it is serving."),
     number("store.queue", "4096", "Transactions that may wait for the database; beyond that callers get 503."),
     number("store.readers", "2", "Reader threads of the embedded database."),

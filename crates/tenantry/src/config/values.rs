@@ -67,7 +67,8 @@ impl Values {
     }
 
     /// Takes `TENANTRY_*` variables from the given environment; an empty value counts as not given.
-    pub fn read_environment(&mut self, environment: impl Iterator<Item = (String, String)>) {
+    /// Returns the names of those that mean nothing, which are most likely misspelt.
+    pub fn read_environment(&mut self, environment: impl Iterator<Item = (String, String)>) -> Vec<String> {
         let environment: BTreeMap<String, String> = environment.collect();
         for setting in SETTINGS {
             let variable = setting.variable();
@@ -75,6 +76,15 @@ impl Values {
                 self.set(setting, value.clone(), Origin::Variable(variable));
             }
         }
+        let known = |name: &str| {
+            name == "TENANTRY_URL"
+                // Of tests of the program itself.
+                || name == "TENANTRY_RECORD_STATEMENTS"
+                || name.starts_with("TENANTRY_TEST_POSTGRES")
+                || name == "TENANTRY_PG_BIN"
+                || SETTINGS.iter().any(|setting| setting.variable() == name)
+        };
+        environment.into_keys().filter(|name| name.starts_with("TENANTRY_") && !known(name)).collect()
     }
 
     /// Each setting with its value as it may be shown, and where it comes from.
@@ -127,7 +137,11 @@ mod tests {
     fn the_environment_overrides_the_file() {
         let mut values =
             file("listen = \"0.0.0.0:80\"\n[metrics]\npublic = true\n[limits]\nin_flight = 10").expect("valid");
-        values.read_environment([("TENANTRY_LISTEN".to_owned(), "127.0.0.1:1".to_owned())].into_iter());
+        let given =
+            [("TENANTRY_LISTEN", "127.0.0.1:1"), ("TENANTRY_LISTEM", "1"), ("TENANTRY_URL", "x"), ("HOME", "/")];
+        let unknown =
+            values.read_environment(given.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter());
+        assert_eq!(unknown, ["TENANTRY_LISTEM"]);
         assert_eq!(values.get("listen"), Some("127.0.0.1:1"));
         assert_eq!(values.get("metrics.public"), Some("true"));
         assert_eq!(values.get("limits.in_flight"), Some("10"));

@@ -16,7 +16,7 @@ fn text(path: &std::path::Path) -> &str {
 
 async fn a_backup_of_a_running_server_can_be_restored(home: Home) {
     let server = home.serve();
-    let key = server.printed_value("API key").expect("a key").to_owned();
+    let key = home.first_key();
     let file = home.path("all.backup");
     let made = home.run(&["backup", text(&file), "--json"]).ok().json();
     assert_eq!(made["bytes"], file.metadata().expect("a file").len());
@@ -45,7 +45,7 @@ async fn a_backup_of_a_running_server_can_be_restored(home: Home) {
 /// As docs/operations.md words it: the machine is gone, the backup and the master key are not.
 async fn a_backup_and_the_master_key_are_enough(home: Home) {
     let server = home.serve();
-    let key = server.printed_value("API key").expect("a key").to_owned();
+    let key = home.first_key();
     let (file, lost) = (home.path("all.backup"), operator_key(&home.path("tenantry-data")));
     home.run(&["backup", text(&file)]).ok();
     server.kill();

@@ -13,7 +13,7 @@ on_both_engines!(
     signing_keys_are_rotated,
     secrets_are_rotated_and_retired,
     a_refusal_is_explained,
-    a_new_installation_is_well,
+    the_doctor_says_whether_anybody_serves,
     the_operator_key_is_replaced,
     only_serve_and_restore_make_a_store,
     nobody_who_merely_listens_is_told_anything,
@@ -45,6 +45,11 @@ async fn apps_are_made_with_and_without_a_server(home: Home) {
     assert_eq!(home.run(&["app", "list", "--json"]).ok().json(), list);
     let domains: Vec<&str> = list.as_array().expect("a list").iter().filter_map(|app| app["domain"].as_str()).collect();
     assert_eq!(domains, ["two.example", "shop.example", "alone.example", "localhost"]);
+    let (id, domain) = (list[0]["id"].as_str().expect("an id"), "two.example");
+    assert_eq!(home.run(&["app", "get", id, "--json"]).ok().json()["domain"], domain);
+    home.run(&["app", "delete", id, "--confirm", "shop.example"]).fails("has the domain two.example");
+    home.run(&["app", "delete", id, "--confirm", domain]).ok();
+    home.run(&["app", "get", id]).fails("(404)");
     let table = home.run(&["app", "list"]).ok().out;
     assert!(table.lines().any(|line| line.contains(" shop.example ") && line.contains(" Shop ")), "{table}");
 }
@@ -59,6 +64,8 @@ async fn keys_are_made_and_revoked(home: Home) {
     assert!(home.run(&["key", "revoke", &app, &id]).ok().out.contains(&format!("Revoked {id}")));
     assert_eq!(status(&server, &made["key"]).await, 401);
     home.run(&["key", "revoke", &app, &id]).fails("There is no such API key. (404)");
+    let kept = home.run(&["key", "list", &app]).ok().out;
+    assert!(kept.starts_with("ID ") && kept.lines().nth(1).is_some_and(|line| line.starts_with("key_")), "{kept}");
     server.stop();
     home.run(&["key", "create", &app, "--json"]).ok();
 }
@@ -79,7 +86,7 @@ async fn secrets_are_rotated_and_retired(home: Home) {
 
 async fn signing_keys_are_rotated(home: Home) {
     let home = home.set_up();
-    let rotated = home.run(&["keys", "rotate", "--json"]).ok().json();
+    let rotated = home.run(&["signing-key", "rotate", "--json"]).ok().json();
     assert_eq!(rotated["started"], true);
     let again = home.run(&["keys", "rotate", "--json"]).ok().json();
     assert_eq!((&again["started"], &again["key"]), (&json!(false), &rotated["key"]));
@@ -220,11 +227,35 @@ async fn only_serve_and_restore_make_a_store(home: Home) {
     home.run(&["app", "list"]).ok();
 }
 
-async fn a_new_installation_is_well(home: Home) {
+async fn the_doctor_says_whether_anybody_serves(home: Home) {
     let home = home.set_up();
-    let told = home.run(&["doctor"]).ok();
-    assert!(told.out.contains("Everything is fine.") && told.out.contains("warning   mail"), "{told:?}");
-    assert!(home.run(&["doctor", "--json"]).ok().json()["findings"].is_array());
+    let alone = home.run(&["doctor"]);
+    match home.engine() {
+        EngineName::Sqlite => {
+            assert!(alone.code == Some(1) && alone.out.contains("PROBLEM   server: no server is running"), "{alone:?}");
+        }
+        EngineName::Postgres => {
+            assert!(
+                alone.code == Some(0) && alone.out.contains("warning   server: the store was looked at"),
+                "{alone:?}"
+            );
+        }
+    }
+    assert!(!alone.out.contains("Everything is fine"), "{alone:?}");
+    let server = home.serve();
+    let examine = || {
+        let mut command = home.command(&["doctor", "--url", &server.base]);
+        Outcome::of(command.env("TENANTRY_OPERATOR_KEY", operator_key(&home.path("tenantry-data")))).ok().out
+    };
+    let told = examine();
+    assert!(told.contains("ok        server: ") && told.contains("No problems. Warnings: "), "{told}");
+    for what_a_new_one_lacks in ["warning   mail: ", "warning   SMS: ", "warning   backup: no backup"] {
+        assert!(told.contains(what_a_new_one_lacks), "{told}");
+    }
+    home.run(&["backup", "all.backup"]).ok();
+    assert!(examine().contains("ok        backup: the last backup is 0 days old"));
+    assert!(home.run(&["doctor", "--json"]).json()["findings"].is_array());
+    server.stop();
 }
 
 async fn the_doctor_fails_when_something_is_wrong(home: Home) {
@@ -234,8 +265,15 @@ async fn the_doctor_fails_when_something_is_wrong(home: Home) {
     let db = Db::open(Options { url: url.clone(), clock, entropy, limits: Limits::default() }).await.expect("opens");
     db.exec_one("DELETE FROM signing_keys", &[]).await.expect("deleted");
     db.close().await;
-    let sick = home.run(&["doctor"]);
+    // A command that opens the store would make a key.
+    let mut command = home.command(&["doctor", "--url", &server.base]);
+    let sick = Outcome::of(command.env("TENANTRY_OPERATOR_KEY", operator_key(&home.path("tenantry-data"))));
     assert_eq!(sick.code, Some(1), "{sick:?}");
-    assert!(sick.out.contains("PROBLEM   signing keys") && sick.out.contains("Run tenantry keys rotate."), "{sick:?}");
+    assert!(
+        sick.out.contains("Some problems need fixing")
+            && sick.out.contains("PROBLEM   signing keys")
+            && sick.out.contains("Run tenantry signing-key rotate."),
+        "{sick:?}"
+    );
     server.stop();
 }

@@ -39,6 +39,7 @@ fn everything_that_is_wrong_is_named_at_once() {
             command
                 .env("TENANTRY_LISTEN", "nowhere")
                 .env("TENANTRY_OPERATOR_KEY", "s3cret")
+                .env("TENANTRY_MAIL_URL", "imap://me:s3cret@host")
                 .env("TENANTRY_TEST_CLOCK", "maybe"),
         )
     };
@@ -49,6 +50,7 @@ fn everything_that_is_wrong_is_named_at_once() {
             "(from TENANTRY_LISTEN)",
             "operator_key must have at least 32",
             "test_clock must be true or false",
+            "mail_url must be smtp://",
         ] {
             assert!(outcome.err.contains(problem), "{problem}: {outcome:?}");
         }

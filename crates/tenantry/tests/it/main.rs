@@ -4,6 +4,7 @@ mod backups;
 mod commands;
 mod configuration;
 mod flags;
+mod full_disk;
 mod program;
 mod serve;
 mod under_load;

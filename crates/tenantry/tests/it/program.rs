@@ -92,6 +92,11 @@ impl Home {
         self.folder.path().join(name)
     }
 
+    /// The key of the first app. It is not printed here, because nobody sits at a terminal.
+    pub(crate) fn first_key(&self) -> String {
+        std::fs::read_to_string(self.path("tenantry-data/first-app.key")).expect("it was kept").trim().to_owned()
+    }
+
     pub(crate) fn database(&self) -> Option<&DatabaseUrl> {
         self.store.as_ref().map(|store| &store.url)
     }
@@ -209,6 +214,10 @@ impl Server {
     pub(crate) async fn get(&self, path: &str, header: (&str, &str)) -> (u16, Value) {
         let answer = self.client.get(self.url(path)).header(header.0, header.1).send().await.expect("an answer");
         (answer.status().as_u16(), answer.json().await.expect("JSON"))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child().id()
     }
 
     /// Asks it to stop.

@@ -18,14 +18,18 @@ on_both_engines!(
     a_stopping_server_answers_what_it_has_begun,
     a_server_that_was_killed_starts_again,
     only_the_owner_can_read_what_is_kept,
+    a_stopping_server_says_so_before_it_closes,
+    what_is_most_likely_not_meant_is_warned_of,
 );
 
 async fn the_first_start_says_how_to_begin_and_the_second_keeps_quiet(home: Home) {
     let server = home.serve();
-    let key = server.printed_value("API key").expect("it prints the key").to_owned();
+    let key = home.first_key();
     let app = server.printed_value("App id").expect("it prints the app").to_owned();
     let (status, profile) = server.get("/account/app", ("x-api-key", &key)).await;
     assert_eq!((status, profile["id"].as_str()), (200, Some(app.as_str())));
+    assert!(!server.printed.contains(&key), "what is not a terminal may be kept by the system's log");
+    assert!(server.printed_value("API key").expect("it says where").ends_with("tenantry-data/first-app.key"));
     let place = server.printed_value("Operator key").expect("it says where");
     let bearer = format!("Bearer {}", operator_key(&home.path("tenantry-data")));
     assert!(place.ends_with("tenantry-data/operator.key"), "{place}");
@@ -33,6 +37,7 @@ async fn the_first_start_says_how_to_begin_and_the_second_keeps_quiet(home: Home
     server.terminate();
     let (status, log) = server.wait();
     assert!(status.success() && !log.contains(&key), "the key is no matter for the log");
+    assert!(!log.contains("migration applied"), "{log}");
 
     let again = home.serve();
     assert_eq!(again.printed_value("API key"), None, "{}", again.printed);
@@ -43,7 +48,7 @@ async fn the_first_start_says_how_to_begin_and_the_second_keeps_quiet(home: Home
 
 async fn the_address_is_the_real_one(home: Home) {
     let server = home.serve();
-    assert!(!server.base.ends_with(":0"), "{}", server.base);
+    assert!(server.base.starts_with("http://localhost:") && !server.base.ends_with(":0"), "{}", server.base);
     let (_, root) = server.get("/", ("accept", "*/*")).await;
     assert_eq!(root["documentation"], server.url("/docs"));
     server.stop();
@@ -119,6 +124,40 @@ async fn only_the_owner_can_read_what_is_kept(home: Home) {
     let told = home.run(&["doctor"]);
     assert!(told.out.contains("ok        files"), "{told:?}");
     server.stop();
+}
+
+async fn a_stopping_server_says_so_before_it_closes(home: Home) {
+    let server = Server::start(home.command(&["serve"]).env("TENANTRY_SERVER_LAME_DUCK_SECONDS", "600"));
+    assert_eq!(server.get("/readyz", ("accept", "*/*")).await.0, 200);
+    server.terminate();
+    while server.get("/readyz", ("accept", "*/*")).await.0 != 503 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(server.get("/readyz", ("accept", "*/*")).await.1["error"], "SHUTTING_DOWN");
+    assert_eq!(server.get("/", ("accept", "*/*")).await.0, 200, "everything else is still answered");
+    // A second signal hurries: nobody waits for ten minutes.
+    server.terminate();
+    let (status, log) = server.wait();
+    assert!(status.success() && log.contains("stopped in a hurry"), "{log}");
+}
+
+async fn what_is_most_likely_not_meant_is_warned_of(home: Home) {
+    let mut command = home.command(&["serve"]);
+    command.env("TENANTRY_BASE_URL", "https://login.example").env("TENANTRY_LISTEM", "1");
+    let server = Server::start(&mut command);
+    server.terminate();
+    let (_, log) = server.wait();
+    for word in ["set trusted_proxies", "TENANTRY_LISTEM is not a setting"] {
+        assert!(log.contains(word), "{word}: {log}");
+    }
+    let server = Server::start(home.command(&["serve"]).env("TENANTRY_LISTEN", "0.0.0.0:0"));
+    server.terminate();
+    assert!(server.wait().1.contains("base_url is not set"));
+    let told = home.run(&["app", "list", "--operator-key", "op_on_the_command_line_0123456789abcdef"]);
+    assert!(
+        told.err.contains("--operator-key can be read in the list of processes; use TENANTRY_OPERATOR_KEY"),
+        "{told:?}"
+    );
 }
 
 async fn a_server_that_was_killed_starts_again(home: Home) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::{EngineName, TestApp, on_both_engines, on_one_engine, queued};
 
 on_both_engines!(a_sound_installation, a_message_that_does_not_leave_is_reported, a_missing_signing_key_is_a_problem);
-on_one_engine!(what_is_only_for_development_is_warned_of);
+on_one_engine!(what_is_only_for_development_is_warned_of, a_proxy_that_is_not_trusted_is_warned_of);
 
 /// The finding of one check.
 async fn finding(app: &TestApp, check: &str) -> Value {
@@ -19,7 +19,19 @@ async fn finding(app: &TestApp, check: &str) -> Value {
 
 async fn a_sound_installation(engine: EngineName) {
     let app = TestApp::start_with(engine, |options| options.test_clock = false).await;
-    for check in ["storage", "address", "clock", "mail", "master key", "signing keys", "outbox", "messages"] {
+    for check in [
+        "storage",
+        "address",
+        "clock",
+        "mail",
+        "SMS",
+        "files",
+        "proxies",
+        "master key",
+        "signing keys",
+        "outbox",
+        "messages",
+    ] {
         let finding = finding(&app, check).await;
         let local = check != "address";
         assert_eq!(finding["level"], if local { "ok" } else { "warning" }, "{finding}");
@@ -27,10 +39,27 @@ async fn a_sound_installation(engine: EngineName) {
 }
 
 async fn what_is_only_for_development_is_warned_of(engine: EngineName) {
-    let app = TestApp::start_with(engine, |options| options.mail_url = Secret::new("log:".into())).await;
-    for check in ["clock", "mail"] {
+    let logged = |options: &mut service::Options| {
+        options.mail_url = Secret::new("log:".into());
+        options.sms_url = Secret::new("log:".into());
+    };
+    let app = TestApp::start_with(engine, logged).await;
+    for check in ["clock", "mail", "SMS"] {
         assert_eq!(finding(&app, check).await["level"], "warning");
     }
+}
+
+async fn a_proxy_that_is_not_trusted_is_warned_of(engine: EngineName) {
+    let forwarded = async |app: &TestApp| {
+        app.anon().header("x-forwarded-for", "192.0.2.1").get("/healthz").await.expect(200);
+        finding(app, "proxies").await["level"].clone()
+    };
+    let app = TestApp::start(engine).await;
+    assert_eq!(finding(&app, "proxies").await["level"], "ok");
+    assert_eq!(forwarded(&app).await, "warning");
+    let trusting = web::TrustedProxies::new(vec!["127.0.0.0/8".parse().expect("a range")]);
+    app.restart_with(|options| options.web.trusted_proxies = trusting).await;
+    assert_eq!(forwarded(&app).await, "ok");
 }
 
 async fn a_message_that_does_not_leave_is_reported(engine: EngineName) {

@@ -8,9 +8,11 @@ use serde::{
     de::{IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::{Value, json};
-use testkit::{EngineName, Log, OPERATOR_KEY, TestApp, on_both_engines};
-
-use crate::people::{member, workspace};
+use testkit::{
+    EngineName, Log, OPERATOR_KEY, TestApp,
+    members::{member, workspace},
+    on_both_engines,
+};
 
 on_both_engines!(no_secret_is_ever_logged, a_line_says_who_asked_and_whether_it_failed, a_line_has_each_name_once);
 
@@ -92,7 +94,7 @@ async fn a_line_has_each_name_once(engine: EngineName) {
     let log = Log::of_this_process();
     let nowhere = |options: &mut service::Options| options.mail_url = Secret::new("file:/dev/null/mail".into());
     let app = TestApp::start_with(engine, nowhere).await;
-    crate::promises::messages::queue(&app, "ada@customer.example").await;
+    testkit::queued::queue(&app, "ada@customer.example").await;
     app.drain().await;
     let text = log.text();
     assert!(text.contains("message not sent"), "{text}");
