@@ -1,5 +1,5 @@
 //! All apps' flags in memory, compiled. The committing node puts its change in before the write answers; other nodes
-//! read the app anew when they hear of it. Revisions keep an older state from replacing a newer one.
+//! read the app again when they hear of it. Revisions keep an older state from replacing a newer one.
 
 use std::{
     collections::HashMap,
@@ -20,9 +20,9 @@ use crate::{
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub struct Memory(Arc<Inner>);
+pub struct Memory(Arc<MemoryInner>);
 
-struct Inner {
+struct MemoryInner {
     db: Db,
     shards: Vec<RwLock<HashMap<AppId, Arc<CompiledApp>>>>,
     stale: Stale,
@@ -33,7 +33,7 @@ const SHARDS: usize = 32;
 impl Memory {
     pub(crate) fn new(db: Db) -> Self {
         let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
-        Self(Arc::new(Inner { db, shards, stale: Stale::default() }))
+        Self(Arc::new(MemoryInner { db, shards, stale: Stale::default() }))
     }
 
     /// `None` when the app has had no flag or group yet.

@@ -1,4 +1,4 @@
-//! A flag as people write it and as it is stored: what it is worth when off, when on, and by which rule.
+//! A flag as people write it and as it is stored: what it evaluates to when off, when on, and by which rule.
 //!
 //! These types accept anything of the right shape; [`crate::rules::check`] says what is wrong with it, and only what
 //! passed that is ever stored.
@@ -154,7 +154,7 @@ impl Operator {
     }
 }
 
-/// Everything that decides what a flag is worth: stored as JSON, versioned and rolled back as a whole.
+/// Everything that decides what a flag evaluates to: stored as JSON, versioned and rolled back as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Definition {

@@ -19,7 +19,7 @@ const COOKIE_LENGTH: usize = 43;
 
 /// Who is signed in, and how they showed who they are.
 #[derive(Clone, Debug)]
-pub(crate) struct SignedIn {
+pub(crate) struct BrowserSession {
     pub(crate) id: BrowserSessionId,
     pub(crate) user: UserId,
     /// The workspace that was chosen last.
@@ -30,7 +30,7 @@ pub(crate) struct SignedIn {
     pub(crate) authenticated_at: Timestamp,
 }
 
-impl FromRow for SignedIn {
+impl FromRow for BrowserSession {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         let method: String = row.get("method")?;
         Ok(Self {
@@ -45,7 +45,7 @@ impl FromRow for SignedIn {
 }
 
 /// Whom a cookie stands for, unless that was ended, by itself or with all of the person's sessions.
-pub(crate) fn live(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<Option<SignedIn>> {
+pub(crate) fn live(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<Option<BrowserSession>> {
     tx.opt(
         concat!(
             "SELECT id, user_id, member_id, mfa, method, authenticated_at FROM browser_sessions ",
@@ -58,7 +58,7 @@ pub(crate) fn live(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<Option<S
 
 /// What a login has shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct BrowserSignIn {
     pub(crate) user: UserId,
     pub(crate) member: MemberId,
     pub(crate) mfa: bool,
@@ -67,12 +67,12 @@ pub(crate) struct Shown {
 }
 
 /// Notes that somebody signed in; the new cookie is in the answer and nowhere else. `former` is the browser's cookie
-/// up to now: the same person's goes on, anybody else's is over.
+/// up to now: the same person's stays, anybody else's ends.
 pub(crate) fn start(
     tx: &mut Tx<'_>,
     app: &App,
     former: Option<&str>,
-    shown: Shown,
+    shown: BrowserSignIn,
 ) -> Result<(BrowserSessionId, String)> {
     let cookie = tx.entropy().base62(COOKIE_LENGTH);
     let expires_at = tx.now().plus(lifetime(app));

@@ -142,9 +142,9 @@ impl schemars::JsonSchema for Timestamp {
 
 /// Business time. Cheap to clone; clones move together.
 #[derive(Clone)]
-pub struct Clock(Arc<Source>);
+pub struct Clock(Arc<ClockSource>);
 
-enum Source {
+enum ClockSource {
     /// The machine's time plus an offset in microseconds, which only the test clock ever changes.
     System { offset: AtomicI64 },
     /// Stands still until it is set: for unit tests of rules.
@@ -153,27 +153,29 @@ enum Source {
 
 impl Clock {
     pub fn system() -> Self {
-        Self(Arc::new(Source::System { offset: AtomicI64::new(0) }))
+        Self(Arc::new(ClockSource::System { offset: AtomicI64::new(0) }))
     }
 
     pub fn frozen(at: Timestamp) -> Self {
-        Self(Arc::new(Source::Frozen { at: AtomicI64::new(at.0) }))
+        Self(Arc::new(ClockSource::Frozen { at: AtomicI64::new(at.0) }))
     }
 
     pub fn now(&self) -> Timestamp {
         match &*self.0 {
-            Source::System { offset } => {
+            ClockSource::System { offset } => {
                 Timestamp::from_micros(system_micros().saturating_add(offset.load(Ordering::Acquire)))
             }
-            Source::Frozen { at } => Timestamp(at.load(Ordering::Acquire)),
+            ClockSource::Frozen { at } => Timestamp(at.load(Ordering::Acquire)),
         }
     }
 
     /// How far this clock runs ahead of the machine's; zero unless the test clock moved it.
     pub fn offset(&self) -> Duration {
         match &*self.0 {
-            Source::System { offset } => Duration::from_micros(offset.load(Ordering::Acquire).try_into().unwrap_or(0)),
-            Source::Frozen { .. } => Duration::ZERO,
+            ClockSource::System { offset } => {
+                Duration::from_micros(offset.load(Ordering::Acquire).try_into().unwrap_or(0))
+            }
+            ClockSource::Frozen { .. } => Duration::ZERO,
         }
     }
 
@@ -181,16 +183,18 @@ impl Clock {
     pub fn raise_offset(&self, raised: Duration) {
         let micros = i64::try_from(raised.as_micros()).unwrap_or(i64::MAX);
         match &*self.0 {
-            Source::System { offset } => offset.fetch_max(micros, Ordering::AcqRel),
-            Source::Frozen { at } => at.load(Ordering::Acquire),
+            ClockSource::System { offset } => offset.fetch_max(micros, Ordering::AcqRel),
+            ClockSource::Frozen { at } => at.load(Ordering::Acquire),
         };
     }
 
     /// Moves forward to `target`; a target in the past changes nothing.
     pub fn advance_to(&self, target: Timestamp) {
         match &*self.0 {
-            Source::System { offset } => offset.fetch_max(target.0.saturating_sub(system_micros()), Ordering::AcqRel),
-            Source::Frozen { at } => at.fetch_max(target.0, Ordering::AcqRel),
+            ClockSource::System { offset } => {
+                offset.fetch_max(target.0.saturating_sub(system_micros()), Ordering::AcqRel)
+            }
+            ClockSource::Frozen { at } => at.fetch_max(target.0, Ordering::AcqRel),
         };
     }
 }

@@ -1,4 +1,4 @@
-//! E-mail addresses: which ones are accepted, and how two of them are compared.
+//! Email addresses: which ones are accepted, and how two of them are compared.
 
 /// The addresses that mail servers on the internet really take: dot-separated ASCII words, an `@`, a host name. Quoted
 /// words, comments and address literals are refused: nobody signs up with them, and they hide what is written.

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A source of random bytes. Cheap to clone; clones of a seeded source share one stream.
 #[derive(Clone)]
-pub struct Entropy(Source);
+pub struct Entropy(EntropySource);
 
 #[derive(Clone)]
-enum Source {
+enum EntropySource {
     Os,
     Seeded(Arc<Mutex<u64>>),
 }
@@ -15,18 +15,18 @@ enum Source {
 impl Entropy {
     /// The operating system's generator: the only one fit for secrets.
     pub const fn os() -> Self {
-        Self(Source::Os)
+        Self(EntropySource::Os)
     }
 
     /// A reproducible stream for tests. Predictable, so never for a running service.
     pub fn seeded_for_tests(seed: u64) -> Self {
-        Self(Source::Seeded(Arc::new(Mutex::new(seed))))
+        Self(EntropySource::Seeded(Arc::new(Mutex::new(seed))))
     }
 
     pub fn fill(&self, bytes: &mut [u8]) {
         match &self.0 {
-            Source::Os => fill_from_os(bytes),
-            Source::Seeded(state) => {
+            EntropySource::Os => fill_from_os(bytes),
+            EntropySource::Seeded(state) => {
                 let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                 for chunk in bytes.chunks_mut(8) {
                     let word = split_mix(&mut state).to_be_bytes();

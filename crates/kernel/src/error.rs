@@ -135,6 +135,11 @@ impl Error {
         Self::new(Code::NotFound, format!("There is no such {what}."))
     }
 
+    /// A credential that is unknown, expired, revoked or malformed; `public` says which it was and what to do.
+    pub fn credential(public: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::InvalidCredential, public)
+    }
+
     /// One wrong field; for several collect [`crate::Problems`].
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::invalid_fields(vec![FieldProblem { field: field.into(), message: message.into() }])

@@ -1,4 +1,4 @@
-//! Validation that collects every wrong field before it answers, so that a caller mends a request once.
+//! Validation that collects every wrong field before it answers, so that a caller fixes a request once.
 //!
 //! ```
 //! # use kernel::Problems;

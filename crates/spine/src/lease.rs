@@ -2,7 +2,7 @@
 //!
 //! A job that should run on one node is added as [`Exclusive`]; rows of which each is worked on by one node (a mail, a
 //! delivery) have `lease_owner` and `lease_until` columns of their own. Ends are compared on the database's clock, which
-//! no test clock moves and all nodes share. A lease keeps nodes out of each other's way; it is no proof of exclusion, so
+//! no test clock moves and all nodes share. A lease keeps nodes out of each other's way; it is not a proof of exclusion, so
 //! what must happen once is settled by the transaction itself.
 
 use std::{

@@ -1,5 +1,5 @@
 //! What a node keeps in memory of every app, true to what other nodes commit: facts name the apps that changed, and a
-//! job reads those anew.
+//! job reads those again.
 
 use std::{
     collections::HashSet,
@@ -21,10 +21,10 @@ pub trait Mirror: Send + Sync + 'static {
     /// What was heard and not read yet.
     fn stale(&self) -> &Stale;
 
-    /// Reads one app anew.
+    /// Reads one app again.
     fn refresh(&self, app: AppId) -> impl Future<Output = Result<()>> + Send;
 
-    /// Reads all apps anew.
+    /// Reads all apps again.
     fn reload(&self) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -58,7 +58,7 @@ impl Stale {
     }
 }
 
-/// Reads anew what is stale. What could not be read stays so.
+/// Reads again what is stale. What could not be read stays so.
 pub struct Refresher<M>(pub M);
 
 impl<M: Mirror> Refresher<M> {

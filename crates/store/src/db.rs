@@ -130,8 +130,8 @@ struct Inner {
 }
 
 enum Engine {
-    Sqlite(sqlite::Engine),
-    Postgres(postgres::Engine),
+    Sqlite(sqlite::SqliteEngine),
+    Postgres(postgres::PgEngine),
 }
 
 impl Db {
@@ -156,8 +156,8 @@ impl Db {
             DatabaseUrl::Postgres(_) => limits.connections,
         };
         let engine = match url {
-            DatabaseUrl::Sqlite(path) => Engine::Sqlite(sqlite::Engine::open(path, &context, &limits)?),
-            DatabaseUrl::Postgres(url) => Engine::Postgres(postgres::Engine::open(url, &context, &limits).await?),
+            DatabaseUrl::Sqlite(path) => Engine::Sqlite(sqlite::SqliteEngine::open(path, &context, &limits)?),
+            DatabaseUrl::Postgres(url) => Engine::Postgres(postgres::PgEngine::open(url, &context, &limits).await?),
         };
         let inner = Inner { engine, pool_size, context, ingest_slots: ingest::slots(&limits) };
         Ok(Self { inner: Arc::new(inner), author: None })
@@ -329,7 +329,7 @@ impl Db {
         }
     }
 
-    /// Writes a consistent copy of an SQLite database into a new file while writers go on.
+    /// Writes a consistent copy of an SQLite database into a new file while writers continue.
     pub(crate) async fn copy_sqlite_to(&self, target: &Path) -> Option<Result<()>> {
         match &self.inner.engine {
             Engine::Sqlite(engine) => Some(engine.copy_to(target).await),

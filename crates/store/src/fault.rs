@@ -17,7 +17,7 @@ pub(crate) enum Fate {
     Doomed,
     /// Nobody's fault (deadlock, serialization failure): run the closure again.
     Rerun,
-    /// The connection is gone: connect anew and run the closure again.
+    /// The connection is gone: reconnect and run the closure again.
     ConnectionLost,
 }
 

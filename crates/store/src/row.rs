@@ -7,9 +7,9 @@ use kernel::{Error, Id, IdKind, Result, Timestamp};
 use crate::postgres;
 
 /// One row of a result, alive while the statement is being read.
-pub struct Row<'a>(pub(crate) Source<'a>);
+pub struct Row<'a>(pub(crate) RowSource<'a>);
 
-pub(crate) enum Source<'a> {
+pub(crate) enum RowSource<'a> {
     Sqlite(&'a rusqlite::Row<'a>),
     Postgres(&'a tokio_postgres::Row),
 }
@@ -29,8 +29,8 @@ impl Row<'_> {
     /// The column called `name`. A missing column or a value of another type is a mistake in our own code: a 500.
     pub fn get<T: Column>(&self, name: &str) -> Result<T> {
         let value = match &self.0 {
-            Source::Sqlite(row) => row.get_ref(name).map(sqlite_value).map_err(Error::internal)?,
-            Source::Postgres(row) => postgres::value(row, name)?,
+            RowSource::Sqlite(row) => row.get_ref(name).map(sqlite_value).map_err(Error::internal)?,
+            RowSource::Postgres(row) => postgres::value(row, name)?,
         };
         T::from_value(value).map_err(|wrong| Error::internal(format!("column {name}: {wrong}")))
     }
@@ -38,8 +38,8 @@ impl Row<'_> {
     /// The column at `index`, counted from 0: for one-off queries read into a tuple.
     pub fn at<T: Column>(&self, index: usize) -> Result<T> {
         let value = match &self.0 {
-            Source::Sqlite(row) => row.get_ref(index).map(sqlite_value).map_err(Error::internal)?,
-            Source::Postgres(row) => postgres::value(row, index)?,
+            RowSource::Sqlite(row) => row.get_ref(index).map(sqlite_value).map_err(Error::internal)?,
+            RowSource::Postgres(row) => postgres::value(row, index)?,
         };
         T::from_value(value).map_err(|wrong| Error::internal(format!("column {index}: {wrong}")))
     }

@@ -24,12 +24,12 @@ use crate::{DatabaseUrl, Db, EngineName, Limits, Migration, Options};
 #[derive(Clone, Copy)]
 pub struct Template {
     pub migrations: &'static [Migration],
-    pub content: Option<Content>,
+    pub content: Option<TemplateContent>,
 }
 
 /// Rows that every copy starts with.
 #[derive(Clone, Copy)]
-pub struct Content {
+pub struct TemplateContent {
     /// Another content needs another name: templates are kept by it.
     pub name: &'static str,
     pub fill: fn(Db) -> Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -38,11 +38,11 @@ pub struct Content {
 /// A database of its own for one test that nobody has opened yet.
 pub struct TestStore {
     pub url: DatabaseUrl,
-    place: Place,
+    place: TestPlace,
 }
 
 /// What goes when the test is over.
-enum Place {
+enum TestPlace {
     Folder { _removed_on_drop: TempDir },
     Database { _dropped_on_drop: templates::Database },
 }
@@ -54,12 +54,12 @@ impl TestStore {
                 let folder = tempfile::tempdir().expect("a temporary folder can be made");
                 let path = folder.path().join("test.db");
                 templates::copy_sqlite(template, &path);
-                Self { url: DatabaseUrl::Sqlite(path), place: Place::Folder { _removed_on_drop: folder } }
+                Self { url: DatabaseUrl::Sqlite(path), place: TestPlace::Folder { _removed_on_drop: folder } }
             }
             EngineName::Postgres => {
                 let database = templates::clone_postgres(template);
                 let url = DatabaseUrl::Postgres(Secret::new(database.url()));
-                Self { url, place: Place::Database { _dropped_on_drop: database } }
+                Self { url, place: TestPlace::Database { _dropped_on_drop: database } }
             }
         }
     }
@@ -106,8 +106,8 @@ impl TestDb {
     /// The handle of another node on the same database. SQLite serves one process only: there it is the same handle.
     pub async fn another_node(&self) -> Db {
         match &self.store.place {
-            Place::Folder { .. } => self.db.clone(),
-            Place::Database { .. } => self.open_again().await,
+            TestPlace::Folder { .. } => self.db.clone(),
+            TestPlace::Database { .. } => self.open_again().await,
         }
     }
 

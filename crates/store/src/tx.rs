@@ -19,7 +19,7 @@ pub(crate) type Hook = Box<dyn FnOnce() + Send>;
 /// A failed statement dooms the transaction on both engines, even if the closure ignores the error, unless it ran
 /// inside [`Tx::savepoint`].
 pub struct Tx<'a> {
-    connection: Connection<'a>,
+    connection: EngineConnection<'a>,
     context: &'a Arc<Context>,
     now: Timestamp,
     /// `None` for the system.
@@ -31,9 +31,9 @@ pub struct Tx<'a> {
     locks: Vec<(u8, String)>,
 }
 
-pub(crate) enum Connection<'a> {
-    Sqlite(&'a mut sqlite::Connection),
-    Postgres(&'a mut postgres::Connection),
+pub(crate) enum EngineConnection<'a> {
+    Sqlite(&'a mut sqlite::SqliteConnection),
+    Postgres(&'a mut postgres::PgConnection),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) enum Access {
 }
 
 impl<'a> Tx<'a> {
-    pub(crate) fn new(connection: Connection<'a>, context: &'a Arc<Context>, access: Access) -> Self {
+    pub(crate) fn new(connection: EngineConnection<'a>, context: &'a Arc<Context>, access: Access) -> Self {
         let (now, hooks, locks) = (context.clock.now(), Vec::new(), Vec::new());
         Self { connection, context, now, author: None, access, hooks, doom: None, depth: 0, locks }
     }
@@ -54,8 +54,8 @@ impl<'a> Tx<'a> {
         self.refuse_when_reading(sql)?;
         self.context.saw(sql);
         let outcome = match &mut self.connection {
-            Connection::Sqlite(connection) => connection.exec(sql, args),
-            Connection::Postgres(connection) => connection.exec(sql, args),
+            EngineConnection::Sqlite(connection) => connection.exec(sql, args),
+            EngineConnection::Postgres(connection) => connection.exec(sql, args),
         };
         self.judge(sql, outcome)
     }
@@ -133,8 +133,8 @@ impl<'a> Tx<'a> {
     ) -> Result<()> {
         self.refuse_when_doomed()?;
         let outcome = match &mut self.connection {
-            Connection::Sqlite(connection) => connection.query(sql, args, visit),
-            Connection::Postgres(connection) => connection.query(sql, args, visit),
+            EngineConnection::Sqlite(connection) => connection.query(sql, args, visit),
+            EngineConnection::Postgres(connection) => connection.query(sql, args, visit),
         };
         self.judge(sql, outcome)
     }
@@ -185,8 +185,8 @@ impl<'a> Tx<'a> {
         self.refuse_when_doomed()?;
         self.refuse_when_reading(sql)?;
         let outcome = match &mut self.connection {
-            Connection::Sqlite(connection) => connection.insert_all(sql, columns, rows, visit),
-            Connection::Postgres(connection) => connection.insert_all(sql, columns, rows, visit),
+            EngineConnection::Sqlite(connection) => connection.insert_all(sql, columns, rows, visit),
+            EngineConnection::Postgres(connection) => connection.insert_all(sql, columns, rows, visit),
         };
         self.judge(sql, outcome)
     }
@@ -227,8 +227,8 @@ impl<'a> Tx<'a> {
             self.locks
         );
         match &mut self.connection {
-            Connection::Sqlite(_) => {}
-            Connection::Postgres(connection) => {
+            EngineConnection::Sqlite(_) => {}
+            EngineConnection::Postgres(connection) => {
                 let outcome = connection.lock(&name);
                 self.judge("lock", outcome)?;
             }
@@ -280,8 +280,8 @@ impl<'a> Tx<'a> {
     /// Several statements at once, for migrations only: not prepared, not recorded.
     pub(crate) fn script(&mut self, sql: &str) -> Result<()> {
         let outcome = match &mut self.connection {
-            Connection::Sqlite(connection) => connection.script(sql),
-            Connection::Postgres(connection) => connection.script(sql),
+            EngineConnection::Sqlite(connection) => connection.script(sql),
+            EngineConnection::Postgres(connection) => connection.script(sql),
         };
         self.judge("script", outcome)
     }
@@ -289,8 +289,8 @@ impl<'a> Tx<'a> {
     /// Lifts the limits on how long statements and locks may take in this transaction: for migrations only.
     pub(crate) fn take_as_long_as_needed(&mut self) -> Result<()> {
         match &self.connection {
-            Connection::Sqlite(_) => Ok(()),
-            Connection::Postgres(_) => self.script("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0"),
+            EngineConnection::Sqlite(_) => Ok(()),
+            EngineConnection::Postgres(_) => self.script("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, Result, TenantId, Timestamp, UserId, id_kinds};
+use kernel::{AppId, Error, Result, TenantId, Timestamp, UserId, id_kinds};
 use serde_json::Value;
 use store::{Json, Tx, args, row, sql, text_enum};
 use vault::hash_token;
@@ -15,7 +15,7 @@ id_kinds! {
 text_enum! {
     /// What a link is for. A link of one purpose is nothing to another.
     #[derive(Hash)]
-    pub enum Purpose {
+    pub enum LinkPurpose {
         Invitation = "invitation",
         SignUp = "sign_up",
         PasswordReset = "password_reset",
@@ -25,7 +25,7 @@ text_enum! {
     }
 }
 
-impl Purpose {
+impl LinkPurpose {
     pub const fn lifetime(self) -> Duration {
         const HOUR: u64 = 3600;
         match self {
@@ -52,7 +52,13 @@ row! { MailedLink = "one_time_links" { app: "app_id", user: "user_id", payload a
 const TOKEN_LENGTH: usize = 43;
 
 /// Makes a link's token, which is in the answer and nowhere else.
-pub fn create(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: Option<UserId>, payload: &Value) -> Result<String> {
+pub fn create(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    purpose: LinkPurpose,
+    user: Option<UserId>,
+    payload: &Value,
+) -> Result<String> {
     let token = tx.entropy().base62(TOKEN_LENGTH);
     let id: LinkId = tx.new_id();
     tx.exec(
@@ -64,7 +70,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: Option<UserId
 }
 
 /// Looks without using it up: for the page that a GET of the link shows.
-pub fn peek(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedLink> {
+pub fn peek(tx: &mut Tx<'_>, purpose: LinkPurpose, token: &str) -> Result<MailedLink> {
     tx.opt(
         sql!(
             "SELECT ",
@@ -77,7 +83,7 @@ pub fn peek(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedLink
 }
 
 /// A link as it was made, whether it is still valid or not: for the page that says that it no longer works.
-pub fn trace(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<Option<MailedLink>> {
+pub fn trace(tx: &mut Tx<'_>, purpose: LinkPurpose, token: &str) -> Result<Option<MailedLink>> {
     tx.opt(
         sql!("SELECT ", MailedLink::COLUMNS, " FROM one_time_links WHERE digest = $1 AND purpose = $2"),
         &args![hash_token(token), purpose],
@@ -85,7 +91,7 @@ pub fn trace(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<Option<Ma
 }
 
 /// Uses the link up; of several callers at once exactly one succeeds.
-pub fn consume(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedLink> {
+pub fn consume(tx: &mut Tx<'_>, purpose: LinkPurpose, token: &str) -> Result<MailedLink> {
     tx.opt(
         sql!(
             "UPDATE one_time_links SET used_at = $3 \
@@ -98,7 +104,7 @@ pub fn consume(tx: &mut Tx<'_>, purpose: Purpose, token: &str) -> Result<MailedL
 }
 
 /// Ends every unused link of this purpose that was made for the person.
-pub fn revoke(tx: &mut Tx<'_>, app: AppId, purpose: Purpose, user: UserId) -> Result<()> {
+pub fn revoke(tx: &mut Tx<'_>, app: AppId, purpose: LinkPurpose, user: UserId) -> Result<()> {
     tx.run(
         "UPDATE one_time_links SET used_at = $4 WHERE app_id = $1 AND purpose = $2 AND user_id = $3 AND used_at IS NULL",
         &args![app, purpose, user, tx.now()],
@@ -110,13 +116,10 @@ pub fn revoke_invitations(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Resu
     tx.run(
         "UPDATE one_time_links SET used_at = $5 WHERE app_id = $1 AND purpose = $3 AND payload LIKE $4 \
          AND used_at IS NULL AND user_id IN (SELECT user_id FROM members WHERE tenant_id = $2)",
-        &args![app, tenant, Purpose::Invitation, format!("%\"{tenant}\"%"), tx.now()],
+        &args![app, tenant, LinkPurpose::Invitation, format!("%\"{tenant}\"%"), tx.now()],
     )
 }
 
 fn invalid() -> Error {
-    Error::new(
-        Code::InvalidCredential,
-        "This link is no longer valid: it has expired, has already been used, or has been replaced.",
-    )
+    Error::credential("This link is no longer valid: it has expired, has already been used, or has been replaced.")
 }

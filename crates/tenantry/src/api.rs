@@ -106,14 +106,14 @@ impl Api {
         serde_json::from_slice(&bytes).map_err(|error| format!("The response is not JSON: {error}"))
     }
 
-    async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Answer, String> {
+    async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<ApiAnswer, String> {
         let answer = match self {
             Self::Remote { client, base, key } => {
                 let request = client.request(parsed(method)?, format!("{base}{path}")).bearer_auth(key.expose());
-                Answer::of(request, body).await?
+                ApiAnswer::of(request, body).await?
             }
             Self::Socket(client) => {
-                Answer::of(client.request(parsed(method)?, format!("http://localhost{path}")), body).await?
+                ApiAnswer::of(client.request(parsed(method)?, format!("http://localhost{path}")), body).await?
             }
             Self::Local(service) => {
                 let mut request = Request::builder().method(method).uri(path).extension(AtHand);
@@ -123,7 +123,7 @@ impl Api {
                 let body = body.map_or(Body::empty(), |body| Body::from(body.to_string()));
                 let request = request.body(body).map_err(|error| error.to_string())?;
                 let response = service.app().oneshot(request).await.unwrap_or_else(|never| match never {});
-                Answer::Local(response)
+                ApiAnswer::Local(response)
             }
         };
         answer.check().await
@@ -137,12 +137,12 @@ impl Api {
     }
 }
 
-enum Answer {
+enum ApiAnswer {
     Remote(reqwest::Response),
     Local(axum::response::Response),
 }
 
-impl Answer {
+impl ApiAnswer {
     async fn of(request: reqwest::RequestBuilder, body: Option<&Value>) -> Result<Self, String> {
         let request = match body {
             Some(body) => request.json(body),

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
     let config = cli::checked(values);
     match cli.command.unwrap_or(Command::Serve) {
-        // These work with a wrong configuration, too: they help to mend it.
+        // These work with a wrong configuration, too: they help to fix it.
         Command::Config(ConfigCommand::Show(output)) => {
             commands::config::show(values, output);
             config.map(|_| ExitCode::SUCCESS)

@@ -1,5 +1,5 @@
 //! Somebody with a browser that runs no scripts: keeps cookies, fills in forms, presses buttons, and follows redirects
-//! within the service. What leaves the service is where the app would go on.
+//! within the service. What leaves the service is where the app would continue.
 
 use std::collections::BTreeMap;
 
@@ -141,7 +141,7 @@ impl Browser {
     /// A parameter of the address that the login led to, in its query or its fragment.
     #[track_caller]
     pub fn answer(&self, name: &str) -> Option<String> {
-        let url = Url::parse(&self.location).unwrap_or_else(|_| panic!("{} is no address", self.location));
+        let url = Url::parse(&self.location).unwrap_or_else(|_| panic!("{} is not an address", self.location));
         let text = url.fragment().or(url.query()).unwrap_or_default();
         url::form_urlencoded::parse(text.as_bytes())
             .find(|(known, _)| known == name)

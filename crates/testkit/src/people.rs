@@ -2,7 +2,7 @@
 
 use kernel::{MemberId, TenantId, UserId};
 use serde_json::{Value, json};
-use vault::passwords::{Algorithm, Imported, Pepper, PepperPosition};
+use vault::passwords::{DigestAlgorithm, Imported, Pepper, PepperPosition};
 
 use crate::{Answer, Caller, TestApp};
 
@@ -141,7 +141,7 @@ pub async fn imported(app: &TestApp, email: &str) -> Value {
     let service = app.service();
     let keyring = service.core().keyring.clone();
     let imported = Imported {
-        algorithm: Algorithm::Sha1,
+        algorithm: DigestAlgorithm::Sha1,
         value: "c88e9c67041a74e0357befdff93f87dde0904214".into(),
         pepper: Some(Pepper { value: "salt".into(), position: PepperPosition::End }),
     };

@@ -10,7 +10,7 @@ use service::{
 use spine::outbound::{Outbound, Targets};
 use store::{
     DatabaseUrl, Db, EngineName,
-    testing::{Content, Template, TestStore},
+    testing::{Template, TemplateContent, TestStore},
 };
 use tempfile::TempDir;
 use vault::{Keyring, MasterKey, SigningKeys};
@@ -21,8 +21,10 @@ pub const OPERATOR_KEY: &str = "op_for_tests_only_0123456789abcdefghijklmnop";
 pub const MASTER_KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
 /// Making an RSA key takes longer than most tests, so it is part of the template.
-const WITH_SIGNING_KEY: Template =
-    Template { migrations: MIGRATIONS, content: Some(Content { name: "signing key 1", fill: make_signing_key }) };
+const WITH_SIGNING_KEY: Template = Template {
+    migrations: MIGRATIONS,
+    content: Some(TemplateContent { name: "signing key 1", fill: make_signing_key }),
+};
 
 fn make_signing_key(db: Db) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {

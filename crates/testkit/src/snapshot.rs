@@ -77,7 +77,7 @@ mod tests {
         for other in ["app_1", "2026-01-31T09:30:00Z", "2026-01-31T10:30:00.000+01:00", "tnt_short", "plain", "a_b"] {
             assert_eq!(form(other), None, "{other}");
         }
-        // A random number in the form of an id is no UUIDv7.
+        // A random number in the form of an id is not a UUIDv7.
         assert_eq!(form("app_00000000000000000000000001"), None);
     }
 }

@@ -20,14 +20,14 @@ const LENGTH: usize = 32;
 
 /// What a subkey is for. Each purpose yields an unrelated key, so that none can stand in for another.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose {
+pub(crate) enum KeyPurpose {
     Seal,
     KeyId,
     CheckValue,
     ShortLivedTokens,
 }
 
-impl Purpose {
+impl KeyPurpose {
     /// Part of the format of everything stored: never changed.
     const fn label(self) -> &'static [u8] {
         match self {
@@ -55,17 +55,17 @@ impl MasterKey {
 
     /// Names the key in sealed values and messages, and says nothing about its bytes.
     pub fn id(&self) -> String {
-        let mut id = sha256_hex(&self.subkey(Purpose::KeyId));
+        let mut id = sha256_hex(&self.subkey(KeyPurpose::KeyId));
         id.truncate(8);
         id
     }
 
     /// What the store keeps so that a start with another key is noticed.
     pub(crate) fn check_value(&self) -> String {
-        format!("c1.{}.{}", self.id(), hex(&self.subkey(Purpose::CheckValue)))
+        format!("c1.{}.{}", self.id(), hex(&self.subkey(KeyPurpose::CheckValue)))
     }
 
-    pub(crate) fn subkey(&self, purpose: Purpose) -> [u8; LENGTH] {
+    pub(crate) fn subkey(&self, purpose: KeyPurpose) -> [u8; LENGTH] {
         let mut subkey = [0; LENGTH];
         hkdf::Salt::new(hkdf::HKDF_SHA256, b"tenantry master key")
             .extract(self.0.expose())
@@ -76,7 +76,7 @@ impl MasterKey {
     }
 }
 
-/// Why a text is no master key. Never quotes the text, which may be most of a real key.
+/// Why a text is not a master key. Never quotes the text, which may be most of a real key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InvalidMasterKey;
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     Keyring, MasterKey, PrivateKey, is_certificate, is_signing_key,
     jwt::{HmacKey, InvalidToken, MAX_LENGTH, Unverified, sign_hs256, sign_ps256, verify_hs256, verify_ps256},
-    passwords::{Algorithm, Imported},
+    passwords::{DigestAlgorithm, Imported},
     rsa::test_key,
 };
 
@@ -170,15 +170,15 @@ static KEYRING: LazyLock<Keyring> = LazyLock::new(|| {
 /// `BCRYPT $2b$…`, as the corpus has them.
 fn imported(line: &str) -> Option<Imported> {
     let (algorithm, value) = line.split_once(' ')?;
-    let algorithm: Algorithm = serde_json::from_value(algorithm.into()).ok()?;
+    let algorithm: DigestAlgorithm = serde_json::from_value(algorithm.into()).ok()?;
     Some(Imported { algorithm, value: value.into(), pepper: None })
 }
 
 /// Cheap enough to be verified a few thousand times.
 fn is_cheap(digest: &Imported) -> bool {
     match digest.algorithm {
-        Algorithm::Bcrypt => digest.value.get(4..6) == Some("04"),
-        Algorithm::Argon2i => digest.value.contains("m=256,t=2,p=1"),
+        DigestAlgorithm::Bcrypt => digest.value.get(4..6) == Some("04"),
+        DigestAlgorithm::Argon2i => digest.value.contains("m=256,t=2,p=1"),
         _ => true,
     }
 }
@@ -196,7 +196,7 @@ proptest! {
             if accepted && is_cheap(&digest) {
                 prop_assert!(!digest.verify("Password"), "{}", line);
             }
-            if !accepted && digest.value.len() < 200 && !matches!(digest.algorithm, Algorithm::Argon2i | Algorithm::Bcrypt) {
+            if !accepted && digest.value.len() < 200 && !matches!(digest.algorithm, DigestAlgorithm::Argon2i | DigestAlgorithm::Bcrypt) {
                 prop_assert!(!digest.verify("password"), "{} was refused, and yet fits", line);
             }
             let kept = Imported::from_json(&digest.to_json().expect("JSON")).expect("reads");

@@ -13,7 +13,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     digest::same,
     jwt::{self, HmacKey, InvalidToken},
-    master_key::{MasterKey, Purpose},
+    master_key::{KeyPurpose, MasterKey},
 };
 
 const VERSION: &str = "s1";
@@ -50,11 +50,11 @@ impl fmt::Display for Place<'_> {
 /// The master key in use and, while a change of it is under way, a second one that still opens values.
 ///
 /// To change the key of several nodes without a pause, first give all of them the new key as the previous one, then
-/// swap the two everywhere; once everything is sealed anew, drop the old one.
+/// swap the two everywhere; once everything is sealed again, drop the old one.
 #[derive(Clone)]
-pub struct Keyring(Arc<Keys>);
+pub struct Keyring(Arc<KeyringKeys>);
 
-struct Keys {
+struct KeyringKeys {
     current: RingKey,
     previous: Option<RingKey>,
     entropy: Entropy,
@@ -71,15 +71,16 @@ struct RingKey {
 impl RingKey {
     fn new(master: &MasterKey) -> Self {
         let unbound =
-            UnboundKey::new(&AES_256_GCM, &master.subkey(Purpose::Seal)).expect("AES-256 takes a key of 32 bytes");
-        let tokens = HmacKey::new(&master.subkey(Purpose::ShortLivedTokens)).expect("HS256 takes a secret of 32 bytes");
+            UnboundKey::new(&AES_256_GCM, &master.subkey(KeyPurpose::Seal)).expect("AES-256 takes a key of 32 bytes");
+        let tokens =
+            HmacKey::new(&master.subkey(KeyPurpose::ShortLivedTokens)).expect("HS256 takes a secret of 32 bytes");
         Self { id: master.id(), check_value: master.check_value(), aead: LessSafeKey::new(unbound), tokens }
     }
 }
 
 impl Keyring {
     pub fn new(current: &MasterKey, previous: Option<&MasterKey>, entropy: Entropy) -> Self {
-        Self(Arc::new(Keys { current: RingKey::new(current), previous: previous.map(RingKey::new), entropy }))
+        Self(Arc::new(KeyringKeys { current: RingKey::new(current), previous: previous.map(RingKey::new), entropy }))
     }
 
     /// `s1.<key id>.<base64url of nonce, ciphertext and tag>`

@@ -26,7 +26,7 @@ use tracing::{Instrument, Span, field::Empty};
 
 use crate::{
     Failure, LimitClass, Origins, RateLimits, Scope, Subject, TrustedProxies, cors, failure, logging::SPAN_TARGET,
-    record::Record, routes::Route,
+    record::RequestRecord, routes::Route,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -91,8 +91,8 @@ impl Policy {
     }
 
     /// A place among the requests in work, given back when it is dropped.
-    pub(crate) fn admit(&self, route: &Route, client: IpAddr) -> Result<Place<'_>> {
-        let place = Place::take(self);
+    pub(crate) fn admit(&self, route: &Route, client: IpAddr) -> Result<InFlight<'_>> {
+        let place = InFlight::take(self);
         if place.before >= self.max_in_flight && !route.always_admitted {
             return Err(Error::new(Code::Overloaded, "The service is overloaded. Try again in a moment."));
         }
@@ -103,19 +103,19 @@ impl Policy {
     }
 }
 
-pub(crate) struct Place<'a> {
+pub(crate) struct InFlight<'a> {
     policy: &'a Policy,
     before: usize,
 }
 
-impl<'a> Place<'a> {
+impl<'a> InFlight<'a> {
     fn take(policy: &'a Policy) -> Self {
         policy.in_flight_gauge.increment(1);
         Self { before: policy.in_flight.fetch_add(1, Ordering::Relaxed), policy }
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.policy.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.policy.in_flight_gauge.decrement(1);
@@ -150,7 +150,7 @@ impl Conventions {
         Arc::new(Scope::new(request_id, client, Arc::clone(&self.policy)))
     }
 
-    fn finish(&self, response: &mut Response, scope: &Scope, asked: cors::Asked) {
+    fn finish(&self, response: &mut Response, scope: &Scope, asked: cors::CorsRequest) {
         failure::write(response, scope);
         let headers = response.headers_mut();
         asked.answer(&*self.origins, scope, headers);
@@ -222,8 +222,8 @@ impl App {
     /// Answers one request of the client at `peer`.
     pub async fn handle(&self, mut request: Request, peer: IpAddr) -> Response {
         let scope = self.conventions.scope(peer, request.headers());
-        let record = Record::begin(Ticker, &request, &scope);
-        let asked = cors::Asked::by(&request);
+        let record = RequestRecord::begin(Ticker, &request, &scope);
+        let asked = cors::CorsRequest::by(&request);
         let head = request.method() == Method::HEAD;
         let span = span(&request, &scope);
         if let Some(uri) = without_version(request.uri()) {

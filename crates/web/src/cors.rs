@@ -31,7 +31,7 @@ pub(crate) fn requested_method(request: &Request) -> Option<Method> {
 }
 
 /// What the answer depends on, kept while the request itself goes to the handler.
-pub(crate) struct Asked {
+pub(crate) struct CorsRequest {
     origin: Option<HeaderValue>,
     preflight: Option<Preflight>,
 }
@@ -41,7 +41,7 @@ struct Preflight {
     headers: Option<HeaderValue>,
 }
 
-impl Asked {
+impl CorsRequest {
     pub(crate) fn by(request: &Request) -> Self {
         let headers = request.headers();
         let preflight = is_preflight(request).then(|| Preflight {

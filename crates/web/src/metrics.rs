@@ -69,7 +69,7 @@ impl RouteMetrics {
     }
 }
 
-/// A request that no route matched. The path is the client's to choose, so it is no label.
+/// A request that no route matched. The path is the client's to choose, so it is not a label.
 pub(crate) fn record_unmatched(method: &Method, status: StatusCode, elapsed: Duration) {
     counter(known(method), "unmatched", status.as_u16()).increment(1);
     histogram(known(method), "unmatched").record(elapsed);

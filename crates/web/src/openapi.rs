@@ -9,7 +9,7 @@ use crate::{
     Access, Routes,
     components::{Components, merge},
     failure::ErrorBody,
-    operation::{Content, HeaderParameter, SchemaOf},
+    operation::{BodyContent, HeaderParameter, SchemaOf},
     routes::Route,
     schemas,
 };
@@ -171,7 +171,7 @@ fn operation_id(route: &Route) -> String {
     id
 }
 
-fn content(content: &Content, generator: &mut SchemaGenerator) -> Value {
+fn content(content: &BodyContent, generator: &mut SchemaGenerator) -> Value {
     let schema = match content.schema {
         Some(schema) => schema(generator).to_value(),
         None => json!({ "type": "string" }),

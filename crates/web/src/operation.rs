@@ -96,8 +96,8 @@ pub struct Operation {
     pub(crate) headers: Vec<HeaderParameter>,
     pub(crate) path: Option<SchemaOf>,
     pub(crate) query: Vec<SchemaOf>,
-    pub(crate) body: Option<Content>,
-    pub(crate) success: Option<(StatusCode, Option<Content>)>,
+    pub(crate) body: Option<BodyContent>,
+    pub(crate) success: Option<(StatusCode, Option<BodyContent>)>,
     pub(crate) body_is_optional: bool,
     pub(crate) failures: BTreeMap<u16, String>,
 }
@@ -110,7 +110,7 @@ pub(crate) struct HeaderParameter {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Content {
+pub(crate) struct BodyContent {
     pub(crate) media_type: &'static str,
     pub(crate) schema: Option<SchemaOf>,
 }
@@ -158,7 +158,7 @@ impl Operation {
 
     /// A JSON body.
     pub fn body<T: JsonSchema>(&mut self) -> &mut Self {
-        self.body = Some(Content { media_type: "application/json", schema: Some(schema_of::<T>) });
+        self.body = Some(BodyContent { media_type: "application/json", schema: Some(schema_of::<T>) });
         self.failure(400, INVALID).failure(413, "The body is too large").failure(415, "The body is not JSON")
     }
 
@@ -169,18 +169,19 @@ impl Operation {
 
     /// A body that is taken as it comes.
     pub fn raw_body(&mut self, media_type: &'static str) -> &mut Self {
-        self.body = Some(Content { media_type, schema: None });
+        self.body = Some(BodyContent { media_type, schema: None });
         self.failure(413, "The body is too large")
     }
 
     /// The answer when all went well.
     pub fn answer<T: JsonSchema>(&mut self, status: StatusCode) -> &mut Self {
-        self.success = Some((status, Some(Content { media_type: "application/json", schema: Some(schema_of::<T>) })));
+        self.success =
+            Some((status, Some(BodyContent { media_type: "application/json", schema: Some(schema_of::<T>) })));
         self
     }
 
     pub fn raw_answer(&mut self, status: StatusCode, media_type: &'static str) -> &mut Self {
-        self.success = Some((status, Some(Content { media_type, schema: None })));
+        self.success = Some((status, Some(BodyContent { media_type, schema: None })));
         self
     }
 

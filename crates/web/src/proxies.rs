@@ -57,7 +57,7 @@ impl TrustedProxies {
             self.note_forwarding(headers);
             return client;
         }
-        // The last header is the nearest proxy's; a word that is no address ends the trail, since nothing left of it
+        // The last header is the nearest proxy's; a word that is not an address ends the trail, since nothing left of it
         // can be vouched for.
         for line in headers.get_all("x-forwarded-for").iter().rev() {
             for word in line.to_str().unwrap_or("?").rsplit(',') {

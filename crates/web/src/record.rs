@@ -13,7 +13,7 @@ use crate::{Scope, metrics};
 /// Paths that no route matched are shown no longer than this.
 const MAX_PATH: usize = 200;
 
-pub(crate) struct Record {
+pub(crate) struct RequestRecord {
     ticker: Ticker,
     began: Tick,
     method: Method,
@@ -22,7 +22,7 @@ pub(crate) struct Record {
     ended: bool,
 }
 
-impl Record {
+impl RequestRecord {
     pub(crate) fn begin(ticker: Ticker, request: &Request, scope: &Arc<Scope>) -> Self {
         Self {
             ticker,
@@ -82,7 +82,7 @@ impl Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for RequestRecord {
     fn drop(&mut self) {
         if !self.ended {
             self.write(StatusCode::from_u16(499).expect("499 is a three-digit status"), None);

@@ -12,7 +12,7 @@ use axum::extract::FromRequestParts;
 use http::{Extensions, HeaderValue, request::Parts};
 use kernel::{Actor, AppId, Author, Authored, TenantId, UserId};
 
-use crate::{Describe, Operation, conventions::Policy, pages::Setting, routes::Route};
+use crate::{Describe, Operation, conventions::Policy, pages::PageSetting, routes::Route};
 
 /// The request's companion, an `Arc` in its extensions.
 pub struct Scope {
@@ -22,7 +22,7 @@ pub struct Scope {
     tenant: OnceLock<TenantId>,
     user: OnceLock<UserId>,
     route: OnceLock<Arc<Route>>,
-    page: OnceLock<Setting>,
+    page: OnceLock<PageSetting>,
     policy: Arc<Policy>,
 }
 
@@ -98,11 +98,11 @@ impl Scope {
 
     /// Called by page handlers as soon as the app is known: failures are shown in its looks and words then. The first
     /// one stays.
-    pub fn set_page(&self, setting: Setting) {
+    pub fn set_page(&self, setting: PageSetting) {
         let _ = self.page.set(setting);
     }
 
-    pub(crate) fn page(&self) -> Option<&Setting> {
+    pub(crate) fn page(&self) -> Option<&PageSetting> {
         self.page.get()
     }
 

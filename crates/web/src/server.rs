@@ -46,7 +46,7 @@ pub struct Limits {
     pub next_request: Duration,
     pub max_head: usize,
     pub max_connections: usize,
-    /// How long requests in work may go on after the signal to stop.
+    /// How long requests in work may continue after the signal to stop.
     pub drain: Duration,
 }
 

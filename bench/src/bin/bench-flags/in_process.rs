@@ -8,7 +8,7 @@ use bench::{
 };
 use flags::{
     model::{Definition, FlagId},
-    rules::{Attributes, Flag, Groups, OnDemand, Resolved, Sent, evaluate},
+    rules::{Attributes, Flag, Groups, OnDemand, Resolved, SentContext, evaluate},
 };
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn time(mut call: impl FnMut()) -> Result<f64> {
 pub fn run(aims: &mut Vec<Aim>) -> Result<()> {
     let (flags, attributes) = compile();
     let body = sample::context();
-    let sent = Sent::read(body.as_bytes()).expect("the sample is a context");
+    let sent = SentContext::read(body.as_bytes()).expect("the sample is a context");
     let identity = sent.context.identity();
     let per_flag = time(|| {
         let seen = OnDemand { attributes: &attributes, context: black_box(&sent.context) };
@@ -64,7 +64,7 @@ pub fn run(aims: &mut Vec<Aim>) -> Result<()> {
         }
     })? / sample::FLAGS as f64;
     let reading = time(|| {
-        black_box(Sent::read(black_box(body.as_bytes()))).ok();
+        black_box(SentContext::read(black_box(body.as_bytes()))).ok();
     })?;
     let tree = time(|| {
         black_box(serde_json::from_slice::<Value>(black_box(body.as_bytes()))).ok();

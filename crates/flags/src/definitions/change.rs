@@ -8,7 +8,7 @@ use store::{Db, Tx};
 use tenancy::apps;
 
 use super::{
-    Action, AppDefinitions, Record, Versioned,
+    Action, AppDefinitions, Versioned, VersionedRecord,
     diff::differences,
     headers::Actor,
     store::{self as rows, VersionRow},
@@ -28,13 +28,13 @@ pub(crate) struct Changes {
 /// What a decision comes to.
 pub(super) enum Change<D: Versioned> {
     Put {
-        record: Record<D>,
+        record: VersionedRecord<D>,
         action: Action,
         version: VersionRow,
     },
-    Delete(Record<D>),
+    Delete(VersionedRecord<D>),
     /// The update says what is so already.
-    Nothing(Record<D>),
+    Nothing(VersionedRecord<D>),
 }
 
 /// Somebody else may change the app's flags between the look and the commit; nobody loses that race this often.
@@ -63,7 +63,7 @@ impl Changes {
         &self,
         app: AppId,
         decide: impl Fn(&AppDefinitions) -> Result<Change<D>> + Send,
-    ) -> Result<(Record<D>, AppDefinitions)> {
+    ) -> Result<(VersionedRecord<D>, AppDefinitions)> {
         for _ in 0..ATTEMPTS {
             let mut seen = self.look(app).await?;
             let change = match decide(&seen)? {
@@ -96,7 +96,12 @@ impl Changes {
 
 impl<D: Versioned> Change<D> {
     /// The record with a new definition, one version on from the one before.
-    pub(super) fn put(before: Option<&D>, record: Record<D>, action: Action, Actor(actor): &Actor) -> Result<Self> {
+    pub(super) fn put(
+        before: Option<&D>,
+        record: VersionedRecord<D>,
+        action: Action,
+        Actor(actor): &Actor,
+    ) -> Result<Self> {
         let json = |definition: &D| serde_json::to_value(definition).map_err(Error::internal);
         let definition = json(&record.definition)?;
         let diff = match before {
@@ -115,7 +120,7 @@ impl<D: Versioned> Change<D> {
         Ok(Self::Put { record, action, version })
     }
 
-    fn record(&self) -> &Record<D> {
+    fn record(&self) -> &VersionedRecord<D> {
         match self {
             Self::Put { record, .. } | Self::Delete(record) | Self::Nothing(record) => record,
         }

@@ -18,7 +18,7 @@ use std::{collections::HashMap, sync::Arc};
 
 pub(crate) use change::Changes;
 pub(crate) use store::{StoredApp, load_all, load_app};
-pub use versioned::{Record, Versioned};
+pub use versioned::{Versioned, VersionedRecord};
 
 use crate::{
     facts::FlagChange,
@@ -26,8 +26,8 @@ use crate::{
     rules::{Attributes, Flag, Groups},
 };
 
-pub type FlagRecord = Record<Definition>;
-pub type GroupRecord = Record<GroupDefinition>;
+pub type FlagRecord = VersionedRecord<Definition>;
+pub type GroupRecord = VersionedRecord<GroupDefinition>;
 
 /// All that an app's flags consist of, at one moment.
 #[derive(Clone, Default)]

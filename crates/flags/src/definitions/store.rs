@@ -8,7 +8,7 @@ use spine::emit;
 use store::{FromRow, Json, Row, Tx, args, row, sql};
 
 use super::{
-    AppDefinitions, CompiledApp, Compiler, FlagRecord, GroupRecord, Record, Versioned,
+    AppDefinitions, CompiledApp, Compiler, FlagRecord, GroupRecord, Versioned, VersionedRecord,
     bodies::{check_flag, check_group, check_group_unused},
     diff::Difference,
 };
@@ -17,7 +17,7 @@ use crate::{
     model::{Definition, FlagId, FlagKind, GroupDefinition, GroupKind},
 };
 
-impl<D: Versioned> FromRow for Record<D> {
+impl<D: Versioned> FromRow for VersionedRecord<D> {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         Ok(Self {
             id: row.get("id")?,
@@ -100,8 +100,8 @@ const PUT_GROUP: &str = "INSERT INTO flag_groups (id, app_id, key, definition, v
                          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE \
                          SET definition = excluded.definition, version = excluded.version, updated_at = excluded.updated_at";
 
-fn put<D: Versioned>(tx: &mut Tx<'_>, sql: &'static str, app: AppId, record: &Record<D>) -> Result<()> {
-    let Record { id, definition, version, created_at, updated_at } = record;
+fn put<D: Versioned>(tx: &mut Tx<'_>, sql: &'static str, app: AppId, record: &VersionedRecord<D>) -> Result<()> {
+    let VersionedRecord { id, definition, version, created_at, updated_at } = record;
     tx.run(sql, &args![*id, app, definition.key(), Json(definition), *version, *created_at, *updated_at])
 }
 

@@ -21,19 +21,19 @@ pub trait Versioned: Clone + PartialEq + Serialize + DeserializeOwned + Send + S
     const NAME: &'static str;
 
     fn key(&self) -> &str;
-    fn among(app: &AppDefinitions) -> &Vec<Record<Self>>;
-    fn among_mut(app: &mut AppDefinitions) -> &mut Vec<Record<Self>>;
+    fn among(app: &AppDefinitions) -> &Vec<VersionedRecord<Self>>;
+    fn among_mut(app: &mut AppDefinitions) -> &mut Vec<VersionedRecord<Self>>;
     /// An error that tells everything that is wrong with it among the app's other definitions.
     fn check(&self, app: &AppDefinitions) -> Result<()>;
     /// An error while others need it.
     fn check_unused(&self, app: &AppDefinitions) -> Result<()>;
-    fn put(tx: &mut Tx<'_>, app: AppId, record: &Record<Self>) -> Result<()>;
-    fn delete(tx: &mut Tx<'_>, app: AppId, record: &Record<Self>) -> Result<()>;
+    fn put(tx: &mut Tx<'_>, app: AppId, record: &VersionedRecord<Self>) -> Result<()>;
+    fn delete(tx: &mut Tx<'_>, app: AppId, record: &VersionedRecord<Self>) -> Result<()>;
     /// Emits what happened to it.
-    fn tell(tx: &mut Tx<'_>, app: AppId, record: &Record<Self>, change: FlagChange) -> Result<()>;
+    fn tell(tx: &mut Tx<'_>, app: AppId, record: &VersionedRecord<Self>, change: FlagChange) -> Result<()>;
 }
 
-pub struct Record<D: Versioned> {
+pub struct VersionedRecord<D: Versioned> {
     pub id: Id<D::Kind>,
     pub definition: D,
     /// Counts the changes.
@@ -42,13 +42,13 @@ pub struct Record<D: Versioned> {
     pub updated_at: Timestamp,
 }
 
-impl<D: Versioned> Clone for Record<D> {
+impl<D: Versioned> Clone for VersionedRecord<D> {
     fn clone(&self) -> Self {
         Self { definition: self.definition.clone(), ..*self }
     }
 }
 
-pub(super) fn find<D: Versioned>(app: &AppDefinitions, id: Id<D::Kind>) -> Result<&Record<D>> {
+pub(super) fn find<D: Versioned>(app: &AppDefinitions, id: Id<D::Kind>) -> Result<&VersionedRecord<D>> {
     D::among(app).iter().find(|record| record.id == id).ok_or_else(|| Error::not_found(D::NAME))
 }
 
@@ -59,9 +59,9 @@ impl Changes {
         app: AppId,
         definition: D,
         actor: &Actor,
-    ) -> Result<(Record<D>, AppDefinitions)> {
+    ) -> Result<(VersionedRecord<D>, AppDefinitions)> {
         let (id, now) = (self.db.ids().next(), self.db.clock().now());
-        let record = Record { id, definition, version: 1, created_at: now, updated_at: now };
+        let record = VersionedRecord { id, definition, version: 1, created_at: now, updated_at: now };
         let create = |seen: &AppDefinitions| {
             record.definition.check(seen)?;
             let key = record.definition.key();
@@ -81,7 +81,7 @@ impl Changes {
         based_on: &IfMatch,
         actor: &Actor,
         change: impl Fn(&D) -> Result<D> + Send + Sync,
-    ) -> Result<(Record<D>, AppDefinitions)> {
+    ) -> Result<(VersionedRecord<D>, AppDefinitions)> {
         self.redefine(app, id, based_on, (Action::Updated, actor), change).await
     }
 
@@ -115,7 +115,7 @@ impl Changes {
         wanted: i64,
         based_on: &IfMatch,
         actor: &Actor,
-    ) -> Result<(Record<D>, AppDefinitions)> {
+    ) -> Result<(VersionedRecord<D>, AppDefinitions)> {
         find::<D>(&self.look(app).await?, id)?;
         let subject = id.to_string();
         let found: Option<VersionRow> = self.db.read(move |tx| version(tx, app, &subject, wanted)).await?;
@@ -131,7 +131,7 @@ impl Changes {
         based_on: &IfMatch,
         (action, actor): (Action, &Actor),
         define: impl Fn(&D) -> Result<D> + Send + Sync,
-    ) -> Result<(Record<D>, AppDefinitions)> {
+    ) -> Result<(VersionedRecord<D>, AppDefinitions)> {
         let redefine = |seen: &AppDefinitions| {
             let before = find::<D>(seen, id)?;
             based_on.check(before.version)?;
@@ -141,7 +141,7 @@ impl Changes {
                 return Ok(Change::Nothing(before.clone()));
             }
             let (version, updated_at) = (before.version + 1, self.db.clock().now());
-            let after = Record { definition, version, updated_at, ..*before };
+            let after = VersionedRecord { definition, version, updated_at, ..*before };
             Change::put(Some(&before.definition), after, action, actor)
         };
         self.make(app, redefine).await

@@ -8,14 +8,14 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value};
 use web::{Describe, Failure, MediaType, Operation, RawBody, not_json};
 
-use crate::rules::Sent;
+use crate::rules::SentContext;
 
 /// A context, or `{ context, accessToken }`, or nothing at all.
 pub struct ContextBody(pub(crate) Bytes);
 
 impl ContextBody {
-    pub(crate) fn read(&self) -> Result<Sent<'_>> {
-        Sent::read(&self.0)
+    pub(crate) fn read(&self) -> Result<SentContext<'_>> {
+        SentContext::read(&self.0)
     }
 }
 

@@ -16,7 +16,7 @@ use web::{Describe, Operation, Path, Routes, State};
 use super::ContextBody;
 use crate::{
     Flags,
-    rules::{Context, OnDemand, Outcome, Resolved, evaluate},
+    rules::{Context, FlagResult, OnDemand, Resolved, evaluate},
 };
 
 pub fn routes() -> Routes<Flags> {
@@ -40,7 +40,7 @@ impl IntoResponse for Written {
     }
 }
 
-/// What one flag is worth; for the documentation.
+/// What one flag evaluates to; for the documentation.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "FlagEvaluation")]
@@ -135,11 +135,11 @@ async fn bulk(State(flags): State<Flags>, Path(app): Path<AppId>, body: ContextB
     Ok(BulkAnswer(Written(answer)))
 }
 
-static UNKNOWN: LazyLock<Outcome> = LazyLock::new(Outcome::unknown);
+static UNKNOWN: LazyLock<FlagResult> = LazyLock::new(FlagResult::unknown);
 
 impl Flags {
-    /// A key that no flag has is worth `false`, and is noted.
-    fn one(&self, app: AppId, key: &str, context: &Context<'_>) -> Outcome {
+    /// A key that no flag has evaluates to `false`, and is noted.
+    fn one(&self, app: AppId, key: &str, context: &Context<'_>) -> FlagResult {
         let flags = self.memory.get(app);
         let Some((flags, flag)) = flags.as_deref().and_then(|flags| Some((flags, flags.get(key)?))) else {
             self.usage.discover(app, key, None);

@@ -13,7 +13,7 @@ pub(crate) use body::{ContextBody, require_json};
 
 use crate::{
     Flags,
-    rules::{Context, Flag, Sent},
+    rules::{Context, Flag, SentContext},
 };
 
 /// A flag that is asked for often is noted this often, in microseconds.
@@ -21,8 +21,8 @@ const NOTED_EVERY: i64 = 60_000_000;
 
 impl Flags {
     /// The context to evaluate by, and whether an access token was sent that had to be ignored.
-    pub(crate) async fn context<'a>(&self, app: AppId, sent: Sent<'a>) -> Result<(Context<'a>, bool)> {
-        let Sent { mut context, access_token } = sent;
+    pub(crate) async fn context<'a>(&self, app: AppId, sent: SentContext<'a>) -> Result<(Context<'a>, bool)> {
+        let SentContext { mut context, access_token } = sent;
         let Some(token) = access_token else { return Ok((context, false)) };
         // In a box of its own: it is large, and most requests bring no token.
         match Box::pin(tokens::live(&self.tenancy, app, &token)).await? {

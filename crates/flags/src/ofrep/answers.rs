@@ -11,10 +11,10 @@ use kernel::Error;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::rules::{Flag, Reason, Verdict};
+use crate::rules::{Flag, FlagVerdict, Reason};
 
 /// Writes one flag's result: a success, or an error when the flag cannot be evaluated.
-pub(super) fn write(flag: &Flag, verdict: Verdict<'_>, token_ignored: bool, text: &mut Vec<u8>) {
+pub(super) fn write(flag: &Flag, verdict: FlagVerdict<'_>, token_ignored: bool, text: &mut Vec<u8>) {
     // Keys need no escaping.
     text.extend_from_slice(br#"{"key":""#);
     text.extend_from_slice(flag.key.as_bytes());

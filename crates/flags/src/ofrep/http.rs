@@ -16,7 +16,7 @@ use super::answers::{Problem, failure, json, tagged, write};
 use crate::{
     Flags,
     evaluation::require_json,
-    rules::{OnDemand, Resolved, Sent, evaluate},
+    rules::{OnDemand, Resolved, SentContext, evaluate},
 };
 
 pub fn routes() -> Routes<Flags> {
@@ -83,12 +83,12 @@ struct OpenFeatureRequest {
 }
 
 /// The body and what the answer may depend on.
-pub struct Asked {
+pub struct OfrepRequest {
     body: bytes::Bytes,
     if_none_match: Option<String>,
 }
 
-impl<S: Sync> axum::extract::FromRequest<S> for Asked {
+impl<S: Sync> axum::extract::FromRequest<S> for OfrepRequest {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
@@ -103,16 +103,16 @@ fn header_text(headers: &HeaderMap) -> Option<String> {
     headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-impl Describe for Asked {
+impl Describe for OfrepRequest {
     fn describe(operation: &mut Operation) {
         operation.body::<OpenFeatureRequest>();
     }
 }
 
 /// The protocol's answers.
-pub struct Answer(Response);
+pub struct OfrepAnswer(Response);
 
-impl IntoResponse for Answer {
+impl IntoResponse for OfrepAnswer {
     fn into_response(self) -> Response {
         self.0
     }
@@ -122,7 +122,7 @@ impl IntoResponse for Answer {
 #[expect(dead_code, reason = "names the members in the schema")]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "OpenFeatureAnswer")]
-struct Body {
+struct OfrepBody {
     /// One flag's result.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
@@ -143,13 +143,18 @@ struct Body {
     error_details: Option<String>,
 }
 
-impl Describe for Answer {
+impl Describe for OfrepAnswer {
     fn describe(operation: &mut Operation) {
-        operation.answer::<Body>(StatusCode::OK);
+        operation.answer::<OfrepBody>(StatusCode::OK);
     }
 }
 
-async fn bulk(NamedApp(app): NamedApp, State(flags): State<Flags>, id: RequestId, asked: Asked) -> Result<Answer> {
+async fn bulk(
+    NamedApp(app): NamedApp,
+    State(flags): State<Flags>,
+    id: RequestId,
+    asked: OfrepRequest,
+) -> Result<OfrepAnswer> {
     flags.answer_all(app, &id, &asked).await
 }
 
@@ -157,8 +162,8 @@ async fn bulk_of_app(
     Path(app): Path<AppId>,
     State(flags): State<Flags>,
     id: RequestId,
-    asked: Asked,
-) -> Result<Answer> {
+    asked: OfrepRequest,
+) -> Result<OfrepAnswer> {
     flags.require_app(app)?;
     flags.answer_all(app, &id, &asked).await
 }
@@ -168,8 +173,8 @@ async fn one(
     State(flags): State<Flags>,
     Path(key): Path<String>,
     id: RequestId,
-    asked: Asked,
-) -> Result<Answer> {
+    asked: OfrepRequest,
+) -> Result<OfrepAnswer> {
     flags.answer_one(app, &key, &id, &asked).await
 }
 
@@ -177,41 +182,41 @@ async fn one_of_app(
     Path((app, key)): Path<(AppId, String)>,
     State(flags): State<Flags>,
     id: RequestId,
-    asked: Asked,
-) -> Result<Answer> {
+    asked: OfrepRequest,
+) -> Result<OfrepAnswer> {
     flags.require_app(app)?;
     flags.answer_one(app, &key, &id, &asked).await
 }
 
 impl Flags {
-    async fn answer_one(&self, app: AppId, key: &str, id: &RequestId, asked: &Asked) -> Result<Answer> {
-        let sent = match Sent::read_open_feature(&asked.body) {
+    async fn answer_one(&self, app: AppId, key: &str, id: &RequestId, asked: &OfrepRequest) -> Result<OfrepAnswer> {
+        let sent = match SentContext::read_open_feature(&asked.body) {
             Ok(sent) => sent,
-            Err(error) => return Ok(Answer(failure(Problem::of(&error), &error, Some(key), &id.0))),
+            Err(error) => return Ok(OfrepAnswer(failure(Problem::of(&error), &error, Some(key), &id.0))),
         };
         let (context, token_ignored) = self.context(app, sent).await?;
         let flags = self.memory.get(app);
         let Some((flags, flag)) = flags.as_deref().and_then(|flags| Some((flags, flags.get(key)?))) else {
             self.usage.discover(app, key, None);
             let error = Error::not_found("flag");
-            return Ok(Answer(failure(Problem::FlagNotFound, &error, Some(key), &id.0)));
+            return Ok(OfrepAnswer(failure(Problem::FlagNotFound, &error, Some(key), &id.0)));
         };
         self.asked(app, flag);
         let seen = OnDemand { attributes: &flags.attributes, context: &context };
         let verdict = evaluate(flag, &seen, context.identity().as_deref());
         if verdict.outcome.value().is_none() {
             let error = Error::new(Code::Internal, "The flag cannot be evaluated.");
-            return Ok(Answer(failure(Problem::General, &error, Some(key), &id.0)));
+            return Ok(OfrepAnswer(failure(Problem::General, &error, Some(key), &id.0)));
         }
         let mut text = Vec::with_capacity(192);
         write(flag, verdict, token_ignored, &mut text);
-        Ok(Answer(json(StatusCode::OK, text)))
+        Ok(OfrepAnswer(json(StatusCode::OK, text)))
     }
 
-    async fn answer_all(&self, app: AppId, id: &RequestId, asked: &Asked) -> Result<Answer> {
-        let sent = match Sent::read_open_feature(&asked.body) {
+    async fn answer_all(&self, app: AppId, id: &RequestId, asked: &OfrepRequest) -> Result<OfrepAnswer> {
+        let sent = match SentContext::read_open_feature(&asked.body) {
             Ok(sent) => sent,
-            Err(error) => return Ok(Answer(failure(Problem::of(&error), &error, None, &id.0))),
+            Err(error) => return Ok(OfrepAnswer(failure(Problem::of(&error), &error, None, &id.0))),
         };
         let (context, token_ignored) = self.context(app, sent).await?;
         let flags = self.memory.get(app).unwrap_or_default();
@@ -225,6 +230,6 @@ impl Flags {
             write(flag, evaluate(flag, &seen, identity.as_deref()), token_ignored, &mut text);
         }
         text.extend_from_slice(b"]}");
-        Ok(Answer(tagged(text, asked.if_none_match.as_deref())))
+        Ok(OfrepAnswer(tagged(text, asked.if_none_match.as_deref())))
     }
 }

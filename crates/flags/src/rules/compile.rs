@@ -1,5 +1,5 @@
 //! A definition turned into the form that is evaluated: attributes as numbers, values parsed, answers already written
-//! as JSON. What cannot be compiled becomes a flag that says so, never a flag that is worth something wrong.
+//! as JSON. What cannot be compiled becomes a flag that says so, never a flag with a wrong value.
 
 use std::{
     collections::HashMap,
@@ -69,28 +69,28 @@ pub type Groups = HashMap<String, Arc<[Branch]>>;
 pub struct Flag {
     pub id: FlagId,
     pub key: Box<str>,
-    pub(super) body: Body,
+    pub(super) body: FlagBody,
     /// Business time in microseconds, kept roughly.
     pub last_asked: AtomicI64,
 }
 
 #[derive(Debug)]
-pub(super) enum Body {
-    Off(Outcome),
-    On(Outcome),
+pub(super) enum FlagBody {
+    Off(FlagResult),
+    On(FlagResult),
     Ruled {
         /// How many of the 10,000 buckets are in.
         buckets: u32,
         branches: Box<[CompiledBranch]>,
-        otherwise: Outcome,
+        otherwise: FlagResult,
     },
-    Broken(Outcome),
+    Broken(FlagResult),
 }
 
 #[derive(Debug)]
 pub(super) struct CompiledBranch {
     pub(super) conditions: Box<[CompiledCondition]>,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: FlagResult,
 }
 
 #[derive(Debug)]
@@ -102,7 +102,7 @@ pub(super) struct CompiledCondition {
 
 /// One possible answer, already written.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct FlagResult {
     /// `{"value":…,"enabled":…,"variantIndex":…}`
     pub body: Bytes,
     /// Where the value ends in `body`; 0 when there is none.
@@ -113,7 +113,7 @@ pub struct Outcome {
 
 const VALUE_START: usize = r#"{"value":"#.len();
 
-impl Outcome {
+impl FlagResult {
     fn new(value: &Value, enabled: bool, variant: i32) -> Self {
         let value = value.to_string();
         let value_end = u32::try_from(VALUE_START + value.len()).expect("values are limited to 64 KiB");
@@ -127,7 +127,7 @@ impl Outcome {
         Self { body: body.into(), value_end: 0, enabled: false, variant: -1 }
     }
 
-    /// What a key is worth that no flag has.
+    /// What a key evaluates to that no flag has.
     pub fn unknown() -> Self {
         Self::new(&Value::Bool(false), false, -1)
     }
@@ -140,17 +140,17 @@ impl Outcome {
 
 impl Flag {
     pub fn compile(id: FlagId, definition: &Definition, groups: &Groups, attributes: &mut Attributes) -> Self {
-        let body = Body::compile(definition, groups, attributes)
-            .unwrap_or_else(|reason| Body::Broken(Outcome::broken(&reason)));
+        let body = FlagBody::compile(definition, groups, attributes)
+            .unwrap_or_else(|reason| FlagBody::Broken(FlagResult::broken(&reason)));
         Self { id, key: definition.key.as_str().into(), body, last_asked: AtomicI64::new(0) }
     }
 
     pub fn is_broken(&self) -> bool {
-        matches!(self.body, Body::Broken(_))
+        matches!(self.body, FlagBody::Broken(_))
     }
 }
 
-impl Body {
+impl FlagBody {
     fn compile(definition: &Definition, groups: &Groups, attributes: &mut Attributes) -> Result<Self, String> {
         match definition.state {
             State::Off => Ok(Self::Off(outcome(definition, &definition.off_value, false, -1)?)),
@@ -199,7 +199,7 @@ impl CompiledCondition {
 }
 
 /// For a boolean flag `enabled` is the value itself.
-fn outcome(definition: &Definition, value: &Value, enabled: bool, variant: i32) -> Result<Outcome, String> {
+fn outcome(definition: &Definition, value: &Value, enabled: bool, variant: i32) -> Result<FlagResult, String> {
     if !definition.value_type.admits(value) {
         return Err("A value is not of the flag's type.".to_owned());
     }
@@ -207,5 +207,5 @@ fn outcome(definition: &Definition, value: &Value, enabled: bool, variant: i32) 
         ValueType::Boolean => *value == Value::Bool(true),
         _ => enabled,
     };
-    Ok(Outcome::new(value, enabled, variant))
+    Ok(FlagResult::new(value, enabled, variant))
 }

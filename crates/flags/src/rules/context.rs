@@ -18,12 +18,12 @@ pub struct Context<'a> {
 
 /// A request's body: the context itself, or `{ context, accessToken }`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sent<'a> {
+pub struct SentContext<'a> {
     pub context: Context<'a>,
     pub access_token: Option<Cow<'a, str>>,
 }
 
-impl<'a> Sent<'a> {
+impl<'a> SentContext<'a> {
     /// Reads a body. Nothing at all is an empty context.
     pub fn read(body: &'a [u8]) -> Result<Self> {
         let mut members = object(body)?;
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn user_id(body: &str) -> Option<String> {
-        Sent::read(body.as_bytes()).unwrap().context.identity().map(Cow::into_owned)
+        SentContext::read(body.as_bytes()).unwrap().context.identity().map(Cow::into_owned)
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(user_id(r#"{"user":{"id":""},"tenant":{"id":"t"},"org":{"id":"o"}}"#).as_deref(), Some("t"));
         assert_eq!(user_id(r#"{"user":{"id":7}}"#).as_deref(), Some("7"));
         assert_eq!(user_id(""), None);
-        let sent = Sent::read(br#"{"context":{"accessToken":"b"},"accessToken":"a"}"#).unwrap();
+        let sent = SentContext::read(br#"{"context":{"accessToken":"b"},"accessToken":"a"}"#).unwrap();
         assert_eq!(sent.access_token.as_deref(), Some("a"));
         for (body, problem) in [
             ("[]", "body must be an object"),
@@ -205,16 +205,16 @@ mod tests {
             (r#"{"context":3}"#, "context must be an object"),
             (r#"{"accessToken":3}"#, "accessToken must be a string"),
         ] {
-            assert_eq!(Sent::read(body.as_bytes()).unwrap_err().public(), problem);
+            assert_eq!(SentContext::read(body.as_bytes()).unwrap_err().public(), problem);
         }
-        assert_eq!(Sent::read(b"{").unwrap_err().code(), Code::MalformedJson);
+        assert_eq!(SentContext::read(b"{").unwrap_err().code(), Code::MalformedJson);
     }
 
     #[test]
     fn open_feature_names_become_attributes() {
         let body = br#"{"context":{"targetingKey":"u","user.role":"ADMIN","tenant":{"plan":"pro"},"org.name":"N",
                         "country":"CH","custom":{"a":1},"custom.b.c":2,"user":"text"}}"#;
-        let context = Sent::read_open_feature(body).unwrap().context;
+        let context = SentContext::read_open_feature(body).unwrap().context;
         let seen = |part: &Members<'_>, path: &str| serde_json::to_string(&part.find(path)).unwrap();
         assert_eq!(context.identity().as_deref(), Some("u"));
         assert_eq!(seen(&context.user, "role"), "\"ADMIN\"");
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn what_the_service_knows_overrules_what_was_sent() {
         let body = br#"{"tenant":{"plan":"pro","metadata.tier":"gold","key":"k"}}"#;
-        let mut context = Sent::read(body).unwrap().context;
+        let mut context = SentContext::read(body).unwrap().context;
         let metadata = Json::owned(&serde_json::json!({ "seats": 3 }));
         context.overrule(Live { user: Vec::new(), tenant: vec![("plan", None), ("metadata", Some(metadata))] });
         assert_eq!(context.tenant.find("plan"), None);

@@ -1,8 +1,8 @@
-//! What a flag is worth to whoever asks: first match wins, inside the rollout or not at all.
+//! What a flag evaluates to for whoever asks: first match wins, inside the rollout or not at all.
 
 use super::{
-    Attribute, Attributes, Context, Flag, Json, Outcome,
-    compile::{Body, CompiledBranch, CompiledCondition},
+    Attribute, Attributes, Context, Flag, FlagResult, Json,
+    compile::{CompiledBranch, CompiledCondition, FlagBody},
     rollout::{BUCKETS, bucket},
 };
 
@@ -40,7 +40,7 @@ impl<'c> Seen<'c> for Resolved<'c> {
     }
 }
 
-/// Why a flag is worth what it is.
+/// Why a flag evaluates to what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     Off,
@@ -56,19 +56,19 @@ pub enum Reason {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Verdict<'f> {
-    pub outcome: &'f Outcome,
+pub struct FlagVerdict<'f> {
+    pub outcome: &'f FlagResult,
     pub reason: Reason,
 }
 
 /// Pure: the same flag, values and identity always give the same verdict.
-pub fn evaluate<'f, 'c>(flag: &'f Flag, seen: &impl Seen<'c>, identity: Option<&str>) -> Verdict<'f> {
-    let verdict = |outcome, reason| Verdict { outcome, reason };
+pub fn evaluate<'f, 'c>(flag: &'f Flag, seen: &impl Seen<'c>, identity: Option<&str>) -> FlagVerdict<'f> {
+    let verdict = |outcome, reason| FlagVerdict { outcome, reason };
     match &flag.body {
-        Body::Off(outcome) => verdict(outcome, Reason::Off),
-        Body::On(outcome) => verdict(outcome, Reason::On),
-        Body::Broken(outcome) => verdict(outcome, Reason::Broken),
-        Body::Ruled { buckets, branches, otherwise } => {
+        FlagBody::Off(outcome) => verdict(outcome, Reason::Off),
+        FlagBody::On(outcome) => verdict(outcome, Reason::On),
+        FlagBody::Broken(outcome) => verdict(outcome, Reason::Broken),
+        FlagBody::Ruled { buckets, branches, otherwise } => {
             // Looking for a match first spares most callers the digest.
             match branches.iter().find(|branch| branch.matches(seen)) {
                 None => verdict(otherwise, Reason::Otherwise),

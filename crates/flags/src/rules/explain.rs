@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::{
     Attributes, Context, Flag, Groups, OnDemand, Reason,
-    compile::{Body, CompiledBranch},
+    compile::{CompiledBranch, FlagBody},
     evaluate::{Seen as _, evaluate, is_inside},
     rollout::bucket,
 };
 use crate::model::{Branch, Definition, FlagId, Operator, State, as_people_write_it};
 
-/// Why a flag is worth what it is to somebody.
+/// Why a flag evaluates to what it does for somebody.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "FlagExplanation")]
@@ -80,7 +80,7 @@ pub fn explain(id: FlagId, definition: &Definition, groups: &Groups, context: &C
     let verdict = evaluate(&flag, &seen, identity.as_deref());
     let answer: Value = serde_json::from_slice(&verdict.outcome.body).unwrap_or_default();
     let (rollout, branches) = match (&flag.body, &definition.rule) {
-        (Body::Ruled { buckets, branches: compiled, .. }, Some(rule)) => {
+        (FlagBody::Ruled { buckets, branches: compiled, .. }, Some(rule)) => {
             let written = match rule.group_ref.as_ref().and_then(|group| groups.get(group)) {
                 Some(branches) => &**branches,
                 None => &rule.branches[..],

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Attributes, Context, Flag, Groups, OnDemand, Reason, Resolved, Sent, evaluate};
+use super::{Attributes, Context, Flag, Groups, OnDemand, Reason, Resolved, SentContext, evaluate};
 use crate::model::{Definition, FlagId};
 
 fn compile(definition: &Value) -> (Flag, Attributes) {
@@ -118,10 +118,10 @@ proptest! {
         let rule = json!({ "branches": [{ "conditions": conditions, "returnValue": "x" }], "rolloutPct": rollout });
         let compiled = compile(&json!({ "rule": rule }));
         let body = context.to_string();
-        if let Ok(sent) = Sent::read(body.as_bytes()) {
+        if let Ok(sent) = SentContext::read(body.as_bytes()) {
             value(&compiled, &sent.context);
         }
-        if let Ok(sent) = Sent::read_open_feature(body.as_bytes()) {
+        if let Ok(sent) = SentContext::read_open_feature(body.as_bytes()) {
             value(&compiled, &sent.context);
         }
     }
@@ -135,7 +135,7 @@ proptest! {
         let branches: Vec<Value> = matching.iter().enumerate().map(branch).collect();
         let compiled = compile(&json!({ "rule": { "branches": branches } }));
         let body = user("u");
-        let (value, variant, _) = value(&compiled, &Sent::read(body.as_bytes()).unwrap().context);
+        let (value, variant, _) = value(&compiled, &SentContext::read(body.as_bytes()).unwrap().context);
         match matching.iter().position(|matches| *matches) {
             Some(first) => prop_assert_eq!((value, variant), (json!(first.to_string()), first as i32)),
             None => prop_assert_eq!((value, variant), (json!("on"), -1)),
@@ -148,7 +148,7 @@ proptest! {
             let branches = json!([{ "conditions": [], "returnValue": "in" }]);
             let compiled = compile(&json!({ "rule": { "branches": branches, "rolloutPct": percentage } }));
             let body = user(&id);
-            value(&compiled, &Sent::read(body.as_bytes()).unwrap().context).0 == json!("in")
+            value(&compiled, &SentContext::read(body.as_bytes()).unwrap().context).0 == json!("in")
         };
         prop_assert!(!at(low) || at((low + more).min(100.0)));
         prop_assert!(at(100.0) && !at(0.0));
@@ -163,7 +163,7 @@ fn ten_thousand_identities_at_twenty_percent_are_evenly_spread() {
         let inside = (0..10_000)
             .filter(|number| {
                 let body = user(&format!("user_{number}"));
-                value(&compiled, &Sent::read(body.as_bytes()).unwrap().context).0 == json!("in")
+                value(&compiled, &SentContext::read(body.as_bytes()).unwrap().context).0 == json!("in")
             })
             .count();
         // Four standard deviations of a binomial distribution: 4 * sqrt(10000 * 0.2 * 0.8) = 160.
@@ -186,7 +186,7 @@ fn without_an_identity_only_a_full_rollout_takes_in() {
 #[test]
 fn values_and_enabled_follow_the_state_and_the_type() {
     let body = user("u");
-    let context = Sent::read(body.as_bytes()).unwrap().context;
+    let context = SentContext::read(body.as_bytes()).unwrap().context;
     let rule = json!({ "branches": [{ "conditions": [], "returnValue": "b" }] });
     let no_match = json!({ "branches": [{ "conditions": [{ "attribute": "custom.x", "operator": "exists" }],
                                           "returnValue": "b" }], "otherwiseValue": "else" });

@@ -180,7 +180,7 @@ reports!(Sites { sites: Site } = "sites");
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "AcceptedReports")]
-pub struct Taken {
+pub struct AcceptedReports {
     accepted: usize,
 }
 
@@ -195,7 +195,7 @@ async fn eval_events(
     Reporter(app): Reporter,
     State(flags): State<Flags>,
     Reports(events): Reports<EvalEvent>,
-) -> Result<Accepted<Taken>> {
+) -> Result<Accepted<AcceptedReports>> {
     let now = flags.tenancy.db.clock().now();
     for event in &events {
         if flags.has(app, &event.flag_key) {
@@ -205,25 +205,25 @@ async fn eval_events(
             flags.usage.discover(app, &event.flag_key, None);
         }
     }
-    Ok(Accepted(Taken { accepted: events.len() }))
+    Ok(Accepted(AcceptedReports { accepted: events.len() }))
 }
 
 async fn discover(
     Reporter(app): Reporter,
     State(flags): State<Flags>,
     Reports(keys): Reports<SeenKey>,
-) -> Result<Accepted<Taken>> {
+) -> Result<Accepted<AcceptedReports>> {
     for seen in keys.iter().filter(|seen| !flags.has(app, &seen.key)) {
         flags.usage.discover(app, &seen.key, seen.value_type);
     }
-    Ok(Accepted(Taken { accepted: keys.len() }))
+    Ok(Accepted(AcceptedReports { accepted: keys.len() }))
 }
 
 async fn call_sites(
     Reporter(app): Reporter,
     State(flags): State<Flags>,
     Reports(sites): Reports<Site>,
-) -> Result<Accepted<Taken>> {
+) -> Result<Accepted<AcceptedReports>> {
     for site in &sites {
         if flags.has(app, &site.flag_key) {
             flags.usage.called_from(app, &site.flag_key, &site.file, site.line);
@@ -231,5 +231,5 @@ async fn call_sites(
             flags.usage.discover(app, &site.flag_key, None);
         }
     }
-    Ok(Accepted(Taken { accepted: sites.len() }))
+    Ok(Accepted(AcceptedReports { accepted: sites.len() }))
 }

@@ -22,9 +22,9 @@ use gathered::Gathered;
 
 /// Cheap to clone; clones gather together.
 #[derive(Clone)]
-pub(crate) struct Usage(Arc<Inner>);
+pub(crate) struct Usage(Arc<UsageInner>);
 
-struct Inner {
+struct UsageInner {
     db: Db,
     gathered: Mutex<Gathered>,
     /// One writer at a time, so that what a list shows includes what was being written.
@@ -33,7 +33,7 @@ struct Inner {
 
 impl Usage {
     pub(crate) fn new(db: Db) -> Self {
-        Self(Arc::new(Inner { db, gathered: Mutex::default(), writing: tokio::sync::Mutex::default() }))
+        Self(Arc::new(UsageInner { db, gathered: Mutex::default(), writing: tokio::sync::Mutex::default() }))
     }
 
     fn gathered(&self) -> MutexGuard<'_, Gathered> {

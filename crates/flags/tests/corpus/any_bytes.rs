@@ -3,7 +3,7 @@
 
 use flags::{
     model::{Definition, FlagId, Rule, State, ValueType},
-    rules::{Attributes, Flag, Groups, OnDemand, Resolved, Sent, check, evaluate, explain},
+    rules::{Attributes, Flag, Groups, OnDemand, Resolved, SentContext, check, evaluate, explain},
 };
 use kernel::Problems;
 use serde_json::json;
@@ -30,7 +30,7 @@ pub fn evaluate_any(data: &[u8]) -> bool {
     let flag = Flag::compile(FlagId::from_u128(1), &definition, &groups, &mut attributes);
     assert!(!accepted || !flag.is_broken(), "what is accepted can be evaluated");
     attributes.seal();
-    for sent in [Sent::read(body), Sent::read_open_feature(body)].into_iter().flatten() {
+    for sent in [SentContext::read(body), SentContext::read_open_feature(body)].into_iter().flatten() {
         let identity = sent.context.identity();
         let on_demand = OnDemand { attributes: &attributes, context: &sent.context };
         let verdict = evaluate(&flag, &on_demand, identity.as_deref());

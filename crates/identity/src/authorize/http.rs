@@ -129,7 +129,7 @@ async fn answer(identity: &Identity, request: &Request, query: Authorize) -> Res
 /// The query of `GET /auth/url/login/{app_id}`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Login {
+struct LoginQuery {
     /// One of the app's `redirectUris`; its `defaultCallbackUri` without it.
     redirect_uri: Option<String>,
     /// Comes back as it is.
@@ -158,7 +158,7 @@ async fn login(
     request: Request,
     ForRequest(identity): ForRequest,
     Path(app): Path<AppId>,
-    Params(query): Params<Login>,
+    Params(query): Params<LoginQuery>,
 ) -> Result<Reply> {
     let app = identity.app(&request, app)?;
     let wish = Wish {
@@ -181,7 +181,7 @@ async fn login(
 /// The query of `GET /auth/url/signup/{app_id}`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct SignUp {
+struct SignUpQuery {
     /// One of the app's `redirectUris`; its `defaultCallbackUri` without it.
     redirect_uri: Option<String>,
     /// Comes back as it is.
@@ -204,7 +204,7 @@ async fn sign_up(
     request: Request,
     ForRequest(identity): ForRequest,
     Path(app): Path<AppId>,
-    Params(query): Params<SignUp>,
+    Params(query): Params<SignUpQuery>,
 ) -> Result<Reply> {
     let app = identity.app(&request, app)?;
     let wish = Wish {

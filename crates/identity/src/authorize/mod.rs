@@ -11,7 +11,7 @@ use tenancy::{App, Tenancy};
 use vault::Place;
 
 use crate::tokens::DEFAULT_SCOPE;
-pub(crate) use wish::{Prompt, Refusal, Wish};
+pub(crate) use wish::{AuthorizeRefusal, Prompt, Wish};
 
 /// How the app wants to hear of the login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

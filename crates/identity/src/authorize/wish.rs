@@ -7,7 +7,7 @@ use kernel::{Error, Result, Timestamp};
 use tenancy::App;
 
 use super::{LoginRequest, ResponseType, SignUpWish, redirects};
-use crate::tokens::{Asked, DEFAULT_SCOPE};
+use crate::tokens::{DEFAULT_SCOPE, ScopeRequest};
 
 /// The parameters of `/auth/authorize` and `/auth/url/…`, under one set of names.
 #[derive(Clone, Debug, Default)]
@@ -37,12 +37,12 @@ pub(crate) struct Wish {
 
 /// Why an app's request is refused, by the name that goes back to the app.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct AuthorizeRefusal {
     pub(crate) error: &'static str,
     pub(crate) description: String,
 }
 
-impl Refusal {
+impl AuthorizeRefusal {
     pub(crate) fn new(error: &'static str, description: impl Into<String>) -> Self {
         Self { error, description: description.into() }
     }
@@ -58,7 +58,7 @@ pub(crate) enum Prompt {
     /// As little as needed.
     #[default]
     AsNeeded,
-    /// Not at all: a login that goes on, or an error.
+    /// Not at all: an active login, or an error.
     None,
     /// To prove again who they are.
     Login,
@@ -99,13 +99,13 @@ impl Wish {
         app: &App,
         request: LoginRequest,
         now: Timestamp,
-    ) -> Result<(LoginRequest, Prompt), Refusal> {
+    ) -> Result<(LoginRequest, Prompt), AuthorizeRefusal> {
         self.check_supported()?;
         self.check_challenge(app, request.response_type)?;
         let prompt = self.prompt()?;
         let scope = match self.scope.as_deref().map(str::trim).filter(|scope| !scope.is_empty()) {
             Some(scope) => scope.to_owned(),
-            None if self.needs_scope => return Err(Refusal::new("invalid_scope", "scope is required")),
+            None if self.needs_scope => return Err(AuthorizeRefusal::new("invalid_scope", "scope is required")),
             None => DEFAULT_SCOPE.to_owned(),
         };
         let not_before = match (prompt, self.max_age()?) {
@@ -114,68 +114,72 @@ impl Wish {
             (_, None) => None,
         };
         if self.sign_up.is_some() && !app.profile.tenant_self_signup {
-            return Err(Refusal::new("access_denied", "this app does not allow self-service sign-up"));
+            return Err(AuthorizeRefusal::new("access_denied", "this app does not allow self-service sign-up"));
         }
         Ok((LoginRequest { scope, not_before, ..request }, prompt))
     }
 
-    fn check_supported(&self) -> Result<(), Refusal> {
+    fn check_supported(&self) -> Result<(), AuthorizeRefusal> {
         if self.request.is_some() {
-            return Err(Refusal::new("request_not_supported", "request objects are not supported"));
+            return Err(AuthorizeRefusal::new("request_not_supported", "request objects are not supported"));
         }
         if self.request_uri.is_some() {
-            return Err(Refusal::new("request_uri_not_supported", "request objects are not supported"));
+            return Err(AuthorizeRefusal::new("request_uri_not_supported", "request objects are not supported"));
         }
         let mode_of_type = match self.response_type.as_deref() {
             Some("code") => "query",
             Some("id_token") if !self.needs_scope => "fragment",
-            None => return Err(Refusal::invalid("response_type is required")),
-            Some(_) => return Err(Refusal::new("unsupported_response_type", "response_type must be code")),
+            None => return Err(AuthorizeRefusal::invalid("response_type is required")),
+            Some(_) => return Err(AuthorizeRefusal::new("unsupported_response_type", "response_type must be code")),
         };
         if self.response_mode.as_deref().is_some_and(|mode| mode != mode_of_type) {
-            return Err(Refusal::invalid(format!("response_mode must be {mode_of_type}")));
+            return Err(AuthorizeRefusal::invalid(format!("response_mode must be {mode_of_type}")));
         }
         if !matches!(self.signup.as_deref(), None | Some("true" | "false")) {
-            return Err(Refusal::invalid("signup must be true or false"));
+            return Err(AuthorizeRefusal::invalid("signup must be true or false"));
         }
         for (name, text) in [("state", &self.state), ("nonce", &self.nonce), ("scope", &self.scope)] {
             if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT) {
-                return Err(Refusal::invalid(format!("{name} must not be longer than {MAX_TEXT} bytes")));
+                return Err(AuthorizeRefusal::invalid(format!("{name} must not be longer than {MAX_TEXT} bytes")));
             }
         }
         self.check_federation()
     }
 
     /// Signing in through another provider is asked for by name; none is set up that could be asked.
-    fn check_federation(&self) -> Result<(), Refusal> {
+    fn check_federation(&self) -> Result<(), AuthorizeRefusal> {
         let known = |kind: &str| matches!(kind, "directory-ad" | "social-one" | "saml");
         match (self.force_federation.as_deref(), self.federation_connection.as_deref()) {
             (None, None) => Ok(()),
             (Some(kind), _) if !known(kind) => {
-                Err(Refusal::invalid("force_federation must be directory-ad, social-one or saml"))
+                Err(AuthorizeRefusal::invalid("force_federation must be directory-ad, social-one or saml"))
             }
-            _ => Err(Refusal::invalid("this app has no such identity provider to sign in through")),
+            _ => Err(AuthorizeRefusal::invalid("this app has no such identity provider to sign in through")),
         }
     }
 
     /// RFC 7636, with S256 alone. A challenge without a method would mean `plain`.
-    fn check_challenge(&self, app: &App, response_type: ResponseType) -> Result<(), Refusal> {
+    fn check_challenge(&self, app: &App, response_type: ResponseType) -> Result<(), AuthorizeRefusal> {
         match (self.code_challenge.as_deref(), self.code_challenge_method.as_deref()) {
             (Some(challenge), Some("S256")) if is_challenge(challenge) => Ok(()),
-            (Some(_), Some("S256")) => Err(Refusal::invalid("code_challenge must be a SHA-256 in base64url")),
-            (Some(_), _) => Err(Refusal::invalid("code_challenge_method must be S256")),
-            (None, Some(_)) => Err(Refusal::invalid("code_challenge is required with code_challenge_method")),
+            (Some(_), Some("S256")) => Err(AuthorizeRefusal::invalid("code_challenge must be a SHA-256 in base64url")),
+            (Some(_), _) => Err(AuthorizeRefusal::invalid("code_challenge_method must be S256")),
+            (None, Some(_)) => Err(AuthorizeRefusal::invalid("code_challenge is required with code_challenge_method")),
             (None, None) if app.profile.require_pkce && response_type == ResponseType::Code => {
-                Err(Refusal::invalid("code_challenge is required by this app"))
+                Err(AuthorizeRefusal::invalid("code_challenge is required by this app"))
             }
             (None, None) => Ok(()),
         }
     }
 
-    fn prompt(&self) -> Result<Prompt, Refusal> {
+    fn prompt(&self) -> Result<Prompt, AuthorizeRefusal> {
         let words: Vec<&str> = self.prompt.as_deref().unwrap_or_default().split_whitespace().collect();
         if words.contains(&"none") {
-            return if words.len() == 1 { Ok(Prompt::None) } else { Err(Refusal::invalid("prompt=none stands alone")) };
+            return if words.len() == 1 {
+                Ok(Prompt::None)
+            } else {
+                Err(AuthorizeRefusal::invalid("prompt=none stands alone"))
+            };
         }
         let asked = |word: &str| words.contains(&word);
         Ok(match (asked("login"), asked("select_account")) {
@@ -185,14 +189,15 @@ impl Wish {
         })
     }
 
-    fn max_age(&self) -> Result<Option<Duration>, Refusal> {
+    fn max_age(&self) -> Result<Option<Duration>, AuthorizeRefusal> {
         let Some(text) = self.max_age.as_deref() else { return Ok(None) };
-        let seconds: u32 = text.parse().map_err(|_| Refusal::invalid("max_age must be a number of seconds"))?;
+        let seconds: u32 =
+            text.parse().map_err(|_| AuthorizeRefusal::invalid("max_age must be a number of seconds"))?;
         Ok(Some(Duration::from_secs(seconds.into())))
     }
 
-    pub(crate) fn asked_scope(request: &LoginRequest) -> Asked {
-        Asked::or_default(Some(&request.scope))
+    pub(crate) fn asked_scope(request: &LoginRequest) -> ScopeRequest {
+        ScopeRequest::or_default(Some(&request.scope))
     }
 }
 

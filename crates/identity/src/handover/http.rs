@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, Result, Words};
+use kernel::{AppId, Error, Result, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::callers::authenticate_token;
@@ -40,7 +40,7 @@ async fn code(
     let app = identity.app(&request, app)?;
     let user = authenticate_token(&identity.tenancy, &request.scope, &body.access_token, Duration::ZERO).await?;
     if user.app() != app.id {
-        return Err(Error::new(Code::InvalidCredential, "The access token belongs to another app."));
+        return Err(Error::credential("The access token belongs to another app."));
     }
     let code = identity.tenancy.db.by(&user).write(move |tx| super::issue(tx, &user)).await?;
     Ok(unstored(HandoverCode { code }))

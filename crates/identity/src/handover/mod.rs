@@ -1,12 +1,12 @@
 //! Handover codes: an app's page shows an access token and gets a code, with which the browser enters a hosted portal
 //! without the token ever standing in an address. A code works once, within a minute, and only while the login that it
-//! was made from goes on.
+//! was made from is active.
 
 pub mod http;
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, MemberId, Result, UserId};
+use kernel::{AppId, Error, MemberId, Result, UserId};
 use store::{FromRow, Row, Tx, args};
 use tenancy::{
     callers::SignedIn,
@@ -25,7 +25,7 @@ const LENGTH: usize = 43;
 pub struct Handover {
     pub user: UserId,
     pub member: MemberId,
-    /// The login that goes on in the portal: whatever ends it ends that too.
+    /// The login that continues in the portal: whatever ends it ends that too.
     pub family: LoginId,
     pub granted: Granted,
 }
@@ -82,8 +82,5 @@ pub fn redeem(tx: &mut Tx<'_>, app: AppId, code: &str) -> Result<Handover> {
 }
 
 fn refused() -> Error {
-    Error::new(
-        Code::InvalidCredential,
-        "The code is not valid: it has expired, has already been used, or belongs to another app.",
-    )
+    Error::credential("The code is not valid: it has expired, has already been used, or belongs to another app.")
 }

@@ -11,7 +11,7 @@ use crate::{Identity, browser::Request};
 
 /// What the form sends.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub(super) struct Who {
+pub(super) struct AddressForm {
     r: String,
     #[serde(default)]
     csrf: String,
@@ -34,21 +34,26 @@ pub(super) fn first(visit: &Visit, page: Page) -> Result<Reply> {
 }
 
 /// What came of the form.
-pub(super) enum Taken {
-    /// The login goes on with this address.
+pub(super) enum AddressStep {
+    /// The login continues with this address.
     Address(Box<Visit>, String),
     /// It was none: the page again.
     Again(Reply),
 }
 
-pub(super) async fn take(identity: &Identity, request: &Request, form: &Who, page: Page) -> Result<Taken> {
+pub(super) async fn take(
+    identity: &Identity,
+    request: &Request,
+    form: &AddressForm,
+    page: Page,
+) -> Result<AddressStep> {
     let mut visit = Visit::submitted(identity, request, &form.r, &form.csrf).await?;
     let username = form.username.trim();
     if !is_email(username) {
         let problem = visit.say("Enter a valid email address, such as ada@example.com.");
         let page = page(&visit, username, Some(&problem))?.status(StatusCode::BAD_REQUEST);
-        return Ok(Taken::Again(visit.show(page)));
+        return Ok(AddressStep::Again(visit.show(page)));
     }
     visit.request.username = Some(username.to_owned());
-    Ok(Taken::Address(Box::new(visit), username.to_owned()))
+    Ok(AddressStep::Address(Box::new(visit), username.to_owned()))
 }

@@ -9,12 +9,12 @@ use tenancy::{App, standing};
 use super::{
     Reply, Visit,
     cookies::{Cookie, Jar},
-    finish::{self, Finished, Proof},
+    finish::{self, Finished, SignInProof},
     paths,
 };
 use crate::{
     Identity,
-    authorize::{LoginRequest, Prompt, Refusal, SignUpWish, Wish},
+    authorize::{AuthorizeRefusal, LoginRequest, Prompt, SignUpWish, Wish},
     browser::Request,
     browser_sessions, sessions, tokens,
 };
@@ -29,7 +29,7 @@ pub(crate) async fn begin(
     field: &str,
 ) -> Result<Reply> {
     let request = wish.addressed(&app, field)?;
-    let refuse = |request: &LoginRequest, refusal: &Refusal| {
+    let refuse = |request: &LoginRequest, refusal: &AuthorizeRefusal| {
         let parameters = [("error", refusal.error), ("error_description", refusal.description.as_str())];
         Reply::found(request.answered(&identity.tenancy.issuer, &parameters))
     };
@@ -44,27 +44,34 @@ pub(crate) async fn begin(
     let visit = Visit::for_request(identity, from, request).await?;
     if visit.request.sign_up.is_some() {
         return Ok(match prompt {
-            Prompt::None => {
-                refuse(&visit.request, &Refusal::new("interaction_required", "signing up requires user interaction"))
-            }
+            Prompt::None => refuse(
+                &visit.request,
+                &AuthorizeRefusal::new("interaction_required", "signing up requires user interaction"),
+            ),
             _ => Reply::found(visit.path(paths::SIGN_UP)?),
         });
     }
     match signed_in(&visit, prompt).await? {
         First::Finished(reply) => Ok(reply),
         First::Choose => Ok(Reply::found(visit.path(paths::WORKSPACE)?)),
-        First::AskNobody(error) => Ok(refuse(&visit.request, &Refusal::new(error, "user interaction is required"))),
+        First::AskNobody(error) => {
+            Ok(refuse(&visit.request, &AuthorizeRefusal::new(error, "user interaction is required")))
+        }
         First::Ask => Ok(Reply::found(visit.path(paths::IDENTIFIER)?)),
     }
 }
 
 /// Checks the words that only the store knows: privileges in the scope, the plan of a sign-up.
-fn known_words(tx: &mut Tx<'_>, app: &App, request: &LoginRequest) -> Result<std::result::Result<(), Refusal>> {
+fn known_words(
+    tx: &mut Tx<'_>,
+    app: &App,
+    request: &LoginRequest,
+) -> Result<std::result::Result<(), AuthorizeRefusal>> {
     let asked = Wish::asked_scope(request);
     match tokens::check_scope(tx, app, &asked) {
         Ok(()) => {}
         Err(error) if error.code() == Code::InvalidScope => {
-            return Ok(Err(Refusal::new("invalid_scope", error.public())));
+            return Ok(Err(AuthorizeRefusal::new("invalid_scope", error.public())));
         }
         Err(error) => return Err(error),
     }
@@ -74,20 +81,28 @@ fn known_words(tx: &mut Tx<'_>, app: &App, request: &LoginRequest) -> Result<std
     }
 }
 
-fn plan_exists(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<std::result::Result<(), Refusal>> {
+fn plan_exists(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<std::result::Result<(), AuthorizeRefusal>> {
     let Some(key) = &wish.plan else {
         let nothing = wish.currency.is_none() && wish.interval.is_none();
-        return Ok(if nothing { Ok(()) } else { Err(Refusal::invalid("currency and interval require a plan")) });
+        return Ok(if nothing {
+            Ok(())
+        } else {
+            Err(AuthorizeRefusal::invalid("currency and interval require a plan"))
+        });
     };
     let Some(plan) = billing::catalog::find_plan_by_key(tx, app.id, key)? else {
-        return Ok(Err(Refusal::invalid("this app has no such plan")));
+        return Ok(Err(AuthorizeRefusal::invalid("this app has no such plan")));
     };
     let fits = wish.currency.is_none() && wish.interval.is_none()
         || plan.prices.iter().any(|price| {
             wish.currency.as_deref().is_none_or(|currency| currency == price.amount.currency.code())
                 && wish.interval.as_deref().is_none_or(|interval| interval == price.interval.as_str())
         });
-    Ok(if fits { Ok(()) } else { Err(Refusal::invalid("the plan has no price in this currency and interval")) })
+    Ok(if fits {
+        Ok(())
+    } else {
+        Err(AuthorizeRefusal::invalid("the plan has no price in this currency and interval"))
+    })
 }
 
 /// What to do first.
@@ -121,7 +136,7 @@ async fn signed_in(visit: &Visit, prompt: Prompt) -> Result<First> {
         (Prompt::None, _) => return Ok(First::AskNobody("interaction_required")),
         _ => return Ok(First::Choose),
     };
-    let proof = Proof::Browser(cookie.to_owned());
+    let proof = SignInProof::Browser(cookie.to_owned());
     match finish::try_finish(visit, proof, Some(chosen), prompt != Prompt::None).await? {
         Finished::Answered(answer) => Ok(First::Finished(answer.found(visit)?)),
         Finished::NeedsFactor(_) if prompt == Prompt::None => Ok(First::AskNobody("interaction_required")),
@@ -162,7 +177,7 @@ pub(crate) async fn sign_out(
             format!("{base_url}/auth/url/login/{}?{query}", app.id)
         }
         (None, Some(_)) => format!("{base_url}/auth/url/login/{}", app.id),
-        // There is nowhere to go on to from a login.
+        // There is nowhere to return to from a login.
         (None, None) => format!("{base_url}{}?app={}", paths::SIGNED_OUT, app.id),
     };
     Ok(Reply::found(location).with_cookies([jar.clear(Cookie::SignedIn), jar.clear(Cookie::Login)]))

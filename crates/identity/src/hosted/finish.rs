@@ -12,16 +12,16 @@ use super::{Reply, Visit, cookies::Cookie, paths};
 use crate::{
     Identity,
     authorize::{LoginRequest, ResponseType, Wish},
-    browser_sessions::{self, Shown, SignedIn},
-    sessions::{self, Begun, Claims, MfaState, SessionAnswer},
+    browser_sessions::{self, BrowserSession, BrowserSignIn},
+    sessions::{self, BegunSession, LoginClaims, MfaState, SessionAnswer},
     tokens::{self, About, Granted, IdToken, codes},
 };
 
 /// What shows who somebody is.
 #[derive(Clone, Debug)]
-pub(crate) enum Proof {
+pub(crate) enum SignInProof {
     /// A login under way that has shown all it has to.
-    Login(Claims),
+    Login(LoginClaims),
     /// The cookie of a browser that is signed in.
     Browser(String),
 }
@@ -33,7 +33,7 @@ pub(crate) async fn go_on(visit: &Visit, session: SessionAnswer) -> Result<Reply
         MfaState::Disabled | MfaState::Completed => {
             let claims = sessions::verify(&visit.identity.tenancy, &session.session)?;
             match session.tenant_users.as_slice() {
-                [only] => finish(visit, Proof::Login(claims), Some(only.id)).await,
+                [only] => finish(visit, SignInProof::Login(claims), Some(only.id)).await,
                 _ => Ok(Reply::see(visit.path(paths::WORKSPACE)?).with_cookie(login_cookie(visit, &session))),
             }
         }
@@ -41,11 +41,11 @@ pub(crate) async fn go_on(visit: &Visit, session: SessionAnswer) -> Result<Reply
 }
 
 /// Leads on from a login that has shown all it has to and stands in the browser's cookie.
-pub(super) async fn resume(visit: &Visit, claims: Claims) -> Result<Reply> {
+pub(super) async fn resume(visit: &Visit, claims: LoginClaims) -> Result<Reply> {
     let (app, user) = (visit.app.id, claims.sub);
     let standings = visit.identity.tenancy.db.read(move |tx| standing::of_user(tx, app, user)).await?;
     match standings.as_slice() {
-        [only] => finish(visit, Proof::Login(claims), Some(only.member)).await,
+        [only] => finish(visit, SignInProof::Login(claims), Some(only.member)).await,
         _ => Ok(Reply::see(visit.path(paths::WORKSPACE)?)),
     }
 }
@@ -57,7 +57,7 @@ pub(super) fn ask_factor(visit: &Visit, session: &SessionAnswer) -> Result<Reply
 }
 
 /// Asks somebody who is signed in for the second factor; for the first one again when there is no second.
-pub(super) fn ask_again(visit: &Visit, begun: Option<Begun>) -> Result<Reply> {
+pub(super) fn ask_again(visit: &Visit, begun: Option<BegunSession>) -> Result<Reply> {
     match begun {
         Some(begun) => ask_factor(visit, &begun.sign(&visit.identity.tenancy)?),
         None => Ok(Reply::see(visit.path(paths::IDENTIFIER)?)),
@@ -69,7 +69,7 @@ pub(super) fn login_cookie(visit: &Visit, session: &SessionAnswer) -> http::Head
 }
 
 /// Answers the app, or asks for the second factor that the workspace wants.
-pub(crate) async fn finish(visit: &Visit, proof: Proof, member: Option<MemberId>) -> Result<Reply> {
+pub(crate) async fn finish(visit: &Visit, proof: SignInProof, member: Option<MemberId>) -> Result<Reply> {
     match try_finish(visit, proof, member, true).await? {
         Finished::Answered(answer) => answer.see(visit),
         Finished::NeedsFactor(begun) => ask_again(visit, begun),
@@ -77,25 +77,25 @@ pub(crate) async fn finish(visit: &Visit, proof: Proof, member: Option<MemberId>
 }
 
 /// What the app gets.
-enum Grant {
+enum AppGrant {
     Code(String),
     IdToken(Box<IdToken>),
 }
 
 /// The app's answer, and the browser's new cookie when it has one.
-pub(super) struct Answered {
-    grant: Grant,
+pub(super) struct AppAnswer {
+    grant: AppGrant,
     cookie: Option<String>,
 }
 
 pub(super) enum Finished {
-    Answered(Answered),
+    Answered(AppAnswer),
     /// Somebody who is signed in showed one factor, and the workspace wants two. `None` when none is set up: then the
     /// first one has to be shown again.
-    NeedsFactor(Option<Begun>),
+    NeedsFactor(Option<BegunSession>),
 }
 
-impl Answered {
+impl AppAnswer {
     pub(super) fn found(self, visit: &Visit) -> Result<Reply> {
         self.reply(visit, Reply::found)
     }
@@ -107,8 +107,8 @@ impl Answered {
     fn reply(self, visit: &Visit, to: fn(String) -> Reply) -> Result<Reply> {
         let tenancy = &visit.identity.tenancy;
         let location = match &self.grant {
-            Grant::Code(code) => visit.request.answered(&tenancy.issuer, &[("code", code)]),
-            Grant::IdToken(claims) => {
+            AppGrant::Code(code) => visit.request.answered(&tenancy.issuer, &[("code", code)]),
+            AppGrant::IdToken(claims) => {
                 let token = tokens::sign_id_token(tenancy, claims)?;
                 visit.request.answered(&tenancy.issuer, &[("id_token", &token)])
             }
@@ -128,26 +128,26 @@ impl Answered {
 /// its code. `member` may be left out when there is one workspace. Nothing is sent to anybody who may not be asked.
 pub(super) async fn try_finish(
     visit: &Visit,
-    proof: Proof,
+    proof: SignInProof,
     member: Option<MemberId>,
     may_ask: bool,
 ) -> Result<Finished> {
     let (identity, app, request) = (visit.identity.clone(), visit.app.clone(), visit.request.clone());
     let former = visit.cookie(Cookie::SignedIn).map(str::to_owned);
     let finished = visit.identity.tenancy.db.write(move |tx| match &proof {
-        Proof::Login(session) => {
+        SignInProof::Login(session) => {
             let (standing, shown) = of_login(tx, &app, session, member)?;
             let (browser, cookie) = browser_sessions::start(tx, &app, former.as_deref(), shown)?;
             let grant = grant(tx, &identity, &app, &request, &standing, shown, browser)?;
-            Ok(Finished::Answered(Answered { grant, cookie: Some(cookie) }))
+            Ok(Finished::Answered(AppAnswer { grant, cookie: Some(cookie) }))
         }
-        Proof::Browser(cookie) => {
+        SignInProof::Browser(cookie) => {
             let session = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(sessions::over)?;
             let standing = sessions::choose(standing::of_user(tx, app.id, session.user)?, member)?;
             match tokens::check_factors(&app, &standing, session.mfa) {
                 Ok(()) => {}
                 Err(error) if error.code() == Code::MfaRequired => {
-                    let SignedIn { user, method, authenticated_at, .. } = session;
+                    let BrowserSession { user, method, authenticated_at, .. } = session;
                     let begun = match may_ask {
                         true => sessions::step_up(tx, &identity, &app, user, method, authenticated_at)?,
                         false => None,
@@ -156,18 +156,23 @@ pub(super) async fn try_finish(
                 }
                 Err(error) => return Err(error),
             }
-            let SignedIn { id, user, mfa, method, authenticated_at, .. } = session;
+            let BrowserSession { id, user, mfa, method, authenticated_at, .. } = session;
             browser_sessions::choose(tx, app.id, id, standing.member)?;
-            let shown = Shown { user, member: standing.member, mfa, method, authenticated_at };
+            let shown = BrowserSignIn { user, member: standing.member, mfa, method, authenticated_at };
             let grant = grant(tx, &identity, &app, &request, &standing, shown, id)?;
-            Ok(Finished::Answered(Answered { grant, cookie: None }))
+            Ok(Finished::Answered(AppAnswer { grant, cookie: None }))
         }
     });
     finished.await
 }
 
 /// A login under way that has shown all it has to, and the workspace it leads to.
-fn of_login(tx: &mut Tx<'_>, app: &App, session: &Claims, member: Option<MemberId>) -> Result<(Standing, Shown)> {
+fn of_login(
+    tx: &mut Tx<'_>,
+    app: &App,
+    session: &LoginClaims,
+    member: Option<MemberId>,
+) -> Result<(Standing, BrowserSignIn)> {
     if !matches!(session.mfa, MfaState::Completed | MfaState::Disabled) {
         return Err(Error::new(Code::MfaRequired, "Complete two-step verification first."));
     }
@@ -175,7 +180,8 @@ fn of_login(tx: &mut Tx<'_>, app: &App, session: &Claims, member: Option<MemberI
     let standing = sessions::choose(standing::of_user(tx, app.id, session.sub)?, member)?;
     let mfa = session.has_two_factors();
     tokens::check_factors(app, &standing, mfa)?;
-    let shown = Shown { user: session.sub, member: standing.member, mfa, method: session.method, authenticated_at };
+    let shown =
+        BrowserSignIn { user: session.sub, member: standing.member, mfa, method: session.method, authenticated_at };
     Ok((standing, shown))
 }
 
@@ -185,9 +191,9 @@ fn grant(
     app: &App,
     request: &LoginRequest,
     standing: &Standing,
-    shown: Shown,
+    shown: BrowserSignIn,
     browser: BrowserSessionId,
-) -> Result<Grant> {
+) -> Result<AppGrant> {
     let asked = Wish::asked_scope(request);
     tokens::check_scope(tx, app, &asked)?;
     let granted = Granted::everything().narrowed(&asked);
@@ -205,12 +211,12 @@ fn grant(
                 authenticated_at: shown.authenticated_at,
                 browser: Some(browser),
             };
-            Ok(Grant::Code(codes::issue(tx, app.id, &new)?))
+            Ok(AppGrant::Code(codes::issue(tx, app.id, &new)?))
         }
         ResponseType::IdToken => {
             sessions::announce(tx, app, &browser.to_string(), standing, shown.method, shown.mfa)?;
             let iat = tx.now().as_seconds();
-            Ok(Grant::IdToken(Box::new(IdToken {
+            Ok(AppGrant::IdToken(Box::new(IdToken {
                 about: About::new(standing, &granted),
                 iss: identity.tenancy.issuer.to_string(),
                 aud: app.id,

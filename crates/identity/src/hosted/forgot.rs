@@ -4,8 +4,8 @@ use kernel::Result;
 use web::{Form, LimitClass, Params, Routes, State, pages::HostedPage};
 
 use super::{
-    At, Reply, Visit,
-    address::{self, Taken, Who},
+    PageQuery, Reply, Visit,
+    address::{self, AddressForm, AddressStep},
     paths,
 };
 use crate::{
@@ -25,7 +25,11 @@ pub(super) fn routes() -> Routes<Identity> {
         .limited(LimitClass::Message)
 }
 
-async fn show(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+async fn show(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(PageQuery { r }): Params<PageQuery>,
+) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     address::first(&visit, page)
 }
@@ -40,10 +44,10 @@ fn page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage>
         .link("", &visit.say("Back to sign-in"), &visit.path(paths::IDENTIFIER)?))
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Who>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<AddressForm>) -> Result<Reply> {
     match address::take(&identity, &request, &form, page).await? {
-        Taken::Again(page) => Ok(page),
-        Taken::Address(visit, username) => {
+        AddressStep::Again(page) => Ok(page),
+        AddressStep::Address(visit, username) => {
             login::forgotten(&identity, &visit.app, &username, Some(visit.request.clone())).await?;
             Ok(Reply::see(visit.path(paths::LINK_SENT)?))
         }

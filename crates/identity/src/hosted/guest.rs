@@ -8,7 +8,7 @@ use tenancy::{
     App,
     branding::{self, Translations},
 };
-use web::pages::{Brand, HostedPage, Setting, Words};
+use web::pages::{Brand, HostedPage, PageSetting, Words};
 
 use super::{
     Reply,
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Identity,
     browser::Request,
-    sessions::{self, Claims},
+    sessions::{self, LoginClaims},
 };
 
 /// Longer than anybody leaves a login page open.
@@ -52,8 +52,8 @@ impl Guest {
             .read(move |tx| Ok((branding::brand(tx, &looks)?, branding::translations(tx, looks.id)?)))
             .await?;
         let (translations, language) = (words.clone(), words.get("en").to_owned());
-        let words_: Words = Arc::new(move |text| translations.get(text).to_owned());
-        from.scope.set_page(Setting { brand: brand.clone(), language, words: words_, way_back });
+        let say: Words = Arc::new(move |text| translations.get(text).to_owned());
+        from.scope.set_page(PageSetting { brand: brand.clone(), language, words: say, way_back });
         let jar = Jar::new(app.id, &identity.tenancy.base_url);
         let known = jar.read(&from.headers, Cookie::Browser).filter(|key| key.len() == KEY_LENGTH);
         Ok(Self {
@@ -136,7 +136,7 @@ impl Guest {
     }
 
     /// The login under way in this browser.
-    pub(crate) fn login(&self) -> Result<Claims> {
+    pub(crate) fn login(&self) -> Result<LoginClaims> {
         let token = self.cookie(Cookie::Login).ok_or_else(sessions::over)?;
         let claims = sessions::verify(&self.identity.tenancy, token)?;
         if claims.aid == self.app.id { Ok(claims) } else { Err(sessions::over()) }

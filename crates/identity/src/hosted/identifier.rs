@@ -11,8 +11,8 @@ use web::{
 };
 
 use super::{
-    At, Reply, Visit,
-    address::{self, Taken, Who},
+    PageQuery, Reply, Visit,
+    address::{self, AddressForm, AddressStep},
     go_on, passkeys, paths,
 };
 use crate::{
@@ -37,7 +37,11 @@ pub(super) fn routes() -> Routes<Identity> {
         .hidden()
 }
 
-async fn show(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+async fn show(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(PageQuery { r }): Params<PageQuery>,
+) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     address::first(&visit, identifier_page)
 }
@@ -53,17 +57,17 @@ fn identifier_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<
     Ok(page)
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Who>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<AddressForm>) -> Result<Reply> {
     match address::take(&identity, &request, &form, identifier_page).await? {
-        Taken::Again(page) => Ok(page),
-        Taken::Address(visit, _) => Ok(Reply::see(visit.path(paths::PASSWORD)?)),
+        AddressStep::Again(page) => Ok(page),
+        AddressStep::Address(visit, _) => Ok(Reply::see(visit.path(paths::PASSWORD)?)),
     }
 }
 
 async fn show_password(
     request: Request,
     ForRequest(identity): ForRequest,
-    Params(At { r }): Params<At>,
+    Params(PageQuery { r }): Params<PageQuery>,
 ) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     if visit.request.username.is_none() {

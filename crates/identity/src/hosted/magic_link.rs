@@ -1,15 +1,15 @@
-//! Signing in with a mailed link: asking for it, the page that says to look into the mailbox, and the page behind the
+//! Signing in with a mailed link: asking for it, the page that says to check the inbox, and the page behind the
 //! link. What is said is the same whether there is an account or not.
 
 use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tenancy::links::Purpose;
+use tenancy::links::LinkPurpose;
 use web::{Form, LimitClass, Params, Routes, State};
 
 use super::{
-    At, Pressed, Reply, Visit, go_on,
-    mailed::{Mailed, Opened, Place, Shown},
+    ButtonForm, PageQuery, Reply, Visit, go_on,
+    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink},
     paths,
 };
 use crate::{
@@ -35,7 +35,7 @@ pub(super) fn routes() -> Routes<Identity> {
         .hidden()
 }
 
-async fn send(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Pressed>) -> Result<Reply> {
+async fn send(request: Request, ForRequest(identity): ForRequest, Form(form): Form<ButtonForm>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let username = visit.request.username.as_deref().ok_or_else(|| Error::invalid("username", "is required"))?;
     let landing = Landing::Hosted(Some(Box::new(visit.request.clone())));
@@ -43,7 +43,11 @@ async fn send(request: Request, ForRequest(identity): ForRequest, Form(form): Fo
     Ok(Reply::see(visit.path(paths::LINK_SENT)?))
 }
 
-async fn sent(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+async fn sent(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(PageQuery { r }): Params<PageQuery>,
+) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     let Some(email) = &visit.request.username else {
         return Ok(Reply::found(visit.path(paths::IDENTIFIER)?));
@@ -60,15 +64,15 @@ async fn sent(request: Request, State(identity): State<Identity>, Params(At { r 
 async fn show(
     request: Request,
     State(identity): State<Identity>,
-    Params(Shown { token }): Params<Shown>,
+    Params(LinkQuery { token }): Params<LinkQuery>,
 ) -> Result<Reply> {
-    let mailed = match Mailed::open(&identity, &request, &[Purpose::MagicLink], &token).await? {
-        Opened::Valid(mailed) => mailed,
-        Opened::Over(page) => return Ok(page),
+    let mailed = match FollowedLink::open(&identity, &request, &[LinkPurpose::MagicLink], &token).await? {
+        OpenedLink::Valid(mailed) => mailed,
+        OpenedLink::Over(page) => return Ok(page),
     };
     let place = &mailed.place;
     login::check_magic_links(&place.app)?;
-    if matches!(place, Place::DeadEnd(_)) {
+    if matches!(place, LinkPlace::DeadEnd(_)) {
         let page = place.page("You cannot sign in here");
         let why =
             place.say("{appName} has no page to return to after signing in here. Sign in on its own website instead.");
@@ -84,20 +88,20 @@ async fn show(
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Followed {
+struct LinkForm {
     #[serde(default)]
     token: String,
     #[serde(default)]
     csrf: String,
 }
 
-async fn follow(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Followed>) -> Result<Reply> {
-    let mailed = match Mailed::open(&identity, &request, &[Purpose::MagicLink], &form.token).await? {
-        Opened::Valid(mailed) => mailed,
-        Opened::Over(page) => return Ok(page),
+async fn follow(request: Request, ForRequest(identity): ForRequest, Form(form): Form<LinkForm>) -> Result<Reply> {
+    let mailed = match FollowedLink::open(&identity, &request, &[LinkPurpose::MagicLink], &form.token).await? {
+        OpenedLink::Valid(mailed) => mailed,
+        OpenedLink::Over(page) => return Ok(page),
     };
     mailed.place.check_form(&form.csrf)?;
-    let Place::Login(visit) = &mailed.place else {
+    let LinkPlace::Login(visit) = &mailed.place else {
         return Err(Error::new(Code::LoginMethodOff, "This app has no page to return to after signing in."));
     };
     match login::follow_magic_link(&identity, visit.client, &form.token).await {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{
     App,
-    links::{self, MailedLink, Purpose},
+    links::{self, LinkPurpose, MailedLink},
 };
 use web::pages::{Brand, HostedPage, PostForm};
 
@@ -23,20 +23,20 @@ use crate::{
 
 /// The query of a mailed link.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub(super) struct Shown {
+pub(super) struct LinkQuery {
     #[serde(default)]
     pub(super) token: String,
 }
 
 /// Where somebody with a link is.
-pub(super) enum Place {
+pub(super) enum LinkPlace {
     /// In a login: what comes after the link is the app's.
     Login(Box<Visit>),
-    /// The app has no address to go on to.
+    /// The app has no address to return to.
     DeadEnd(Box<Guest>),
 }
 
-impl Deref for Place {
+impl Deref for LinkPlace {
     type Target = Guest;
 
     fn deref(&self) -> &Guest {
@@ -47,7 +47,7 @@ impl Deref for Place {
     }
 }
 
-impl Place {
+impl LinkPlace {
     /// In the login that the link was mailed for, else in one of the app's own. What the app registered may have
     /// changed since.
     async fn of(identity: &Identity, from: &Request, app: Arc<App>, link: &MailedLink) -> Result<Self> {
@@ -77,29 +77,29 @@ impl Place {
 }
 
 /// A link in somebody's hands.
-pub(super) struct Mailed {
-    pub(super) purpose: Purpose,
+pub(super) struct FollowedLink {
+    pub(super) purpose: LinkPurpose,
     pub(super) link: MailedLink,
     /// The address that it was mailed to.
     pub(super) email: String,
     pub(super) token: String,
-    pub(super) place: Place,
+    pub(super) place: LinkPlace,
 }
 
 /// A valid link, or the page that says that it is none.
-pub(super) enum Opened {
-    Valid(Box<Mailed>),
+pub(super) enum OpenedLink {
+    Valid(Box<FollowedLink>),
     Over(Reply),
 }
 
-impl Mailed {
+impl FollowedLink {
     /// Looks at a link as one of these purposes.
     pub(super) async fn open(
         identity: &Identity,
         from: &Request,
-        purposes: &'static [Purpose],
+        purposes: &'static [LinkPurpose],
         token: &str,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedLink> {
         let shown = token.to_owned();
         let found = identity.tenancy.db.read(move |tx| match login::peek(tx, purposes, &shown) {
             Ok((purpose, link, email)) => Ok(Some((purpose, link, Some(email)))),
@@ -114,15 +114,15 @@ impl Mailed {
             Err(error) => Err(error),
         });
         // Not counted against the address: nobody guesses 256 bits, but any page can make a browser look at links.
-        let Some((purpose, link, email)) = found.await? else { return Ok(Opened::Over(unknown())) };
+        let Some((purpose, link, email)) = found.await? else { return Ok(OpenedLink::Over(unknown())) };
         let app = identity.tenancy.apps.find(link.app).await?.ok_or_else(|| Error::not_found("app"))?;
-        let place = Place::of(identity, from, app, &link).await?;
+        let place = LinkPlace::of(identity, from, app, &link).await?;
         match email {
             Some(email) => {
                 let token = token.to_owned();
-                Ok(Opened::Valid(Box::new(Self { purpose, link, email, token, place })))
+                Ok(OpenedLink::Valid(Box::new(Self { purpose, link, email, token, place })))
             }
-            None => Ok(Opened::Over(over(&place, purpose)?)),
+            None => Ok(OpenedLink::Over(over(&place, purpose)?)),
         }
     }
 
@@ -138,19 +138,19 @@ impl Mailed {
 }
 
 /// Says that a link no longer works, and where to get another.
-fn over(place: &Place, purpose: Purpose) -> Result<Reply> {
+fn over(place: &LinkPlace, purpose: LinkPurpose) -> Result<Reply> {
     let mut page = place
         .page("This link no longer works")
         .status(StatusCode::NOT_FOUND)
         .paragraph(&place.say("It has expired, has already been used, or has been replaced by a newer link."));
-    if let Place::Login(visit) = place {
-        if matches!(purpose, Purpose::PasswordReset | Purpose::Invitation) {
+    if let LinkPlace::Login(visit) = place {
+        if matches!(purpose, LinkPurpose::PasswordReset | LinkPurpose::Invitation) {
             page = page.link("", &visit.say("Request a new link"), &visit.path(paths::FORGOT)?);
         }
-        if purpose == Purpose::PasskeySetup && passkeys::are_possible(&visit.identity, &visit.app) {
+        if purpose == LinkPurpose::PasskeySetup && passkeys::are_possible(&visit.identity, &visit.app) {
             page = page.link("", &visit.say("Request a new link"), &visit.path(paths::PASSKEY_LINK)?);
         }
-        if purpose == Purpose::SignUp {
+        if purpose == LinkPurpose::SignUp {
             page = page.link("", &visit.say("Create an account"), &visit.path(paths::SIGN_UP)?);
         }
         page = page.link("", &visit.say("Sign in"), &visit.path(paths::IDENTIFIER)?);

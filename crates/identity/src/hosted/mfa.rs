@@ -10,12 +10,12 @@ use web::{
     pages::{Field, FieldKind, HostedPage},
 };
 
-use super::{At, Pressed, Reply, Visit, finish, go_on, paths};
+use super::{ButtonForm, PageQuery, Reply, Visit, finish, go_on, paths};
 use crate::{
     Identity,
     browser::{ForRequest, Request},
-    mfa::{Proof, Setup, Stage, flows},
-    sessions::Claims,
+    mfa::{SecondFactor, Setup, Stage, flows},
+    sessions::LoginClaims,
 };
 
 pub(super) fn routes() -> Routes<Identity> {
@@ -39,7 +39,7 @@ pub(super) fn routes() -> Routes<Identity> {
 }
 
 /// The login under way and what it waits for; `None` when it is over.
-pub(super) async fn stage(visit: &Visit) -> Result<Option<(Claims, Stage)>> {
+pub(super) async fn stage(visit: &Visit) -> Result<Option<(LoginClaims, Stage)>> {
     let found = match visit.login() {
         Ok(session) => flows::stage(&visit.identity, &visit.app, session.clone()).await.map(|stage| (session, stage)),
         Err(error) => Err(error),
@@ -96,10 +96,12 @@ pub(super) fn code_field(visit: &Visit, problem: Option<&str>) -> Field {
     Field::new(FieldKind::OneTimeCode, "code", &visit.say("Code")).error(problem).focused()
 }
 
-fn challenge_page(visit: &Visit, proof: &Proof, problem: Option<&str>, sent: bool) -> Result<HostedPage> {
+fn challenge_page(visit: &Visit, proof: &SecondFactor, problem: Option<&str>, sent: bool) -> Result<HostedPage> {
     let ask = match proof {
-        Proof::Sms { phone } => visit.say("Enter the code we sent to {phone}.").replace("{phone}", &masked(phone)),
-        Proof::Totp { .. } => visit.say("Enter the code from your authenticator app."),
+        SecondFactor::Sms { phone } => {
+            visit.say("Enter the code we sent to {phone}.").replace("{phone}", &masked(phone))
+        }
+        SecondFactor::Totp { .. } => visit.say("Enter the code from your authenticator app."),
     };
     let mut page = visit.page("Enter your code");
     if sent {
@@ -107,7 +109,7 @@ fn challenge_page(visit: &Visit, proof: &Proof, problem: Option<&str>, sent: boo
     }
     let form = visit.form(paths::MFA)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
     page = page.paragraph(&ask).form(&form);
-    if matches!(proof, Proof::Sms { .. }) {
+    if matches!(proof, SecondFactor::Sms { .. }) {
         page = page.form(&visit.form(paths::MFA_RESEND)?.quiet().button(&visit.say("Resend code")));
     }
     Ok(page.link(&visit.say("Lost your phone?"), &visit.say("Use your backup code"), &visit.path(paths::MFA_BACKUP)?))
@@ -115,13 +117,17 @@ fn challenge_page(visit: &Visit, proof: &Proof, problem: Option<&str>, sent: boo
 
 /// The query of a page to which another code may just have been sent.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Sent {
+struct ChallengeQuery {
     r: String,
     /// Present after another code was sent.
     sent: Option<String>,
 }
 
-async fn show(request: Request, State(identity): State<Identity>, Params(query): Params<Sent>) -> Result<Reply> {
+async fn show(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(query): Params<ChallengeQuery>,
+) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &query.r).await?;
     match stage(&visit).await? {
         None => over(&visit),
@@ -133,7 +139,7 @@ async fn show(request: Request, State(identity): State<Identity>, Params(query):
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct WithCode {
+pub(super) struct CodeForm {
     pub(super) r: String,
     #[serde(default)]
     pub(super) csrf: String,
@@ -142,7 +148,7 @@ pub(super) struct WithCode {
     pub(super) code: String,
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<WithCode>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<CodeForm>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let session = match stage(&visit).await? {
         None => return over(&visit),
@@ -162,7 +168,7 @@ async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): 
 }
 
 /// For a factor that is asked for, and for a phone that is being set up.
-async fn resend(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Pressed>) -> Result<Reply> {
+async fn resend(request: Request, ForRequest(identity): ForRequest, Form(form): Form<ButtonForm>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let Some((session, stage)) = stage(&visit).await? else { return over(&visit) };
     let page = page_of(&stage);
@@ -183,7 +189,7 @@ async fn resend(request: Request, ForRequest(identity): ForRequest, Form(form): 
 async fn show_backup(
     request: Request,
     ForRequest(identity): ForRequest,
-    Params(At { r }): Params<At>,
+    Params(PageQuery { r }): Params<PageQuery>,
 ) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     match stage(&visit).await? {
@@ -210,7 +216,7 @@ fn backup_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
 async fn submit_backup(
     request: Request,
     ForRequest(identity): ForRequest,
-    Form(form): Form<WithCode>,
+    Form(form): Form<CodeForm>,
 ) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let session = match stage(&visit).await? {

@@ -11,8 +11,8 @@ use web::{
 };
 
 use super::{
-    Pressed, Reply, Visit, finish,
-    mfa::{self, WithCode, code_field, masked, over, page_of, stage, without_spaces},
+    ButtonForm, Reply, Visit, finish,
+    mfa::{self, CodeForm, code_field, masked, over, page_of, stage, without_spaces},
     paths,
 };
 use crate::{
@@ -34,7 +34,7 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(paths::MFA_SETUP_FINISH, submit, "Finish setting up a second factor")
         .page()
         .hidden()
-        .post(paths::MFA_CONTINUE, go_on, "Go on after the backup code was shown")
+        .post(paths::MFA_CONTINUE, go_on, "Continue after the backup code was shown")
         .page()
         .hidden()
 }
@@ -171,7 +171,7 @@ fn is_over(code: Code) -> bool {
     matches!(code, Code::InvalidCredential | Code::MfaRequired)
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<WithCode>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<CodeForm>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let session = match stage(&visit).await? {
         None => return over(&visit),
@@ -215,7 +215,7 @@ fn done_page(visit: &Visit) -> Result<HostedPage> {
         .form(&visit.form(paths::MFA_CONTINUE)?.button(&visit.say("Continue"))))
 }
 
-async fn go_on(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Pressed>) -> Result<Reply> {
+async fn go_on(request: Request, ForRequest(identity): ForRequest, Form(form): Form<ButtonForm>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     match stage(&visit).await? {
         None => over(&visit),

@@ -55,13 +55,13 @@ pub fn routes() -> Routes<Identity> {
 
 /// The query of a page: the login request that it belongs to.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub(crate) struct At {
+pub(crate) struct PageQuery {
     pub(crate) r: String,
 }
 
 /// A form without fields of its own.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-pub(crate) struct Pressed {
+pub(crate) struct ButtonForm {
     pub(crate) r: String,
     #[serde(default)]
     pub(crate) csrf: String,

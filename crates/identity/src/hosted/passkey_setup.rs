@@ -5,14 +5,14 @@ use http::StatusCode;
 use kernel::{Code, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tenancy::links::Purpose;
+use tenancy::links::LinkPurpose;
 use web::{Form, Json, LimitClass, Params, Routes, State, WithHeaders, pages::HostedPage};
 
 use super::{
-    At, Guest, Reply, Visit,
-    address::{self, Taken, Who},
-    mailed::{Mailed, Opened, Place, Shown},
-    passkeys::{Answered, ceremony, with_button, with_script},
+    Guest, PageQuery, Reply, Visit,
+    address::{self, AddressForm, AddressStep},
+    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink},
+    passkeys::{PasskeyForm, ceremony, with_button, with_script},
     paths,
 };
 use crate::{
@@ -44,7 +44,11 @@ pub(super) fn routes() -> Routes<Identity> {
         .hidden()
 }
 
-async fn show_link(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+async fn show_link(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(PageQuery { r }): Params<PageQuery>,
+) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     passkeys::check_enabled(&visit.app)?;
     address::first(&visit, link_page)
@@ -64,34 +68,34 @@ fn link_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<Hosted
         .link("", &visit.say("Back to sign-in"), &visit.path(paths::IDENTIFIER)?))
 }
 
-async fn mail_link(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Who>) -> Result<Reply> {
+async fn mail_link(request: Request, ForRequest(identity): ForRequest, Form(form): Form<AddressForm>) -> Result<Reply> {
     match address::take(&identity, &request, &form, link_page).await? {
-        Taken::Again(page) => Ok(page),
-        Taken::Address(visit, username) => {
+        AddressStep::Again(page) => Ok(page),
+        AddressStep::Address(visit, username) => {
             passkeys::mail_setup_link(&identity, &visit.app, &username, Some(visit.request.clone())).await?;
             Ok(Reply::see(visit.path(paths::LINK_SENT)?))
         }
     }
 }
 
-async fn open(identity: &Identity, request: &Request, token: &str) -> Result<Opened> {
-    Mailed::open(identity, request, &[Purpose::PasskeySetup], token).await
+async fn open(identity: &Identity, request: &Request, token: &str) -> Result<OpenedLink> {
+    FollowedLink::open(identity, request, &[LinkPurpose::PasskeySetup], token).await
 }
 
 async fn show(
     request: Request,
     State(identity): State<Identity>,
-    Params(Shown { token }): Params<Shown>,
+    Params(LinkQuery { token }): Params<LinkQuery>,
 ) -> Result<Reply> {
     let mailed = match open(&identity, &request, &token).await? {
-        Opened::Valid(mailed) => mailed,
-        Opened::Over(page) => return Ok(page),
+        OpenedLink::Valid(mailed) => mailed,
+        OpenedLink::Over(page) => return Ok(page),
     };
     passkeys::check_enabled(&mailed.place.app)?;
     Ok(mailed.place.show(setup_page(&mailed, None)))
 }
 
-fn setup_page(mailed: &Mailed, problem: Option<&str>) -> HostedPage {
+fn setup_page(mailed: &FollowedLink, problem: Option<&str>) -> HostedPage {
     let place = &mailed.place;
     let form = ceremony(place, mailed.form(paths::PASSKEY_SETUP), "create", paths::PASSKEY_SETUP_OPTIONS)
         .button(&place.say("Set up a passkey"))
@@ -117,7 +121,7 @@ fn setup_page(mailed: &Mailed, problem: Option<&str>) -> HostedPage {
 
 /// What the options are for.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Asked {
+struct SetupOptionsForm {
     #[serde(default)]
     csrf: String,
     #[serde(default)]
@@ -127,9 +131,9 @@ struct Asked {
 async fn options(
     request: Request,
     ForRequest(identity): ForRequest,
-    Form(form): Form<Asked>,
+    Form(form): Form<SetupOptionsForm>,
 ) -> Result<WithHeaders<Json<OptionsAnswer>>> {
-    let Opened::Valid(mailed) = open(&identity, &request, &form.token).await? else {
+    let OpenedLink::Valid(mailed) = open(&identity, &request, &form.token).await? else {
         return Err(passkeys::invalid_setup());
     };
     mailed.place.check_form(&form.csrf)?;
@@ -139,22 +143,22 @@ async fn options(
     Ok(unstored(OptionsAnswer::of(options)))
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Answered>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<PasskeyForm>) -> Result<Reply> {
     let mailed = match open(&identity, &request, &form.token).await? {
-        Opened::Valid(mailed) => mailed,
-        Opened::Over(page) => return Ok(page),
+        OpenedLink::Valid(mailed) => mailed,
+        OpenedLink::Over(page) => return Ok(page),
     };
     let place = &mailed.place;
     place.check_form(&form.csrf)?;
     passkeys::check_enabled(&place.app)?;
     match passkeys::verify_registration(&identity, &place.app, &form.token, form.ceremony(&identity)).await {
         Ok(()) => match place {
-            Place::Login(visit) => Ok(Reply::see(visit.path(paths::PASSKEY_READY)?)),
-            Place::DeadEnd(guest) => Ok(guest.show(ready_page(guest, guest.page("Your passkey is ready")))),
+            LinkPlace::Login(visit) => Ok(Reply::see(visit.path(paths::PASSKEY_READY)?)),
+            LinkPlace::DeadEnd(guest) => Ok(guest.show(ready_page(guest, guest.page("Your passkey is ready")))),
         },
         Err(error) if matches!(error.code(), Code::PasskeyRejected | Code::InvalidCredential) => {
             // The link, or the challenge alone.
-            let Opened::Valid(mailed) = open(&identity, &request, &form.token).await? else { return mailed.over() };
+            let OpenedLink::Valid(mailed) = open(&identity, &request, &form.token).await? else { return mailed.over() };
             let problem = place.say("Something went wrong. Try again.");
             Ok(place.show(setup_page(&mailed, Some(&problem)).status(StatusCode::BAD_REQUEST)))
         }
@@ -166,7 +170,11 @@ fn ready_page(guest: &Guest, page: HostedPage) -> HostedPage {
     page.paragraph(&guest.say("You can now use it to sign in."))
 }
 
-async fn ready(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+async fn ready(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(PageQuery { r }): Params<PageQuery>,
+) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     let page = with_button(&visit, ready_page(&visit, visit.page("Your passkey is ready")))?;
     Ok(visit.show(page.link("", &visit.say("Sign in another way"), &visit.path(paths::IDENTIFIER)?)))

@@ -10,7 +10,7 @@ use web::{
     pages::{HostedPage, PostForm},
 };
 
-use super::{Guest, Pressed, Reply, Visit, go_on, paths};
+use super::{ButtonForm, Guest, Reply, Visit, go_on, paths};
 use crate::{
     Identity,
     browser::{ForRequest, Request},
@@ -76,7 +76,7 @@ pub(super) fn with_script(page: HostedPage) -> HostedPage {
 async fn options(
     request: Request,
     ForRequest(identity): ForRequest,
-    Form(form): Form<Pressed>,
+    Form(form): Form<ButtonForm>,
 ) -> Result<WithHeaders<Json<OptionsAnswer>>> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     passkeys::check_enabled(&visit.app)?;
@@ -86,7 +86,7 @@ async fn options(
 
 /// What the script sends after a ceremony.
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Answered {
+pub(super) struct PasskeyForm {
     /// The login request, when somebody signs in.
     #[serde(default)]
     r: String,
@@ -101,8 +101,8 @@ pub(super) struct Answered {
     credential: String,
 }
 
-impl Answered {
-    /// What is no JSON is no credential, which the check finds.
+impl PasskeyForm {
+    /// What is not JSON is not a credential either, which the check finds.
     pub(super) fn ceremony(&self, identity: &Identity) -> Ceremony {
         Ceremony {
             origin: passkeys::own_origin(identity),
@@ -112,7 +112,7 @@ impl Answered {
     }
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Answered>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<PasskeyForm>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let shown = form.ceremony(&identity);
     match passkeys::sign_in(&identity, &visit.app, visit.client, shown).await {

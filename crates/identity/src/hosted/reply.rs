@@ -7,28 +7,28 @@ use web::{Describe, Failure, Operation, pages::HostedPage};
 
 /// A page or a redirect.
 pub struct Reply {
-    content: Content,
+    content: ReplyContent,
     cookies: Vec<HeaderValue>,
 }
 
-enum Content {
+enum ReplyContent {
     Page(Box<HostedPage>),
     Elsewhere(StatusCode, String),
 }
 
 impl Reply {
     pub fn page(page: HostedPage) -> Self {
-        Self { content: Content::Page(Box::new(page)), cookies: Vec::new() }
+        Self { content: ReplyContent::Page(Box::new(page)), cookies: Vec::new() }
     }
 
     /// After a GET.
     pub fn found(location: String) -> Self {
-        Self { content: Content::Elsewhere(StatusCode::FOUND, location), cookies: Vec::new() }
+        Self { content: ReplyContent::Elsewhere(StatusCode::FOUND, location), cookies: Vec::new() }
     }
 
     /// After a form was sent: going back must not send it again.
     pub fn see(location: String) -> Self {
-        Self { content: Content::Elsewhere(StatusCode::SEE_OTHER, location), cookies: Vec::new() }
+        Self { content: ReplyContent::Elsewhere(StatusCode::SEE_OTHER, location), cookies: Vec::new() }
     }
 
     #[must_use]
@@ -47,8 +47,8 @@ impl Reply {
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         let mut response = match self.content {
-            Content::Page(page) => page.into_response(),
-            Content::Elsewhere(status, location) => match HeaderValue::try_from(location) {
+            ReplyContent::Page(page) => page.into_response(),
+            ReplyContent::Elsewhere(status, location) => match HeaderValue::try_from(location) {
                 Ok(location) => (status, [(header::LOCATION, location)]).into_response(),
                 Err(error) => Failure::from(Error::internal(error)).into_response(),
             },

@@ -3,7 +3,7 @@
 
 use http::StatusCode;
 use kernel::{Code, Error, FieldProblem, Result, UserId};
-use tenancy::{apps::OnboardingFlow, links::Purpose};
+use tenancy::{apps::OnboardingFlow, links::LinkPurpose};
 use web::{
     Params, Routes, State,
     pages::{Field, FieldKind, HostedPage},
@@ -11,7 +11,7 @@ use web::{
 
 use super::{
     Reply, go_on,
-    mailed::{Mailed, Opened, Place, Shown},
+    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink},
     paths,
 };
 use crate::{
@@ -28,7 +28,7 @@ pub(super) fn routes() -> Routes<Identity> {
 async fn show(
     request: Request,
     State(identity): State<Identity>,
-    Params(Shown { token }): Params<Shown>,
+    Params(LinkQuery { token }): Params<LinkQuery>,
 ) -> Result<Reply> {
     match SetPasswordPage::open(&identity, &request, &token).await? {
         Ok(page) if page.invites_somebody_known(&identity).await? => page.welcome(),
@@ -39,17 +39,17 @@ async fn show(
 
 /// Somebody who follows a link that sets a password.
 pub struct SetPasswordPage {
-    mailed: Box<Mailed>,
+    mailed: Box<FollowedLink>,
     sign_up: Option<SignUpRequest>,
 }
 
 impl SetPasswordPage {
     /// Looks at the link; the page that says why not when it is not valid.
     async fn open(identity: &Identity, from: &Request, token: &str) -> Result<Result<Self, Reply>> {
-        match Mailed::open(identity, from, &login::PASSWORD_LINKS, token).await? {
-            Opened::Over(page) => Ok(Err(page)),
-            Opened::Valid(mailed) => {
-                let sign_up = (mailed.purpose == Purpose::SignUp)
+        match FollowedLink::open(identity, from, &login::PASSWORD_LINKS, token).await? {
+            OpenedLink::Over(page) => Ok(Err(page)),
+            OpenedLink::Valid(mailed) => {
+                let sign_up = (mailed.purpose == LinkPurpose::SignUp)
                     .then(|| serde_json::from_value(mailed.link.payload.clone()).map_err(Error::internal))
                     .transpose()?;
                 Ok(Ok(Self { mailed, sign_up }))
@@ -78,7 +78,7 @@ impl SetPasswordPage {
 
     /// An invitation to one more workspace: whoever has a password needs no other.
     async fn invites_somebody_known(&self, identity: &Identity) -> Result<bool> {
-        if self.mailed.purpose != Purpose::Invitation {
+        if self.mailed.purpose != LinkPurpose::Invitation {
             return Ok(false);
         }
         let (app, email) = (self.mailed.link.app, self.mailed.email.clone());
@@ -92,7 +92,7 @@ impl SetPasswordPage {
             .page("You already have an account")
             .paragraph(&place.say("Sign in to join the workspace. Your email address is:"))
             .highlight(&self.mailed.email);
-        if let Place::Login(visit) = place {
+        if let LinkPlace::Login(visit) = place {
             page = page.link("", &visit.say("Sign in"), &visit.path(paths::IDENTIFIER)?).link(
                 "",
                 &visit.say("Forgot your password?"),
@@ -145,10 +145,10 @@ impl SetPasswordPage {
     fn page(&self) -> HostedPage {
         let place = &self.mailed.place;
         match self.mailed.purpose {
-            Purpose::SignUp => {
+            LinkPurpose::SignUp => {
                 place.page("Welcome to {appName}").paragraph(&place.say("Choose a password to finish signing up."))
             }
-            Purpose::Invitation => place
+            LinkPurpose::Invitation => place
                 .page("Welcome to {appName}")
                 .paragraph(&place.say("You have been invited to {appName}. Choose a password for your account.")),
             _ => place.page("Choose a new password").paragraph(
@@ -168,9 +168,9 @@ impl SetPasswordPage {
         self.mailed.over()
     }
 
-    /// Signs in whoever has just set their password, and goes on as after any login.
+    /// Signs in whoever has just set their password, and continues as after any login.
     pub async fn signed_in(&self, user: UserId) -> Result<Reply> {
-        let Place::Login(visit) = &self.mailed.place else { return Ok(self.done()) };
+        let LinkPlace::Login(visit) = &self.mailed.place else { return Ok(self.done()) };
         let (identity, app) = (visit.identity.clone(), visit.app.clone());
         // Setting the password ended all sessions up to then: this one begins later, in a transaction of its own.
         let begun = visit

@@ -10,7 +10,7 @@ use web::{
     pages::{Field, FieldKind, HostedPage},
 };
 
-use super::{At, Reply, Visit, paths};
+use super::{PageQuery, Reply, Visit, paths};
 use crate::{
     Identity,
     browser::{ForRequest, Request},
@@ -31,7 +31,11 @@ pub(super) fn routes() -> Routes<Identity> {
         .hidden()
 }
 
-async fn show(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+async fn show(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(PageQuery { r }): Params<PageQuery>,
+) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     login::check_sign_up(&visit.app)?;
     let email = visit.request.username.clone().unwrap_or_default();
@@ -109,7 +113,11 @@ async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): 
     Ok(Reply::see(visit.path(paths::SIGN_UP_SENT)?))
 }
 
-async fn sent(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+async fn sent(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(PageQuery { r }): Params<PageQuery>,
+) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     let Some(email) = &visit.request.username else {
         return Ok(Reply::found(visit.path(paths::SIGN_UP)?));

@@ -7,9 +7,9 @@ use tenancy::standing::{self, Standing};
 use web::{Form, Params, Routes, State};
 
 use super::{
-    At, Guest, Reply, Visit,
+    Guest, PageQuery, Reply, Visit,
     cookies::Cookie,
-    finish::{self, Proof},
+    finish::{self, SignInProof},
     mfa, paths,
 };
 use crate::{
@@ -33,7 +33,7 @@ pub(super) fn routes() -> Routes<Identity> {
 }
 
 /// Who is choosing: the login under way, else whoever is signed in and may be taken at their word.
-async fn chooser(visit: &Visit) -> Result<Option<(Proof, Vec<Standing>)>> {
+async fn chooser(visit: &Visit) -> Result<Option<(SignInProof, Vec<Standing>)>> {
     let login = visit.login().ok().filter(|claims| matches!(claims.mfa, MfaState::Disabled | MfaState::Completed));
     let (app, cookie) = (visit.app.id, visit.cookie(Cookie::SignedIn).map(str::to_owned));
     let not_before = visit.request.not_before;
@@ -41,18 +41,22 @@ async fn chooser(visit: &Visit) -> Result<Option<(Proof, Vec<Standing>)>> {
         if let Some(claims) = &login
             && sessions::check_live(tx, claims).is_ok_and(|at| not_before.is_none_or(|not_before| at >= not_before))
         {
-            return Ok(Some((Proof::Login(claims.clone()), standing::of_user(tx, app, claims.sub)?)));
+            return Ok(Some((SignInProof::Login(claims.clone()), standing::of_user(tx, app, claims.sub)?)));
         }
         let Some(cookie) = &cookie else { return Ok(None) };
         let session = browser_sessions::live(tx, app, cookie)?;
         let session = session.filter(|at| not_before.is_none_or(|not_before| at.authenticated_at > not_before));
         let Some(session) = session else { return Ok(None) };
-        Ok(Some((Proof::Browser(cookie.clone()), standing::of_user(tx, app, session.user)?)))
+        Ok(Some((SignInProof::Browser(cookie.clone()), standing::of_user(tx, app, session.user)?)))
     });
     Ok(found.await?.filter(|(_, standings)| !standings.is_empty()))
 }
 
-async fn show(request: Request, State(identity): State<Identity>, Params(At { r }): Params<At>) -> Result<Reply> {
+async fn show(
+    request: Request,
+    State(identity): State<Identity>,
+    Params(PageQuery { r }): Params<PageQuery>,
+) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     let Some((_, standings)) = chooser(&visit).await? else {
         return Ok(Reply::found(visit.path(paths::IDENTIFIER)?));
@@ -71,14 +75,14 @@ async fn show(request: Request, State(identity): State<Identity>, Params(At { r 
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Chosen {
+struct WorkspaceForm {
     r: String,
     #[serde(default)]
     csrf: String,
     member: MemberId,
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Chosen>) -> Result<Reply> {
+async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<WorkspaceForm>) -> Result<Reply> {
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     match chooser(&visit).await? {
         Some((proof, _)) => match finish::finish(&visit, proof, Some(form.member)).await {
@@ -92,14 +96,14 @@ async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): 
 
 /// Which app somebody has signed out of.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-struct Of {
+struct AppQuery {
     app: AppId,
 }
 
 async fn signed_out(
     request: Request,
     ForRequest(identity): ForRequest,
-    Params(Of { app }): Params<Of>,
+    Params(AppQuery { app }): Params<AppQuery>,
 ) -> Result<Reply> {
     let app = identity.app(&request, app)?;
     let guest = Guest::of(&identity, &request, app, None).await?;

@@ -5,7 +5,7 @@ use spine::emit;
 use store::{FromRow, Row, Tx, args};
 use vault::{
     Keyring, Place,
-    passwords::{Imported, Stored},
+    passwords::{Imported, StoredPassword},
 };
 
 use crate::facts::PasswordChanged;
@@ -41,13 +41,13 @@ impl Account {
     }
 
     /// What a password is checked against.
-    pub fn stored(&self, keyring: &Keyring, app: AppId) -> Result<Stored> {
+    pub fn stored(&self, keyring: &Keyring, app: AppId) -> Result<StoredPassword> {
         if let Some(digest) = &self.digest {
-            return Ok(Stored::Own(digest.clone()));
+            return Ok(StoredPassword::Own(digest.clone()));
         }
-        let Some(sealed) = &self.sealed_import else { return Ok(Stored::Nothing) };
+        let Some(sealed) = &self.sealed_import else { return Ok(StoredPassword::Nothing) };
         let json = keyring.open(&import_place(app, &self.user.to_string()), sealed)?;
-        Ok(Stored::Imported(Imported::from_json(json.expose())?))
+        Ok(StoredPassword::Imported(Imported::from_json(json.expose())?))
     }
 }
 

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use store::{Tx, args};
 use tenancy::{
     App, Tenancy, federation,
-    links::{self, Purpose},
+    links::{self, LinkPurpose},
     mails::{self, AppMail},
     paths, people,
 };
 use url::Url;
-use vault::passwords::Verdict;
+use vault::passwords::PasswordVerdict;
 
 use super::{
     SignUpRequest,
@@ -26,7 +26,7 @@ use crate::{
     abuse::{self, Subject},
     authorize::LoginRequest,
     facts::FailureReason,
-    sessions::{self, Begun, Method, SessionAnswer},
+    sessions::{self, BegunSession, Method, SessionAnswer},
 };
 
 /// Checks a password and begins a session.
@@ -48,14 +48,14 @@ pub(crate) async fn password(
     let account = account.await?;
     let stored = match &account {
         Some(account) => account.stored(&identity.tenancy.keyring, app.id)?,
-        None => vault::passwords::Stored::Nothing,
+        None => vault::passwords::StoredPassword::Nothing,
     };
     let verdict = identity.passwords.verify(password, stored).await?;
-    let (owned, identity_) = (app.clone(), identity.clone());
+    let (owned, room) = (app.clone(), identity.clone());
     let begun = db.write(move |tx| match (&verdict, &account) {
         // A password that was changed while this one was being checked is not the right one any more.
-        (Verdict::Right { renewed }, Some(account)) if credentials::still_stored(tx, owned.id, account)? => {
-            let begun = sessions::try_begin(tx, &identity_, &owned, account.user, Method::Password, false)?;
+        (PasswordVerdict::Right { renewed }, Some(account)) if credentials::still_stored(tx, owned.id, account)? => {
+            let begun = sessions::try_begin(tx, &room, &owned, account.user, Method::Password, false)?;
             // Somebody who may sign in nowhere is told as little as somebody unknown, the counting included.
             if begun.is_none() {
                 abuse::fail(tx, &subject)?;
@@ -82,7 +82,7 @@ pub(crate) async fn password(
 }
 
 /// A failure counts against the address too.
-fn settle(identity: &Identity, client: IpAddr, begun: Option<Begun>) -> Result<SessionAnswer> {
+fn settle(identity: &Identity, client: IpAddr, begun: Option<BegunSession>) -> Result<SessionAnswer> {
     match begun {
         Some(begun) => begun.sign(&identity.tenancy),
         None => {
@@ -133,7 +133,7 @@ pub(super) async fn credentials_config(
     });
     config.await?.ok_or_else(|| {
         identity.addresses.fail(client);
-        Error::new(Code::InvalidCredential, "There is no such user.")
+        Error::credential("There is no such user.")
     })
 }
 
@@ -162,12 +162,12 @@ pub(crate) async fn magic_link(identity: &Identity, app: &App, username: &str, l
     check_magic_links(app)?;
     let tenancy = identity.tenancy.clone();
     mail_to(identity, app, username, move |tx, app, account| {
-        links::revoke(tx, app.id, Purpose::MagicLink, account.user)?;
+        links::revoke(tx, app.id, LinkPurpose::MagicLink, account.user)?;
         let asked = match &landing {
             Landing::Hosted(asked) => asked.as_deref(),
             Landing::Page(_) => None,
         };
-        let token = links::create(tx, app.id, Purpose::MagicLink, Some(account.user), &payload(&tenancy, asked)?)?;
+        let token = links::create(tx, app.id, LinkPurpose::MagicLink, Some(account.user), &payload(&tenancy, asked)?)?;
         let link = match &landing {
             Landing::Page(url) => {
                 let mut url = url.clone();
@@ -179,7 +179,7 @@ pub(crate) async fn magic_link(identity: &Identity, app: &App, username: &str, l
         Ok(AppMail::MagicLink { link })
     })
     .await?;
-    Ok(Purpose::MagicLink.lifetime())
+    Ok(LinkPurpose::MagicLink.lifetime())
 }
 
 /// 403 while the app has switched them off.
@@ -193,17 +193,17 @@ pub(crate) fn check_magic_links(app: &App) -> Result<()> {
 /// Begins a session with a mailed link.
 pub(crate) async fn follow_magic_link(identity: &Identity, client: IpAddr, token: &str) -> Result<SessionAnswer> {
     identity.addresses.check(client)?;
-    let (token, identity_) = (token.to_owned(), identity.clone());
+    let (token, room) = (token.to_owned(), identity.clone());
     let peeked = token.clone();
-    let link = identity.tenancy.db.read(move |tx| links::peek(tx, Purpose::MagicLink, &peeked)).await;
+    let link = identity.tenancy.db.read(move |tx| links::peek(tx, LinkPurpose::MagicLink, &peeked)).await;
     let link = link.inspect_err(|_| identity.addresses.fail(client))?;
     let app = identity.tenancy.apps.find(link.app).await?.ok_or_else(|| Error::not_found("app"))?;
     check_magic_links(&app)?;
     let begun = identity.tenancy.db.write(move |tx| {
-        let link = links::consume(tx, Purpose::MagicLink, &token)?;
+        let link = links::consume(tx, LinkPurpose::MagicLink, &token)?;
         let user = link.user.ok_or_else(|| Error::internal("a magic link without a person"))?;
         people::verify_email(tx, app.id, user)?;
-        sessions::begin(tx, &identity_, &app, user, Method::Link, false)
+        sessions::begin(tx, &room, &app, user, Method::Link, false)
     });
     begun.await?.sign(&identity.tenancy)
 }
@@ -217,9 +217,9 @@ pub(crate) async fn forgotten(
 ) -> Result<()> {
     let tenancy = identity.tenancy.clone();
     mail_to(identity, app, username, move |tx, app, account| {
-        links::revoke(tx, app.id, Purpose::PasswordReset, account.user)?;
+        links::revoke(tx, app.id, LinkPurpose::PasswordReset, account.user)?;
         let payload = payload(&tenancy, asked.as_ref())?;
-        let token = links::create(tx, app.id, Purpose::PasswordReset, Some(account.user), &payload)?;
+        let token = links::create(tx, app.id, LinkPurpose::PasswordReset, Some(account.user), &payload)?;
         Ok(AppMail::ResetPassword { link: format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD) })
     })
     .await
@@ -267,7 +267,7 @@ pub(crate) async fn sign_up(identity: &Identity, app: &App, request: SignUpReque
             Some(_) => AppMail::SignUpExisting { link: sign_in_link(&tenancy, &app, &request)? },
             None => {
                 let payload = serde_json::to_value(&request).map_err(Error::internal)?;
-                let token = links::create(tx, app.id, Purpose::SignUp, None, &payload)?;
+                let token = links::create(tx, app.id, LinkPurpose::SignUp, None, &payload)?;
                 AppMail::SignUp { link: format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD) }
             }
         };
@@ -276,7 +276,7 @@ pub(crate) async fn sign_up(identity: &Identity, app: &App, request: SignUpReque
     mailed.await
 }
 
-/// Where somebody with an account goes on: in the login that the sign-up was part of, else at the app's own start.
+/// Where somebody with an account continues: in the login that the sign-up was part of, else at the app's own start.
 fn sign_in_link(tenancy: &Tenancy, app: &App, request: &SignUpRequest) -> Result<String> {
     let default = || LoginRequest::to_default(app).map(|request| request.seal(tenancy)).transpose();
     let sealed = match &request.request {

@@ -57,7 +57,7 @@ const FOREIGN: &str = "The request's Origin is missing or not among the app's al
 /// Names who wants to sign in, and to what.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Who {
+struct LoginBody {
     username: Words,
     app_id: AppId,
     /// Always `sdk`.
@@ -65,12 +65,12 @@ struct Who {
     mode: Mode,
 }
 
-impl Validate for Who {}
+impl Validate for LoginBody {}
 
 /// The body of `POST /auth/auth/signup`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct SignUp {
+struct SignUpBody {
     email: Email,
     first_name: Option<OptionalName>,
     last_name: Option<OptionalName>,
@@ -80,7 +80,7 @@ struct SignUp {
     mode: Mode,
 }
 
-impl Validate for SignUp {}
+impl Validate for SignUpBody {}
 
 /// The answer is the same for every address.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -93,7 +93,7 @@ struct SignUpAnswer {
 async fn sign_up(
     request: Request,
     ForRequest(identity): ForRequest,
-    Valid(body): Valid<SignUp>,
+    Valid(body): Valid<SignUpBody>,
 ) -> Result<Json<SignUpAnswer>> {
     let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
@@ -107,7 +107,7 @@ async fn sign_up(
 async fn credentials_config(
     request: Request,
     State(identity): State<Identity>,
-    Valid(body): Valid<Who>,
+    Valid(body): Valid<LoginBody>,
 ) -> Result<Json<CredentialsConfig>> {
     let app = identity.app(&request, body.app_id)?;
     let origin = request.require_origin(&identity.tenancy.apps, &app)?;
@@ -121,7 +121,7 @@ async fn credentials_config(
 #[serde(rename_all = "camelCase")]
 struct Authenticate {
     #[serde(flatten)]
-    who: Who,
+    who: LoginBody,
     password: Secret<Password>,
 }
 
@@ -144,7 +144,7 @@ async fn authenticate(
 #[serde(rename_all = "camelCase")]
 struct MagicLink {
     #[serde(flatten)]
-    who: Who,
+    who: LoginBody,
     /// Where the link leads, with the token in `service_magic_link_token`; the hosted login without it.
     success_url: Option<RedirectUri>,
 }
@@ -154,7 +154,7 @@ impl Validate for MagicLink {}
 /// How long what was sent works.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Sent {
+pub(crate) struct LinkSent {
     /// Milliseconds.
     pub(crate) expires_in: u64,
 }
@@ -163,7 +163,7 @@ async fn magic_link(
     request: Request,
     ForRequest(identity): ForRequest,
     Valid(body): Valid<MagicLink>,
-) -> Result<Json<Sent>> {
+) -> Result<Json<LinkSent>> {
     let app = identity.app(&request, body.who.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     let success_url = body.success_url.as_deref().map(Url::parse).transpose();
@@ -175,26 +175,30 @@ async fn magic_link(
     }
     let landing = success_url.map_or(Landing::Hosted(None), Landing::Page);
     let lifetime = flows::magic_link(&identity, &app, &body.who.username, landing).await?;
-    Ok(Json(Sent { expires_in: u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX) }))
+    Ok(Json(LinkSent { expires_in: u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX) }))
 }
 
 /// The body of `POST /auth/auth/magic-link/authenticate`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Token {
+struct MagicLinkToken {
     token: Words,
 }
 
-impl Validate for Token {}
+impl Validate for MagicLinkToken {}
 
 async fn follow_magic_link(
     request: Request,
     ForRequest(identity): ForRequest,
-    Valid(body): Valid<Token>,
+    Valid(body): Valid<MagicLinkToken>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     Ok(unstored(flows::follow_magic_link(&identity, request.scope.client(), &body.token).await?))
 }
 
-async fn forgotten(request: Request, ForRequest(identity): ForRequest, Valid(body): Valid<Who>) -> Result<Success> {
+async fn forgotten(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Valid(body): Valid<LoginBody>,
+) -> Result<Success> {
     let app = identity.app(&request, body.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     flows::forgotten(&identity, &app, &body.username, None).await?;

@@ -10,5 +10,5 @@ pub(crate) use flows::{
     Landing, check_magic_links, check_sign_up, follow_magic_link, forgotten, host_of, magic_link, mail_to, password,
     payload, sign_up,
 };
-pub use new_password::{NewPassword, Outcome, SignUpRequest};
+pub use new_password::{NewPassword, PasswordOutcome, SignUpRequest};
 pub(crate) use new_password::{PURPOSES as PASSWORD_LINKS, peek};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use store::Tx;
 use tenancy::{
     App, apps,
-    links::{self, MailedLink, Purpose},
+    links::{self, LinkPurpose, MailedLink},
     people,
 };
 use vault::passwords::check_quality;
@@ -14,7 +14,8 @@ use super::{credentials, flows::check_sign_up};
 use crate::{Identity, authorize::SignUpWish, sessions};
 
 /// The links that allow to set a password.
-pub(crate) const PURPOSES: [Purpose; 3] = [Purpose::PasswordReset, Purpose::Invitation, Purpose::SignUp];
+pub(crate) const PURPOSES: [LinkPurpose; 3] =
+    [LinkPurpose::PasswordReset, LinkPurpose::Invitation, LinkPurpose::SignUp];
 
 /// What a sign-up's link remembers until it is followed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,7 +44,7 @@ impl SignUpRequest {
 /// A chosen password that passed, digested, with the link that allows to set it.
 #[derive(Clone)]
 pub struct NewPassword {
-    purpose: Purpose,
+    purpose: LinkPurpose,
     token: String,
     digest: String,
     pub app: AppId,
@@ -51,7 +52,7 @@ pub struct NewPassword {
 
 /// What setting it led to.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum PasswordOutcome {
     /// The person's password is set, and their other sessions are ended.
     Set(UserId),
     /// A sign-up: the caller makes the workspace, then [`NewPassword::set_for`] the person.
@@ -74,33 +75,32 @@ impl NewPassword {
     }
 
     /// Uses the link up; of several callers at once exactly one succeeds.
-    pub fn apply(&self, tx: &mut Tx<'_>, app: &App) -> Result<Outcome> {
+    pub fn apply(&self, tx: &mut Tx<'_>, app: &App) -> Result<PasswordOutcome> {
         let link = links::consume(tx, self.purpose, &self.token)?;
-        if self.purpose == Purpose::SignUp {
+        if self.purpose == LinkPurpose::SignUp {
             check_sign_up(app)?;
             // Before anything is looked at: of two links for one address the second sees what the first has done.
             apps::hold(tx, app.id)?;
             let request: SignUpRequest = serde_json::from_value(link.payload).map_err(Error::internal)?;
             // Two sign-ups of one address: the first that is followed counts, and the other must not change its password.
             if credentials::find(tx, app.id, &request.email)?.is_some_and(|account| account.has_password()) {
-                return Err(Error::new(
-                    Code::InvalidCredential,
-                    "This link is no longer valid: the account already exists.",
-                ));
+                return Err(Error::credential("This link is no longer valid: the account already exists."));
             }
-            return Ok(Outcome::SignUp(request));
+            return Ok(PasswordOutcome::SignUp(request));
         }
         let user = link.user.ok_or_else(|| Error::internal("a password link without a person"))?;
         tx.acting_as(Actor::user(user));
         self.set_for(tx, user)?;
-        Ok(Outcome::Set(user))
+        Ok(PasswordOutcome::Set(user))
     }
 
     /// Sets the password, ends the person's sessions, and voids the links that could begin one or set another password.
     pub fn set_for(&self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
         credentials::set(tx, self.app, user, &self.digest)?;
         people::verify_email(tx, self.app, user)?;
-        for purpose in [Purpose::PasswordReset, Purpose::Invitation, Purpose::MagicLink, Purpose::PasskeySetup] {
+        for purpose in
+            [LinkPurpose::PasswordReset, LinkPurpose::Invitation, LinkPurpose::MagicLink, LinkPurpose::PasskeySetup]
+        {
             links::revoke(tx, self.app, purpose, user)?;
         }
         sessions::end_all(tx, self.app, user)?;
@@ -109,7 +109,11 @@ impl NewPassword {
 }
 
 /// The link, as one of these purposes, and the address that it was mailed to.
-pub(crate) fn peek(tx: &mut Tx<'_>, purposes: &[Purpose], token: &str) -> Result<(Purpose, MailedLink, String)> {
+pub(crate) fn peek(
+    tx: &mut Tx<'_>,
+    purposes: &[LinkPurpose],
+    token: &str,
+) -> Result<(LinkPurpose, MailedLink, String)> {
     for purpose in purposes {
         match links::peek(tx, *purpose, token) {
             Ok(link) => {
@@ -123,8 +127,5 @@ pub(crate) fn peek(tx: &mut Tx<'_>, purposes: &[Purpose], token: &str) -> Result
             Err(error) => return Err(error),
         }
     }
-    Err(Error::new(
-        Code::InvalidCredential,
-        "This link is no longer valid: it has expired, has already been used, or has been replaced.",
-    ))
+    Err(Error::credential("This link is no longer valid: it has expired, has already been used, or has been replaced."))
 }

@@ -7,17 +7,17 @@ use vault::Place;
 
 use crate::{
     facts::{FactorChange, FactorChanged},
-    sessions::Claims,
+    sessions::LoginClaims,
 };
 
 /// How the second factor is shown.
 #[derive(Clone, Debug)]
-pub enum Proof {
+pub enum SecondFactor {
     Sms { phone: String },
     Totp { sealed_secret: String },
 }
 
-impl Proof {
+impl SecondFactor {
     pub const fn method(&self) -> &'static str {
         match self {
             Self::Sms { .. } => "sms",
@@ -28,15 +28,15 @@ impl Proof {
 
 #[derive(Clone, Debug)]
 pub struct Factor {
-    pub proof: Proof,
+    pub proof: SecondFactor,
 }
 
 impl FromRow for Factor {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         let (phone, sealed): (Option<String>, Option<String>) = (row.get("phone")?, row.get("sealed_secret")?);
         let proof = match sealed {
-            Some(sealed_secret) => Proof::Totp { sealed_secret },
-            None => Proof::Sms { phone: phone.unwrap_or_default() },
+            Some(sealed_secret) => SecondFactor::Totp { sealed_secret },
+            None => SecondFactor::Sms { phone: phone.unwrap_or_default() },
         };
         Ok(Self { proof })
     }
@@ -51,10 +51,16 @@ pub fn find(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Option<Factor>>
 }
 
 /// Takes the place of an earlier factor if the login has shown two; false when there is one that it has not shown.
-pub(super) fn put(tx: &mut Tx<'_>, session: &Claims, proof: &Proof, step: i64, backup_digest: &str) -> Result<bool> {
+pub(super) fn put(
+    tx: &mut Tx<'_>,
+    session: &LoginClaims,
+    proof: &SecondFactor,
+    step: i64,
+    backup_digest: &str,
+) -> Result<bool> {
     let (phone, sealed) = match proof {
-        Proof::Sms { phone } => (Some(phone), None),
-        Proof::Totp { sealed_secret } => (None, Some(sealed_secret)),
+        SecondFactor::Sms { phone } => (Some(phone), None),
+        SecondFactor::Totp { sealed_secret } => (None, Some(sealed_secret)),
     };
     if session.has_two_factors() {
         tx.exec("DELETE FROM mfa_factors WHERE app_id = $1 AND user_id = $2", &args![session.aid, session.sub])?;
@@ -68,7 +74,7 @@ pub(super) fn put(tx: &mut Tx<'_>, session: &Claims, proof: &Proof, step: i64, b
 }
 
 /// False when this step's code, or a later one's, was used before (RFC 6238 §5.2).
-pub(super) fn use_step(tx: &mut Tx<'_>, session: &Claims, step: i64) -> Result<bool> {
+pub(super) fn use_step(tx: &mut Tx<'_>, session: &LoginClaims, step: i64) -> Result<bool> {
     let used = tx.exec(
         "UPDATE mfa_factors SET last_step = $3 WHERE app_id = $1 AND user_id = $2 AND last_step < $3",
         &args![session.aid, session.sub, step],
@@ -77,7 +83,7 @@ pub(super) fn use_step(tx: &mut Tx<'_>, session: &Claims, step: i64) -> Result<b
 }
 
 /// Deletes the factor if this is its backup code.
-pub(super) fn use_backup_code(tx: &mut Tx<'_>, session: &Claims, digest: &str) -> Result<bool> {
+pub(super) fn use_backup_code(tx: &mut Tx<'_>, session: &LoginClaims, digest: &str) -> Result<bool> {
     let used = tx.exec(
         "DELETE FROM mfa_factors WHERE app_id = $1 AND user_id = $2 AND backup_digest = $3",
         &args![session.aid, session.sub, digest],

@@ -9,56 +9,56 @@ use tenancy::App;
 use super::{Factor, NewSecret, Setup, Stage};
 use crate::{
     Identity,
-    sessions::{Claims, SessionAnswer},
+    sessions::{LoginClaims, SessionAnswer},
 };
 
 /// What the login waits for.
-pub(crate) async fn stage(identity: &Identity, app: &Arc<App>, session: Claims) -> Result<Stage> {
-    let (identity_, app) = (identity.clone(), Arc::clone(app));
-    identity.tenancy.db.read(move |tx| super::stage(tx, &identity_, &app, &session)).await
+pub(crate) async fn stage(identity: &Identity, app: &Arc<App>, session: LoginClaims) -> Result<Stage> {
+    let (room, app) = (identity.clone(), Arc::clone(app));
+    identity.tenancy.db.read(move |tx| super::stage(tx, &room, &app, &session)).await
 }
 
 /// Begins to set a factor up.
 pub(crate) async fn start_setup(
     identity: &Identity,
     app: &Arc<App>,
-    session: Claims,
+    session: LoginClaims,
     setup: Setup,
 ) -> Result<Option<NewSecret>> {
-    let (identity_, app) = (identity.clone(), Arc::clone(app));
-    identity.tenancy.db.write(move |tx| super::start_setup(tx, &identity_, &app, &session, &setup)).await
+    let (room, app) = (identity.clone(), Arc::clone(app));
+    identity.tenancy.db.write(move |tx| super::start_setup(tx, &room, &app, &session, &setup)).await
 }
 
 /// Finishes setting a factor up: the session, completed, and the backup code.
 pub(crate) async fn finish_setup(
     identity: &Identity,
     client: IpAddr,
-    session: Claims,
+    session: LoginClaims,
     code: String,
 ) -> Result<(SessionAnswer, String)> {
     identity.addresses.check(client)?;
-    let identity_ = identity.clone();
-    let finished = identity.tenancy.db.write(move |tx| super::finish_setup(tx, &identity_, &session, &code)).await?;
+    let room = identity.clone();
+    let finished = identity.tenancy.db.write(move |tx| super::finish_setup(tx, &room, &session, &code)).await?;
     let (begun, backup_code) = counted(identity, client, finished.settled())?;
     Ok((begun.sign(&identity.tenancy)?, backup_code))
 }
 
 /// Sends a fresh code for the factor that is asked for.
-pub(crate) async fn challenge(identity: &Identity, app: &Arc<App>, session: Claims) -> Result<Factor> {
-    let (identity_, app) = (identity.clone(), Arc::clone(app));
-    identity.tenancy.db.write(move |tx| super::challenge(tx, &identity_, &app, &session)).await
+pub(crate) async fn challenge(identity: &Identity, app: &Arc<App>, session: LoginClaims) -> Result<Factor> {
+    let (room, app) = (identity.clone(), Arc::clone(app));
+    identity.tenancy.db.write(move |tx| super::challenge(tx, &room, &app, &session)).await
 }
 
 /// Shows the second factor.
 pub(crate) async fn commit(
     identity: &Identity,
     client: IpAddr,
-    session: Claims,
+    session: LoginClaims,
     code: String,
 ) -> Result<SessionAnswer> {
     identity.addresses.check(client)?;
-    let identity_ = identity.clone();
-    let committed = identity.tenancy.db.write(move |tx| super::commit(tx, &identity_, &session, &code)).await?;
+    let room = identity.clone();
+    let committed = identity.tenancy.db.write(move |tx| super::commit(tx, &room, &session, &code)).await?;
     counted(identity, client, committed.settled())?.sign(&identity.tenancy)
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn commit(
 pub(crate) async fn reset(
     identity: &Identity,
     client: IpAddr,
-    session: Claims,
+    session: LoginClaims,
     backup_code: String,
 ) -> Result<SessionAnswer> {
     identity.addresses.check(client)?;

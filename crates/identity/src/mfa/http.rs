@@ -10,12 +10,12 @@ use tenancy::{
 };
 use web::{Json, LimitClass, Path, Routes, State, Success, Valid, Validate, WithHeaders};
 
-use super::{CODE_LIFETIME, Proof, Setup, flows};
+use super::{CODE_LIFETIME, SecondFactor, Setup, flows};
 use crate::{
     Identity,
     abuse::LIMITED,
     browser::{ForRequest, Mode, Request, ShortCode},
-    sessions::{self, Claims, SessionAnswer},
+    sessions::{self, LoginClaims, SessionAnswer},
     tokens::unstored,
 };
 
@@ -75,7 +75,7 @@ impl InSession {
     }
 
     /// The session and its app, which a page of the app asks for.
-    fn open(&self, request: &Request, identity: &Identity) -> Result<(Claims, std::sync::Arc<App>)> {
+    fn open(&self, request: &Request, identity: &Identity) -> Result<(LoginClaims, std::sync::Arc<App>)> {
         identity.addresses.check(request.scope.client())?;
         let session = sessions::verify(&identity.tenancy, self.token().unwrap_or_default())?;
         let app = identity.app(request, session.aid)?;
@@ -113,7 +113,7 @@ impl Validate for StartSetup {
     }
 }
 
-/// What a person needs to go on: a code that was sent, or a secret for the authenticator app.
+/// What a person needs to continue: a code that was sent, or a secret for the authenticator app.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SetupStarted {
@@ -156,13 +156,13 @@ async fn start_setup(
 /// A code for a session.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct WithCode {
+struct CodeBody {
     #[serde(flatten)]
     session: InSession,
     mfa_code: ShortCode,
 }
 
-impl Validate for WithCode {
+impl Validate for CodeBody {
     fn validate(&self, problems: &mut Problems) {
         self.session.validate(problems);
     }
@@ -181,7 +181,7 @@ struct SetupFinished {
 async fn finish_setup(
     request: Request,
     ForRequest(identity): ForRequest,
-    Valid(body): Valid<WithCode>,
+    Valid(body): Valid<CodeBody>,
 ) -> Result<WithHeaders<Json<SetupFinished>>> {
     let (session, _) = body.session.open(&request, &identity)?;
     let client = request.scope.client();
@@ -192,7 +192,7 @@ async fn finish_setup(
 /// What to do for the second factor.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Challenge {
+struct MfaChallenge {
     success: bool,
     method: MethodName,
     /// Milliseconds for which a code works.
@@ -203,19 +203,19 @@ async fn challenge(
     request: Request,
     ForRequest(identity): ForRequest,
     Valid(body): Valid<InSession>,
-) -> Result<Json<Challenge>> {
+) -> Result<Json<MfaChallenge>> {
     let (session, app) = body.open(&request, &identity)?;
     let (method, expires_in) = match flows::challenge(&identity, &app, session).await?.proof {
-        Proof::Sms { .. } => (MethodName::Sms, code_lifetime()),
-        Proof::Totp { .. } => (MethodName::Totp, 30_000),
+        SecondFactor::Sms { .. } => (MethodName::Sms, code_lifetime()),
+        SecondFactor::Totp { .. } => (MethodName::Totp, 30_000),
     };
-    Ok(Json(Challenge { success: true, method, expires_in }))
+    Ok(Json(MfaChallenge { success: true, method, expires_in }))
 }
 
 async fn commit(
     request: Request,
     ForRequest(identity): ForRequest,
-    Valid(body): Valid<WithCode>,
+    Valid(body): Valid<CodeBody>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let (session, _) = body.session.open(&request, &identity)?;
     Ok(unstored(flows::commit(&identity, request.scope.client(), session, body.mfa_code.into()).await?))

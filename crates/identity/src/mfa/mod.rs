@@ -16,13 +16,13 @@ use store::{FromRow, Row, Tx, args};
 use tenancy::{App, locks::Lock};
 use vault::{Place, hash_token};
 
-pub use factors::{Factor, Proof, clear, find as find_factor};
+pub use factors::{Factor, SecondFactor, clear, find as find_factor};
 
 use crate::{
     Identity,
     abuse::{self, Subject},
     facts::{FactorChange, FactorChanged, FailureReason},
-    sessions::{self, Begun, Claims, MfaState, SessionId},
+    sessions::{self, BegunSession, LoginClaims, MfaState, SessionId},
 };
 
 const CODE_LIFETIME: Duration = Duration::from_secs(5 * 60);
@@ -51,7 +51,7 @@ impl FromRow for UnderWay {
 
 /// Counts an attempt before it is looked at, so that no number of guesses at once gets past the limit. Those of one
 /// session wait for each other here.
-fn attempt(tx: &mut Tx<'_>, session: &Claims) -> Result<UnderWay> {
+fn attempt(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<UnderWay> {
     sessions::check_live(tx, session)?;
     abuse::check(tx, &Subject::second_factor(session.aid, session.sub))?;
     let under_way = tx.opt(
@@ -62,7 +62,7 @@ fn attempt(tx: &mut Tx<'_>, session: &Claims) -> Result<UnderWay> {
     under_way.ok_or_else(sessions::over)
 }
 
-/// What came of an attempt. A wrong one has to be committed, so it is no error yet.
+/// What came of an attempt. A wrong one has to be committed, so it is not an error yet.
 enum Attempt<T> {
     Right(T),
     Wrong,
@@ -79,7 +79,7 @@ impl<T> Attempt<T> {
     }
 }
 
-fn wrong<T>(tx: &mut Tx<'_>, session: &Claims, under_way: &UnderWay) -> Result<Attempt<T>> {
+fn wrong<T>(tx: &mut Tx<'_>, session: &LoginClaims, under_way: &UnderWay) -> Result<Attempt<T>> {
     if under_way.wrong_codes >= WRONG_CODES {
         sessions::end(tx, session)?;
     }
@@ -91,11 +91,11 @@ fn wrong<T>(tx: &mut Tx<'_>, session: &Claims, under_way: &UnderWay) -> Result<A
 /// Sends a fresh code by SMS, which takes the place of an earlier one; nothing is sent for an authenticator app.
 pub fn send_code(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: SessionId, factor: &Factor) -> Result<()> {
     match &factor.proof {
-        Proof::Sms { phone } => {
+        SecondFactor::Sms { phone } => {
             abuse::count_message(tx, app.id, phone)?;
             send_to(tx, identity, app, session, phone)
         }
-        Proof::Totp { .. } => Ok(()),
+        SecondFactor::Totp { .. } => Ok(()),
     }
 }
 
@@ -116,7 +116,7 @@ fn six_digits(tx: &Tx<'_>) -> String {
     format!("{:06}", u64::from_be_bytes(tx.entropy().bytes()) % 1_000_000)
 }
 
-fn fits_sms(identity: &Identity, now: Timestamp, session: &Claims, under_way: &UnderWay, code: &str) -> bool {
+fn fits_sms(identity: &Identity, now: Timestamp, session: &LoginClaims, under_way: &UnderWay, code: &str) -> bool {
     let digest = under_way.code_digest.as_deref().unwrap_or_default();
     let keyring = &identity.tenancy.keyring;
     keyring.matches_fingerprint(&session.jti.to_string(), code.trim(), digest)
@@ -130,7 +130,7 @@ fn setup_place(session: &str, app: AppId) -> Place<'_> {
 /// What a login waits for.
 pub(crate) enum Stage {
     /// The factor that was set up.
-    Challenge(Proof),
+    Challenge(SecondFactor),
     /// The choice of a factor to set up.
     Choose,
     /// The first code, sent to this phone.
@@ -141,7 +141,7 @@ pub(crate) enum Stage {
     Passed,
 }
 
-fn stage(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &Claims) -> Result<Stage> {
+fn stage(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &LoginClaims) -> Result<Stage> {
     sessions::check_live(tx, session)?;
     match session.mfa {
         MfaState::Disabled | MfaState::Completed => return Ok(Stage::Passed),
@@ -169,7 +169,7 @@ fn stage(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &Claims) -> R
 }
 
 /// Sends a fresh code for the factor that the login asks for.
-fn challenge(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &Claims) -> Result<Factor> {
+fn challenge(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &LoginClaims) -> Result<Factor> {
     sessions::check_live(tx, session)?;
     if session.mfa != MfaState::Required {
         return Err(Error::new(Code::Conflict, "This login does not require a code."));
@@ -192,7 +192,7 @@ pub(crate) struct NewSecret {
     pub(crate) url: String,
 }
 
-fn new_secret(tx: &mut Tx<'_>, app: &App, session: &Claims, secret: &[u8]) -> Result<NewSecret> {
+fn new_secret(tx: &mut Tx<'_>, app: &App, session: &LoginClaims, secret: &[u8]) -> Result<NewSecret> {
     let person = tenancy::people::find(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
     Ok(NewSecret { base32: totp::base32(secret), url: totp::url(secret, &app.profile.name, &person.email)? })
 }
@@ -208,7 +208,7 @@ fn start_setup(
     tx: &mut Tx<'_>,
     identity: &Identity,
     app: &App,
-    session: &Claims,
+    session: &LoginClaims,
     setup: &Setup,
 ) -> Result<Option<NewSecret>> {
     sessions::check_live(tx, session)?;
@@ -233,7 +233,7 @@ fn start_setup(
     }
 }
 
-fn set_up_with(tx: &mut Tx<'_>, session: &Claims, phone: Option<&str>, sealed: Option<&str>) -> Result<()> {
+fn set_up_with(tx: &mut Tx<'_>, session: &LoginClaims, phone: Option<&str>, sealed: Option<&str>) -> Result<()> {
     tx.exec(
         "UPDATE login_sessions SET setup_phone = $3, setup_sealed_secret = $4, code_digest = NULL \
          WHERE app_id = $1 AND id = $2",
@@ -243,7 +243,7 @@ fn set_up_with(tx: &mut Tx<'_>, session: &Claims, phone: Option<&str>, sealed: O
 }
 
 /// 401 when there is a factor that this login has not shown, also one that was set up after the login began.
-fn check_may_set_up(tx: &mut Tx<'_>, session: &Claims) -> Result<()> {
+fn check_may_set_up(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<()> {
     tx.lock(&Lock::Factor(session.sub))?;
     if session.has_two_factors() || find_factor(tx, session.aid, session.sub)?.is_none() {
         return Ok(());
@@ -255,21 +255,21 @@ fn check_may_set_up(tx: &mut Tx<'_>, session: &Claims) -> Result<()> {
 fn finish_setup(
     tx: &mut Tx<'_>,
     identity: &Identity,
-    session: &Claims,
+    session: &LoginClaims,
     code: &str,
-) -> Result<Attempt<(Begun, String)>> {
+) -> Result<Attempt<(BegunSession, String)>> {
     check_may_set_up(tx, session)?;
     let under_way = attempt(tx, session)?;
     let keyring = &identity.tenancy.keyring;
     let (row, user) = (session.jti.to_string(), session.sub.to_string());
     let proof = if let Some(phone) = &under_way.setup_phone {
         let fits = fits_sms(identity, tx.now(), session, &under_way, code);
-        fits.then(|| (Proof::Sms { phone: phone.clone() }, 0))
+        fits.then(|| (SecondFactor::Sms { phone: phone.clone() }, 0))
     } else if let Some(sealed) = &under_way.setup_sealed_secret {
         let secret = keyring.open(&setup_place(&row, session.aid), sealed)?;
         totp::matching_step(secret.expose(), code, tx.now())?.map(|step| {
             let sealed_secret = keyring.seal(&factors::secret_place(&user, session.aid), secret.expose());
-            (Proof::Totp { sealed_secret }, step)
+            (SecondFactor::Totp { sealed_secret }, step)
         })
     } else {
         None
@@ -303,7 +303,7 @@ fn backup_digest(code: &str) -> String {
 }
 
 /// Shows the second factor.
-fn commit(tx: &mut Tx<'_>, identity: &Identity, session: &Claims, code: &str) -> Result<Attempt<Begun>> {
+fn commit(tx: &mut Tx<'_>, identity: &Identity, session: &LoginClaims, code: &str) -> Result<Attempt<BegunSession>> {
     let under_way = attempt(tx, session)?;
     let factor = match session.mfa {
         MfaState::Required => find_factor(tx, session.aid, session.sub)?,
@@ -311,8 +311,8 @@ fn commit(tx: &mut Tx<'_>, identity: &Identity, session: &Claims, code: &str) ->
     };
     let fits = match factor.map(|factor| factor.proof) {
         None => false,
-        Some(Proof::Sms { .. }) => fits_sms(identity, tx.now(), session, &under_way, code),
-        Some(Proof::Totp { sealed_secret }) => {
+        Some(SecondFactor::Sms { .. }) => fits_sms(identity, tx.now(), session, &under_way, code),
+        Some(SecondFactor::Totp { sealed_secret }) => {
             let user = session.sub.to_string();
             let secret = identity.tenancy.keyring.open(&factors::secret_place(&user, session.aid), &sealed_secret)?;
             match totp::matching_step(secret.expose(), code, tx.now())? {
@@ -329,7 +329,7 @@ fn commit(tx: &mut Tx<'_>, identity: &Identity, session: &Claims, code: &str) ->
 }
 
 /// Takes the factor away from somebody who has the backup code, to set up another one.
-fn reset(tx: &mut Tx<'_>, session: &Claims, backup_code: &str) -> Result<Attempt<Begun>> {
+fn reset(tx: &mut Tx<'_>, session: &LoginClaims, backup_code: &str) -> Result<Attempt<BegunSession>> {
     let under_way = attempt(tx, session)?;
     let used = session.mfa == MfaState::Required && factors::use_backup_code(tx, session, &backup_digest(backup_code))?;
     if !used {
@@ -340,7 +340,7 @@ fn reset(tx: &mut Tx<'_>, session: &Claims, backup_code: &str) -> Result<Attempt
     Ok(Attempt::Right(sessions::advance(tx, session, MfaState::Setup)?))
 }
 
-fn changed(tx: &mut Tx<'_>, session: &Claims, change: FactorChange) -> Result<()> {
+fn changed(tx: &mut Tx<'_>, session: &LoginClaims, change: FactorChange) -> Result<()> {
     tx.acting_as(Actor::user(session.sub));
     emit(tx, session.aid, &FactorChanged { user_id: session.sub, change })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, Result, Timestamp};
+use kernel::{AppId, Error, Result, Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use store::{Tx, args};
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Challenge {
+pub(super) struct PasskeyChallenge {
     kind: Kind,
     aid: AppId,
     rp: String,
@@ -30,7 +30,7 @@ pub(super) struct Challenge {
     state: Value,
 }
 
-impl Challenge {
+impl PasskeyChallenge {
     pub(super) fn new(identity: &Identity, kind: Kind, aid: AppId, rp: &str, state: &impl Serialize) -> Result<Self> {
         let db = &identity.tenancy.db;
         let (jti, exp) = (db.entropy().base62(22), db.clock().now().plus(LIFETIME).as_seconds());
@@ -64,5 +64,5 @@ impl Challenge {
 }
 
 fn over() -> Error {
-    Error::new(Code::InvalidCredential, "The challenge has expired, has already been used, or belongs to another page.")
+    Error::credential("The challenge has expired, has already been used, or belongs to another page.")
 }

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use spine::emit;
 use tenancy::{
     App,
-    links::{self, Purpose},
+    links::{self, LinkPurpose},
     mails::AppMail,
     paths, people,
 };
@@ -33,10 +33,10 @@ use crate::{
     facts::{FactorChange, FactorChanged},
     login::{mail_to, payload},
     mfa,
-    sessions::{self, Begun, Method, SessionAnswer},
+    sessions::{self, BegunSession, Method, SessionAnswer},
 };
-use challenge::{Challenge, Kind};
-pub use party::{RelyingParty, Shown};
+use challenge::{Kind, PasskeyChallenge};
+pub use party::{PresentedPasskey, RelyingParty};
 use party::{credential_id, rejected, unknown};
 
 pub(crate) fn check_enabled(app: &App) -> Result<()> {
@@ -67,9 +67,14 @@ pub(crate) async fn mail_setup_link(
     check_enabled(app)?;
     let tenancy = identity.tenancy.clone();
     mail_to(identity, app, username, move |tx, app, account| {
-        links::revoke(tx, app.id, Purpose::PasskeySetup, account.user)?;
-        let token =
-            links::create(tx, app.id, Purpose::PasskeySetup, Some(account.user), &payload(&tenancy, asked.as_ref())?)?;
+        links::revoke(tx, app.id, LinkPurpose::PasskeySetup, account.user)?;
+        let token = links::create(
+            tx,
+            app.id,
+            LinkPurpose::PasskeySetup,
+            Some(account.user),
+            &payload(&tenancy, asked.as_ref())?,
+        )?;
         Ok(AppMail::PasskeySetup { link: format!("{}{}?token={token}", tenancy.base_url, paths::PASSKEY_SETUP) })
     })
     .await
@@ -103,7 +108,7 @@ pub(crate) async fn registration_options(identity: &Identity, app: &App, origin:
         .tenancy
         .db
         .read(move |tx| {
-            let link = links::peek(tx, Purpose::PasskeySetup, &token)?;
+            let link = links::peek(tx, LinkPurpose::PasskeySetup, &token)?;
             let user = link.user.filter(|_| link.app == app_id).ok_or_else(invalid_setup)?;
             let person = people::find(tx, app_id, user)?.ok_or_else(invalid_setup)?;
             Ok((person, store::of_user(tx, app_id, user, &rp_id)?))
@@ -122,7 +127,7 @@ pub(crate) async fn registration_options(identity: &Identity, app: &App, origin:
     let selection = public_key.entry("authenticatorSelection").or_insert_with(|| json!({}));
     selection["residentKey"] = "required".into();
     selection["requireResidentKey"] = true.into();
-    let challenge = Challenge::new(identity, Kind::Registration, app.id, &party.id, &state)?;
+    let challenge = PasskeyChallenge::new(identity, Kind::Registration, app.id, &party.id, &state)?;
     Ok(Options { public_key, sdk_challenge_token: challenge.sign(identity)? })
 }
 
@@ -136,7 +141,8 @@ pub(crate) struct Ceremony {
 
 pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &str, ceremony: Ceremony) -> Result<()> {
     let party = RelyingParty::new(&app.profile.name, &ceremony.origin)?;
-    let challenge = Challenge::verify(identity, Kind::Registration, app.id, &party.id, &ceremony.challenge_token)?;
+    let challenge =
+        PasskeyChallenge::verify(identity, Kind::Registration, app.id, &party.id, &ceremony.challenge_token)?;
     let state: PasskeyRegistration = challenge.state()?;
     let passkey = party.registered(&state, ceremony.credential)?;
     let (app_id, token, rp_id) = (app.id, token.to_owned(), party.id);
@@ -144,7 +150,7 @@ pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &
         .tenancy
         .db
         .write(move |tx| {
-            let link = links::consume(tx, Purpose::PasskeySetup, &token)?;
+            let link = links::consume(tx, LinkPurpose::PasskeySetup, &token)?;
             let user = link.user.filter(|_| link.app == app_id).ok_or_else(invalid_setup)?;
             challenge.use_up(tx)?;
             // The mailbox alone allowed this: it must not make up for a second factor that the person has.
@@ -161,7 +167,7 @@ pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &
 pub(crate) fn authentication_options(identity: &Identity, app: &App, origin: &str) -> Result<Options> {
     let party = RelyingParty::new(&app.profile.name, origin)?;
     let (options, state) = party.webauthn.start_discoverable_authentication().map_err(Error::internal)?;
-    let challenge = Challenge::new(identity, Kind::Authentication, app.id, &party.id, &state)?;
+    let challenge = PasskeyChallenge::new(identity, Kind::Authentication, app.id, &party.id, &state)?;
     Ok(Options { public_key: public_key(&options)?, sdk_challenge_token: challenge.sign(identity)? })
 }
 
@@ -182,9 +188,10 @@ pub(crate) async fn sign_in(
     begun?.sign(&identity.tenancy)
 }
 
-async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremony) -> Result<Begun> {
+async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremony) -> Result<BegunSession> {
     let party = RelyingParty::new(&app.profile.name, &ceremony.origin)?;
-    let challenge = Challenge::verify(identity, Kind::Authentication, app.id, &party.id, &ceremony.challenge_token)?;
+    let challenge =
+        PasskeyChallenge::verify(identity, Kind::Authentication, app.id, &party.id, &ceremony.challenge_token)?;
     let state: DiscoverableAuthentication = challenge.state()?;
     let shown = party.shown(ceremony.credential)?;
     let user = shown.user;
@@ -194,12 +201,12 @@ async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremon
     let result = party.authenticated(state, &shown, &passkey)?;
     let verified = result.user_verified();
     passkey.update_credential(&result);
-    let (app, identity_) = (app.clone(), identity.clone());
+    let (app, room) = (app.clone(), identity.clone());
     let begun = identity.tenancy.db.write(move |tx| {
         challenge.use_up(tx)?;
         let unproven = store::used(tx, app.id, &shown.id, &stored, &passkey)?.ok_or_else(unknown)?;
         let strong = verified && !(unproven && mfa::find_factor(tx, app.id, user)?.is_some());
-        sessions::begin(tx, &identity_, &app, user, Method::Passkey, strong)
+        sessions::begin(tx, &room, &app, user, Method::Passkey, strong)
     });
     begun.await
 }
@@ -210,8 +217,7 @@ fn changed(tx: &mut Tx<'_>, app: kernel::AppId, user: UserId) -> Result<()> {
 }
 
 pub(crate) fn invalid_setup() -> Error {
-    Error::new(
-        Code::InvalidCredential,
+    Error::credential(
         "This setup link is no longer valid: it has expired, has already been used, or has been replaced.",
     )
 }

@@ -20,7 +20,7 @@ pub struct RelyingParty {
 }
 
 /// A passkey as it was shown, not yet believed.
-pub struct Shown {
+pub struct PresentedPasskey {
     pub user: UserId,
     /// The credential's id in its one spelling.
     pub id: String,
@@ -45,17 +45,17 @@ impl RelyingParty {
     }
 
     /// Whose passkey this claims to be.
-    pub fn shown(&self, credential: Value) -> Result<Shown> {
+    pub fn shown(&self, credential: Value) -> Result<PresentedPasskey> {
         let credential: PublicKeyCredential = read(credential).ok_or_else(unknown)?;
         let (handle, id) = self.webauthn.identify_discoverable_authentication(&credential).map_err(|_| unknown())?;
-        Ok(Shown { user: UserId::from_u128(handle.as_u128()), id: credential_id(id), credential })
+        Ok(PresentedPasskey { user: UserId::from_u128(handle.as_u128()), id: credential_id(id), credential })
     }
 
     /// Checks the signature, the page, the challenge, the user's verification, and that the counter went on.
     pub fn authenticated(
         &self,
         asked: DiscoverableAuthentication,
-        shown: &Shown,
+        shown: &PresentedPasskey,
         passkey: &Passkey,
     ) -> Result<AuthenticationResult> {
         let judged = self.webauthn.finish_discoverable_authentication_v2(&shown.credential, asked, passkey);
@@ -81,5 +81,5 @@ pub(super) fn rejected() -> Error {
 }
 
 pub(super) fn unknown() -> Error {
-    Error::new(Code::InvalidCredential, "This passkey is not registered here, or it could not be verified.")
+    Error::credential("This passkey is not registered here, or it could not be verified.")
 }

@@ -7,9 +7,9 @@ use webauthn_rs::prelude::Passkey;
 use super::to_text;
 
 /// A passkey with the text it was read from.
-struct Stored(String, Passkey);
+struct StoredPasskey(String, Passkey);
 
-impl FromRow for Stored {
+impl FromRow for StoredPasskey {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         let text: String = row.get("credential")?;
         let passkey = serde_json::from_str(&text).map_err(Error::internal)?;
@@ -18,11 +18,11 @@ impl FromRow for Stored {
 }
 
 pub(super) fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId, rp_id: &str) -> Result<Vec<Passkey>> {
-    let rows: Vec<Stored> = tx.all(
+    let rows: Vec<StoredPasskey> = tx.all(
         "SELECT credential FROM passkeys WHERE app_id = $1 AND user_id = $2 AND rp_id = $3 ORDER BY id LIMIT 100",
         &args![app, user, rp_id],
     )?;
-    Ok(rows.into_iter().map(|Stored(_, passkey)| passkey).collect())
+    Ok(rows.into_iter().map(|StoredPasskey(_, passkey)| passkey).collect())
 }
 
 pub(super) fn find(
@@ -32,11 +32,11 @@ pub(super) fn find(
     rp_id: &str,
     id: &str,
 ) -> Result<Option<(String, Passkey)>> {
-    let row: Option<Stored> = tx.opt(
+    let row: Option<StoredPasskey> = tx.opt(
         "SELECT credential FROM passkeys WHERE app_id = $1 AND user_id = $2 AND rp_id = $3 AND id = $4",
         &args![app, user, rp_id, id],
     )?;
-    Ok(row.map(|Stored(text, passkey)| (text, passkey)))
+    Ok(row.map(|StoredPasskey(text, passkey)| (text, passkey)))
 }
 
 /// False when the credential is known already.

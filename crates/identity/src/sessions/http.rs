@@ -8,7 +8,7 @@ use web::{Json, Routes, Valid, Validate, WithHeaders};
 use crate::{
     Identity,
     browser::{ForRequest, Mode, Request},
-    tokens::{Asked, TokenSetWithProfile, unstored},
+    tokens::{ScopeRequest, TokenSetWithProfile, unstored},
 };
 
 pub fn routes() -> Routes<Identity> {
@@ -47,8 +47,8 @@ async fn direct(
     if session.aid != app.id {
         return Err(super::over());
     }
-    // What is no membership's id is nobody's membership.
+    // An id that is not a member's is refused like somebody else's.
     let member = body.tenant_user_id.map(|id| id.parse::<MemberId>().unwrap_or(MemberId::from_u128(0)));
-    let asked = Asked::or_default(body.scope.as_deref());
+    let asked = ScopeRequest::or_default(body.scope.as_deref());
     Ok(unstored(super::exchange(&identity, &app, session, member, asked).await?))
 }

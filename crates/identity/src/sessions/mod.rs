@@ -19,7 +19,7 @@ use crate::{
     Identity,
     facts::{FailureReason, LoginFailed, LoginSucceeded},
     mfa,
-    tokens::{self, Asked, Granted, TokenSetWithProfile, WorkspaceEntry},
+    tokens::{self, Granted, ScopeRequest, TokenSetWithProfile, WorkspaceEntry},
 };
 
 id_kinds! {
@@ -71,7 +71,7 @@ impl Method {
 
 /// What the token says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Claims {
+pub struct LoginClaims {
     pub jti: SessionId,
     pub aid: AppId,
     pub sub: UserId,
@@ -82,7 +82,7 @@ pub struct Claims {
     pub exp: i64,
 }
 
-impl Claims {
+impl LoginClaims {
     /// Whether more than one factor was shown.
     pub fn has_two_factors(&self) -> bool {
         self.strong || self.mfa == MfaState::Completed
@@ -103,12 +103,12 @@ pub struct SessionAnswer {
 
 /// A session as it was stored, to be signed.
 #[derive(Clone, Debug)]
-pub struct Begun {
-    claims: Claims,
+pub struct BegunSession {
+    claims: LoginClaims,
     tenant_users: Vec<WorkspaceEntry>,
 }
 
-impl Begun {
+impl BegunSession {
     pub fn sign(self, tenancy: &Tenancy) -> Result<SessionAnswer> {
         Ok(SessionAnswer {
             session: tenancy.keyring.sign_token(TYP, &self.claims)?,
@@ -128,7 +128,7 @@ pub fn begin(
     user: UserId,
     method: Method,
     strong: bool,
-) -> Result<Begun> {
+) -> Result<BegunSession> {
     try_begin(tx, identity, app, user, method, strong)?.ok_or_else(wrong_credentials)
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn try_begin(
     user: UserId,
     method: Method,
     strong: bool,
-) -> Result<Option<Begun>> {
+) -> Result<Option<BegunSession>> {
     let standings = standing::of_user(tx, app.id, user)?;
     if standings.is_empty() {
         return Ok(None);
@@ -169,7 +169,7 @@ pub(crate) fn step_up(
     user: UserId,
     method: Method,
     authenticated_at: Timestamp,
-) -> Result<Option<Begun>> {
+) -> Result<Option<BegunSession>> {
     let Some(factor) = mfa::find_factor(tx, app.id, user)? else { return Ok(None) };
     let standings = standing::of_user(tx, app.id, user)?;
     let start = Start { app: app.id, user, mfa: MfaState::Required, method, strong: false, authenticated_at };
@@ -179,10 +179,10 @@ pub(crate) fn step_up(
 }
 
 /// The same login one step further, under a new token; the old one is over.
-pub fn advance(tx: &mut Tx<'_>, session: &Claims, state: MfaState) -> Result<Begun> {
+pub fn advance(tx: &mut Tx<'_>, session: &LoginClaims, state: MfaState) -> Result<BegunSession> {
     let authenticated_at = use_up(tx, session)?;
     let standings = standing::of_user(tx, session.aid, session.sub)?;
-    let Claims { aid: app, sub: user, method, strong, .. } = *session;
+    let LoginClaims { aid: app, sub: user, method, strong, .. } = *session;
     insert(tx, &Start { app, user, mfa: state, method, strong, authenticated_at }, &standings)
 }
 
@@ -197,7 +197,7 @@ struct Start {
     authenticated_at: Timestamp,
 }
 
-fn insert(tx: &mut Tx<'_>, start: &Start, standings: &[Standing]) -> Result<Begun> {
+fn insert(tx: &mut Tx<'_>, start: &Start, standings: &[Standing]) -> Result<BegunSession> {
     let Start { app, user, mfa, method, strong, authenticated_at } = *start;
     let (jti, expires_at): (SessionId, Timestamp) = (tx.new_id(), tx.now().plus(LIFETIME));
     tx.exec(
@@ -205,12 +205,12 @@ fn insert(tx: &mut Tx<'_>, start: &Start, standings: &[Standing]) -> Result<Begu
          VALUES ($1, $2, $3, 0, $4, $5)",
         &args![jti, app, user, expires_at, authenticated_at],
     )?;
-    let claims = Claims { jti, aid: app, sub: user, mfa, method, strong, exp: expires_at.as_seconds() };
-    Ok(Begun { claims, tenant_users: standings.iter().map(WorkspaceEntry::from).collect() })
+    let claims = LoginClaims { jti, aid: app, sub: user, mfa, method, strong, exp: expires_at.as_seconds() };
+    Ok(BegunSession { claims, tenant_users: standings.iter().map(WorkspaceEntry::from).collect() })
 }
 
 /// Ends a session: it can neither be continued nor exchanged. False when it had ended before, also just now.
-pub fn end(tx: &mut Tx<'_>, session: &Claims) -> Result<bool> {
+pub fn end(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<bool> {
     let ended = tx.exec(
         "UPDATE login_sessions SET ended_at = $3 WHERE app_id = $1 AND id = $2 AND ended_at IS NULL",
         &args![session.aid, session.jti, tx.now()],
@@ -219,7 +219,7 @@ pub fn end(tx: &mut Tx<'_>, session: &Claims) -> Result<bool> {
 }
 
 /// Uses a session up for its next step; when it began.
-pub(crate) fn use_up(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
+pub(crate) fn use_up(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<Timestamp> {
     let authenticated_at = check_live(tx, session)?;
     if end(tx, session)? { Ok(authenticated_at) } else { Err(over()) }
 }
@@ -239,8 +239,8 @@ pub(crate) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
 }
 
 /// The claims of a session token that has not expired.
-pub fn verify(tenancy: &Tenancy, token: &str) -> Result<Claims> {
-    let claims: Claims = tenancy.keyring.verify_token(token, TYP).map_err(|_| over())?;
+pub fn verify(tenancy: &Tenancy, token: &str) -> Result<LoginClaims> {
+    let claims: LoginClaims = tenancy.keyring.verify_token(token, TYP).map_err(|_| over())?;
     if claims.exp <= tenancy.db.clock().now().as_seconds() { Err(over()) } else { Ok(claims) }
 }
 
@@ -253,7 +253,7 @@ impl FromRow for Begin {
 }
 
 /// When the session began; 401 when it was ended, or all of the person's sessions were since.
-pub fn check_live(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
+pub fn check_live(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<Timestamp> {
     let begin: Option<Begin> = tx.opt(
         concat!(
             "SELECT created_at FROM login_sessions WHERE app_id = $1 AND id = $2 AND user_id = $3 ",
@@ -267,7 +267,7 @@ pub fn check_live(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
 
 /// The same, and whoever ends all of the person's sessions waits until this transaction has ended: then they end what
 /// it began as well.
-fn hold_live(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
+fn hold_live(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<Timestamp> {
     let begin: Option<Begin> = tx.opt(
         concat!(
             "UPDATE login_sessions SET wrong_codes = wrong_codes WHERE app_id = $1 AND id = $2 AND user_id = $3 ",
@@ -284,9 +284,9 @@ fn hold_live(tx: &mut Tx<'_>, session: &Claims) -> Result<Timestamp> {
 pub async fn exchange(
     identity: &Identity,
     app: &App,
-    session: Claims,
+    session: LoginClaims,
     member: Option<MemberId>,
-    asked: Asked,
+    asked: ScopeRequest,
 ) -> Result<TokenSetWithProfile> {
     if !matches!(session.mfa, MfaState::Completed | MfaState::Disabled) {
         return Err(Error::new(Code::MfaRequired, "Complete two-step verification before you request tokens."));
@@ -313,7 +313,7 @@ pub(crate) fn choose(standings: Vec<Standing>, member: Option<MemberId>) -> Resu
         (None, 2.., _) => {
             Err(Error::invalid("tenantUserId", "is required, because the user belongs to several workspaces"))
         }
-        _ => Err(Error::new(Code::InvalidCredential, "This user is not a member of that workspace.")),
+        _ => Err(Error::credential("This user is not a member of that workspace.")),
     }
 }
 
@@ -345,9 +345,9 @@ pub fn announce_failure(tx: &mut Tx<'_>, app: AppId, user: Option<UserId>, reaso
 }
 
 pub fn wrong_credentials() -> Error {
-    Error::new(Code::InvalidCredential, "Incorrect user name or password.")
+    Error::credential("Incorrect user name or password.")
 }
 
 pub fn over() -> Error {
-    Error::new(Code::InvalidCredential, "Session expired. Sign in again.")
+    Error::credential("Session expired. Sign in again.")
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use kernel::{AppId, Code, Error, MemberId, Result, Timestamp, UserId};
+use kernel::{AppId, Error, MemberId, Result, Timestamp, UserId};
 use store::{FromRow, Row, Tx, args};
 use tenancy::{
     App,
@@ -66,7 +66,7 @@ pub fn issue(tx: &mut Tx<'_>, app: AppId, new: &NewCode<'_>) -> Result<String> {
 
 /// A code as a client shows it.
 #[derive(Clone, Debug)]
-pub struct ShownCode {
+pub struct PresentedCode {
     pub code: String,
     pub redirect_uri: String,
     pub verifier: Option<String>,
@@ -115,9 +115,9 @@ impl FromRow for CodeRow {
 }
 
 /// Uses a code up; of several callers at once exactly one gets a login. `None` when the code was used before: what it
-/// had begun is revoked then, which must be committed, so this is no error. A code that does not fit its client, its
+/// had begun is revoked then, which must be committed, so this is not an error. A code that does not fit its client, its
 /// redirect or its verifier stays unused: whoever stole it cannot spoil it.
-pub fn exchange(tx: &mut Tx<'_>, app: &App, shown: &ShownCode) -> Result<Option<Exchanged>> {
+pub fn exchange(tx: &mut Tx<'_>, app: &App, shown: &PresentedCode) -> Result<Option<Exchanged>> {
     let (digest, now) = (hash_token(&shown.code), tx.now());
     let row: Option<CodeRow> = tx.opt(
         concat!(
@@ -170,10 +170,7 @@ fn verifies(challenge: Option<&str>, verifier: Option<&str>) -> bool {
 
 /// The one answer to whatever is wrong with a code.
 pub fn refused() -> Error {
-    Error::new(
-        Code::InvalidCredential,
-        "The code is not valid: it has expired, has already been used, or belongs to another request.",
-    )
+    Error::credential("The code is not valid: it has expired, has already been used, or belongs to another request.")
 }
 
 #[cfg(test)]

@@ -82,21 +82,21 @@ async fn configuration(State(identity): State<Identity>) -> Result<WithHeaders<J
 }
 
 /// The key set as it was rendered when it last changed; 304 for whoever has it already.
-struct Keys(Response);
+struct JwksAnswer(Response);
 
-impl IntoResponse for Keys {
+impl IntoResponse for JwksAnswer {
     fn into_response(self) -> Response {
         self.0
     }
 }
 
-impl Describe for Keys {
+impl Describe for JwksAnswer {
     fn describe(operation: &mut Operation) {
         operation.answer::<JwkSet>(StatusCode::OK);
     }
 }
 
-async fn jwks(request: Request, State(identity): State<Identity>) -> Result<Keys> {
+async fn jwks(request: Request, State(identity): State<Identity>) -> Result<JwksAnswer> {
     let jwks = identity.tenancy.signing_keys.jwks();
     let mut response = if is_known(&request.headers, &jwks.etag) {
         StatusCode::NOT_MODIFIED.into_response()
@@ -109,7 +109,7 @@ async fn jwks(request: Request, State(identity): State<Identity>) -> Result<Keys
     let headers = response.headers_mut();
     headers.insert(header::ETAG, HeaderValue::from_str(&jwks.etag).map_err(Error::internal)?);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_str(&cached).map_err(Error::internal)?);
-    Ok(Keys(response))
+    Ok(JwksAnswer(response))
 }
 
 /// RFC 9110 §13.1.2: a list of validators, weak ones count here, or a star.

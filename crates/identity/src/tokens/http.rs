@@ -11,7 +11,7 @@ use tenancy::{
 };
 use web::{Json, Path, Routes, State, Success, Valid, ValidOrNone, Validate, WithHeaders};
 
-use super::{About, Asked, TokenSet, TokenSetWithProfile, WorkspaceEntry, codes::ShownCode, oauth};
+use super::{About, ScopeRequest, TokenSet, TokenSetWithProfile, WorkspaceEntry, codes::PresentedCode, oauth};
 use crate::{
     Identity,
     browser::{ForRequest, Request},
@@ -39,15 +39,15 @@ pub fn routes() -> Routes<Identity> {
 async fn token(
     request: Request,
     ForRequest(identity): ForRequest,
-    asked: oauth::Asked<oauth::TokenRequest>,
-) -> Result<oauth::Answer<Json<TokenSet>>> {
+    asked: oauth::OauthBody<oauth::TokenRequest>,
+) -> Result<oauth::OauthAnswer<Json<TokenSet>>> {
     asked.answer(async |asked| oauth::grant(&identity.tenancy, &request.scope, asked).await).await
 }
 
 /// The body of `POST /auth/token/{grant_type}/{app_id}`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Grant {
+struct TokenBody {
     /// For `code`.
     code: Option<Words>,
     /// For `code`; the app's `defaultCallbackUri` without it.
@@ -58,7 +58,7 @@ struct Grant {
     refresh_token: Option<Words>,
 }
 
-impl Validate for Grant {}
+impl Validate for TokenBody {}
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -71,7 +71,7 @@ async fn grant(
     request: Request,
     ForRequest(identity): ForRequest,
     Path((kind, app)): Path<(GrantType, AppId)>,
-    Valid(body): Valid<Grant>,
+    Valid(body): Valid<TokenBody>,
 ) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
     let app: Arc<App> = identity.app(&request, app)?;
     let needed = |value: Option<String>, field: &str| value.ok_or_else(|| Error::invalid(field, "is required"));
@@ -80,7 +80,7 @@ async fn grant(
             let code = needed(body.code.map(String::from), "code")?;
             let redirect_uri = body.redirect_uri.or_else(|| app.profile.default_callback_uri.clone());
             let redirect_uri = needed(redirect_uri, "redirectUri")?;
-            let shown = ShownCode { code, redirect_uri, verifier: body.code_verifier };
+            let shown = PresentedCode { code, redirect_uri, verifier: body.code_verifier };
             super::from_code(&identity.tenancy, &app, shown).await?
         }
         GrantType::Refresh => {
@@ -105,7 +105,7 @@ async fn refresh(
     ForRequest(identity): ForRequest,
     ValidOrNone(body): ValidOrNone<Refresh>,
 ) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
-    let asked = Asked::parse(body.unwrap_or_default().scope.as_deref().unwrap_or_default());
+    let asked = ScopeRequest::parse(body.unwrap_or_default().scope.as_deref().unwrap_or_default());
     Ok(oauth::unstored(super::from_access_token(&identity.tenancy, user, None, asked).await?))
 }
 
@@ -144,9 +144,9 @@ async fn workspace_switch(
     Valid(body): Valid<WorkspaceSwitch>,
 ) -> Result<WithHeaders<Json<TokenSet>>> {
     let user = authenticate_token(&identity.tenancy, &request.scope, &body.access_token, Duration::ZERO).await?;
-    // What is no membership's id is nobody's membership.
+    // An id that is not a member's is refused like somebody else's.
     let target: MemberId = body.target_tenant_user_id.parse().map_err(|_| tenancy::logins::ended())?;
-    let asked = Asked::or_default(body.scope.as_deref());
+    let asked = ScopeRequest::or_default(body.scope.as_deref());
     let granted = super::from_access_token(&identity.tenancy, user, Some(target), asked).await?;
     Ok(oauth::unstored(granted.tokens))
 }

@@ -1,5 +1,5 @@
 //! Token sets: an access token for one workspace, an ID token and a refresh token, all signed with PS256. What they say
-//! is read anew each time; whether they may be issued at all, too.
+//! is read each time; whether they may be issued at all, too.
 
 mod claims;
 pub mod codes;
@@ -30,11 +30,11 @@ pub use claims::{About, IdToken, WorkspaceEntry, WorkspaceSummary};
 pub use oauth::TokenRequest;
 pub(crate) use oauth::unstored;
 pub use refresh_tokens::RefreshId;
-pub use scope::{Asked, DEFAULT_SCOPE, Granted, OIDC_SCOPES};
+pub use scope::{DEFAULT_SCOPE, Granted, OIDC_SCOPES, ScopeRequest};
 
 use crate::sessions;
 use claims::{AccessToken, RefreshToken};
-use refresh_tokens::{Record, Shown};
+use refresh_tokens::{RefreshOutcome, RefreshRecord};
 
 /// The `typ` of refresh tokens.
 const REFRESH_TOKEN: &str = "refresh+jwt";
@@ -153,7 +153,7 @@ fn admitted(tx: &mut Tx<'_>, app: &App, login: &Login, member: MemberId) -> Resu
 }
 
 /// 400 unless every word is an OIDC name or a privilege of the app.
-pub fn check_scope(tx: &mut Tx<'_>, app: &App, asked: &Asked) -> Result<()> {
+pub fn check_scope(tx: &mut Tx<'_>, app: &App, asked: &ScopeRequest) -> Result<()> {
     if asked.privileges.is_empty() {
         return Ok(());
     }
@@ -170,7 +170,7 @@ pub fn check_factors(app: &App, standing: &Standing, mfa: bool) -> Result<()> {
 }
 
 /// Exchanges a code.
-pub async fn from_code(tenancy: &Tenancy, app: &App, shown: codes::ShownCode) -> Result<TokenSetWithProfile> {
+pub async fn from_code(tenancy: &Tenancy, app: &App, shown: codes::PresentedCode) -> Result<TokenSetWithProfile> {
     let owned = app.clone();
     let exchanged = tenancy.db.write(move |tx| {
         let Some(exchanged) = codes::exchange(tx, &owned, &shown)? else { return Ok(None) };
@@ -191,12 +191,12 @@ pub async fn from_refresh_token(
     asked: Option<&str>,
 ) -> Result<TokenSetWithProfile> {
     let shown = verify_refresh_token(tenancy, token).filter(|shown| shown.aud == app.id).ok_or_else(logins::ended)?;
-    let (owned, asked) = (app.clone(), Asked::parse(asked.unwrap_or_default()));
+    let (owned, asked) = (app.clone(), ScopeRequest::parse(asked.unwrap_or_default()));
     let refreshed = tenancy.db.write(move |tx| {
         check_scope(tx, &owned, &asked)?;
-        let Record { login, member, granted, .. } = match refresh_tokens::rotate(tx, owned.id, shown.jti)? {
-            Shown::Good(record) => record,
-            Shown::Reused => return Ok(None),
+        let RefreshRecord { login, member, granted, .. } = match refresh_tokens::rotate(tx, owned.id, shown.jti)? {
+            RefreshOutcome::Good(record) => record,
+            RefreshOutcome::Reused => return Ok(None),
         };
         let login = logins::live(tx, owned.id, login)?;
         let standing = admitted(tx, &owned, &login, member)?;
@@ -218,7 +218,7 @@ pub async fn from_access_token(
     tenancy: &Tenancy,
     user: SignedIn,
     to: Option<MemberId>,
-    asked: Asked,
+    asked: ScopeRequest,
 ) -> Result<TokenSetWithProfile> {
     let app = tenancy.apps.find(user.app()).await?.ok_or_else(logins::ended)?;
     let prepared = tenancy.db.write(move |tx| {

@@ -18,7 +18,7 @@ use web::{
     status_of,
 };
 
-use super::{TokenSet, codes::ShownCode, from_code, from_refresh_token};
+use super::{TokenSet, codes::PresentedCode, from_code, from_refresh_token};
 
 /// The body of `POST /auth/token`, as JSON or as a form.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -71,12 +71,12 @@ fn read<T: DeserializeOwned + JsonSchema + Validate + 'static>(content_type: &st
 }
 
 /// A request that was read, or why it could not be: answered in the RFC's shape either way.
-pub(super) struct Asked<T> {
+pub(super) struct OauthBody<T> {
     read: Result<T>,
     request_id: String,
 }
 
-impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate + 'static> FromRequest<S> for Asked<T> {
+impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate + 'static> FromRequest<S> for OauthBody<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
@@ -89,20 +89,20 @@ impl<S: Sync, T: DeserializeOwned + JsonSchema + Validate + 'static> FromRequest
     }
 }
 
-impl<T: JsonSchema> Describe for Asked<T> {
+impl<T: JsonSchema> Describe for OauthBody<T> {
     fn describe(operation: &mut Operation) {
         operation.body::<T>();
     }
 }
 
-impl<T> Asked<T> {
+impl<T> OauthBody<T> {
     /// What `serve` makes of the request, or the refusal.
-    pub(super) async fn answer<A>(self, serve: impl AsyncFnOnce(T) -> Result<A>) -> Result<Answer<A>> {
+    pub(super) async fn answer<A>(self, serve: impl AsyncFnOnce(T) -> Result<A>) -> Result<OauthAnswer<A>> {
         let served = match self.read {
             Ok(request) => serve(request).await,
             Err(error) => Err(error),
         };
-        served.map(Answer::Given).or_else(|error| refusal(error, self.request_id))
+        served.map(OauthAnswer::Given).or_else(|error| refusal(error, self.request_id))
     }
 }
 
@@ -120,14 +120,14 @@ fn form_to_json(bytes: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// What was asked for, or a refusal by the RFC's name. Neither may be stored by anybody on the way.
-pub(super) enum Answer<A> {
+pub(super) enum OauthAnswer<A> {
     Given(A),
-    Refused(StatusCode, Box<Refusal>),
+    Refused(StatusCode, Box<OauthFailure>),
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Refusal {
+pub(super) struct OauthFailure {
     error: &'static str,
     #[serde(rename = "error_description")]
     error_description: String,
@@ -138,7 +138,7 @@ pub(super) struct Refusal {
     details: Vec<kernel::FieldProblem>,
 }
 
-impl<A: IntoResponse> IntoResponse for Answer<A> {
+impl<A: IntoResponse> IntoResponse for OauthAnswer<A> {
     fn into_response(self) -> Response {
         let mut response = match self {
             Self::Given(given) => given.into_response(),
@@ -155,7 +155,7 @@ impl<A: IntoResponse> IntoResponse for Answer<A> {
     }
 }
 
-impl<A: Describe> Describe for Answer<A> {
+impl<A: Describe> Describe for OauthAnswer<A> {
     fn describe(operation: &mut Operation) {
         A::describe(operation);
         operation.failure(401, "`invalid_client`: there is no such app");
@@ -177,7 +177,7 @@ pub(super) async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenReques
         "authorization_code" => {
             let text = |value: Option<Words>| value.map(String::from).unwrap_or_default();
             let (code, redirect_uri) = (text(request.code), text(request.redirect_uri));
-            from_code(tenancy, &app, ShownCode { code, redirect_uri, verifier: request.code_verifier }).await
+            from_code(tenancy, &app, PresentedCode { code, redirect_uri, verifier: request.code_verifier }).await
         }
         "refresh_token" => {
             let token = request.refresh_token.as_deref().unwrap_or_default();
@@ -189,7 +189,7 @@ pub(super) async fn grant(tenancy: &Tenancy, scope: &Scope, request: TokenReques
 }
 
 /// RFC 6749 §5.2; what the RFC has no word for leaves in our own shape.
-fn refusal<A>(error: Error, request_id: String) -> Result<Answer<A>> {
+fn refusal<A>(error: Error, request_id: String) -> Result<OauthAnswer<A>> {
     let (status, name) = match error.code() {
         Code::ValidationFailed | Code::MalformedJson | Code::MalformedRequest | Code::UnsupportedMediaType => {
             (status_of(error.kind()), "invalid_request")
@@ -200,7 +200,7 @@ fn refusal<A>(error: Error, request_id: String) -> Result<Answer<A>> {
         Code::UnknownClient => (StatusCode::UNAUTHORIZED, "invalid_client"),
         _ => return Err(error),
     };
-    let refusal = Refusal {
+    let refusal = OauthFailure {
         error: name,
         error_description: error.public().to_owned(),
         status_code: status.as_u16(),
@@ -208,7 +208,7 @@ fn refusal<A>(error: Error, request_id: String) -> Result<Answer<A>> {
         request_id,
         details: error.details().to_vec(),
     };
-    Ok(Answer::Refused(status, Box::new(refusal)))
+    Ok(OauthAnswer::Refused(status, Box::new(refusal)))
 }
 
 /// For the other answers that carry tokens.

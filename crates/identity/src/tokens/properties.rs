@@ -5,7 +5,7 @@ use kernel::{Code, Ticker};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Asked, Granted, OIDC_SCOPES, TokenRequest};
+use super::{Granted, OIDC_SCOPES, ScopeRequest, TokenRequest};
 
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -23,7 +23,7 @@ fn known_inputs_are_judged_as_before() {
 fn no_scope_is_expensive() {
     let started = Ticker.now();
     let words: Vec<String> = (0..200_000).map(|word| format!("{word:x}")).collect();
-    let asked = Asked::parse(&words.join(" "));
+    let asked = ScopeRequest::parse(&words.join(" "));
     assert_eq!(asked.privileges.len(), words.len());
     assert!(asked.check(|_| false).is_err());
     assert!(Ticker.since(started).as_secs() < 10);
@@ -95,20 +95,20 @@ proptest! {
 
     #[test]
     fn a_scope_only_ever_narrows(first in scope(), second in scope(), role in prop::collection::vec("[A-C]_(READ|WRITE)", 0..5)) {
-        let once = Granted::everything().narrowed(&Asked::parse(&first));
-        let twice = once.narrowed(&Asked::parse(&second));
+        let once = Granted::everything().narrowed(&ScopeRequest::parse(&first));
+        let twice = once.narrowed(&ScopeRequest::parse(&second));
         prop_assert!(within(&twice.oidc, &once.oidc) && within(&once.oidc, &OIDC_SCOPES.map(str::to_owned)));
         prop_assert!(within(&twice.of_role(&role), &once.of_role(&role)) && within(&once.of_role(&role), &role));
-        prop_assert_eq!(&twice.narrowed(&Asked::parse(&second)), &twice);
+        prop_assert_eq!(&twice.narrowed(&ScopeRequest::parse(&second)), &twice);
         // What tokens and rows keep is all of it.
         prop_assert_eq!(Granted::read(&twice.oidc_text(), twice.privileges_text().as_deref()), twice);
     }
 
     #[test]
     fn a_scope_is_its_words_whatever_their_number_or_spacing(text in scope()) {
-        let asked = Asked::parse(&text);
-        prop_assert_eq!(&Asked::parse(&format!(" {text}\t{text} ")), &asked);
+        let asked = ScopeRequest::parse(&text);
+        prop_assert_eq!(&ScopeRequest::parse(&format!(" {text}\t{text} ")), &asked);
         let reversed: Vec<&str> = text.split_whitespace().rev().collect();
-        prop_assert_eq!(Asked::parse(&reversed.join(" ")).privileges.len(), asked.privileges.len());
+        prop_assert_eq!(ScopeRequest::parse(&reversed.join(" ")).privileges.len(), asked.privileges.len());
     }
 }

@@ -24,14 +24,14 @@ const REUSE_GRACE: Duration = Duration::from_secs(30);
 
 /// What a refresh token is good for.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct RefreshRecord {
     pub login: LoginId,
     pub member: MemberId,
     pub granted: Granted,
     rotated_at: Option<Timestamp>,
 }
 
-impl FromRow for Record {
+impl FromRow for RefreshRecord {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         let (oidc, privileges): (String, Option<String>) = (row.get("oidc_scope")?, row.get("privileges")?);
         Ok(Self {
@@ -62,14 +62,14 @@ pub fn add(
 
 /// What became of a refresh token that was shown.
 #[derive(Debug)]
-pub enum Shown {
-    Good(Record),
-    /// It was rotated long ago: the login is revoked now. Must be committed, so this is no error.
+pub enum RefreshOutcome {
+    Good(RefreshRecord),
+    /// It was rotated long ago: the login is revoked now. Must be committed, so this is not an error.
     Reused,
 }
 
 /// Uses a refresh token up. Of several callers at once one rotates it and the others are within the grace.
-pub fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<Shown> {
+pub fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<RefreshOutcome> {
     let now = tx.now();
     let rotated = tx.opt(
         "UPDATE refresh_tokens SET rotated_at = $3 WHERE app_id = $1 AND id = $2 AND rotated_at IS NULL \
@@ -77,22 +77,22 @@ pub fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<Shown> {
         &args![app, id, now],
     )?;
     if let Some(record) = rotated {
-        return Ok(Shown::Good(record));
+        return Ok(RefreshOutcome::Good(record));
     }
-    let known: Option<Record> = tx.opt(
+    let known: Option<RefreshRecord> = tx.opt(
         "SELECT family_id, member_id, oidc_scope, privileges, rotated_at FROM refresh_tokens \
          WHERE app_id = $1 AND id = $2 AND rotated_at IS NOT NULL",
         &args![app, id],
     )?;
     let record = known.ok_or_else(ended)?;
     if record.rotated_at.is_some_and(|rotated_at| now.since(rotated_at) <= REUSE_GRACE) {
-        return Ok(Shown::Good(record));
+        return Ok(RefreshOutcome::Good(record));
     }
     if logins::revoke(tx, app, record.login)? {
         let (session_id, tenant_user_id) = (record.login, record.member);
         emit(tx, app, &RefreshReused { session_id, tenant_user_id })?;
     }
-    Ok(Shown::Reused)
+    Ok(RefreshOutcome::Reused)
 }
 
 /// Whether a refresh token still gets successors.

@@ -20,13 +20,13 @@ pub struct Granted {
 
 /// A scope as somebody asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct ScopeRequest {
     oidc: Vec<String>,
-    /// Whatever is no OIDC name: privileges, or mistakes.
+    /// Whatever is not an OIDC name: privileges, or mistakes.
     pub privileges: Vec<String>,
 }
 
-impl Asked {
+impl ScopeRequest {
     /// An empty scope asks for nothing in particular.
     pub fn parse(text: &str) -> Self {
         let (mut asked, mut seen) = (Self::default(), HashSet::new());
@@ -72,7 +72,7 @@ impl Granted {
 
     /// Never more than before.
     #[must_use]
-    pub fn narrowed(&self, asked: &Asked) -> Self {
+    pub fn narrowed(&self, asked: &ScopeRequest) -> Self {
         let oidc = if asked.oidc.is_empty() { self.oidc.clone() } else { both(&self.oidc, &asked.oidc) };
         let privileges = match (&self.privileges, asked.privileges.is_empty()) {
             (kept, true) => kept.clone(),
@@ -115,9 +115,9 @@ mod tests {
     #[test]
     fn each_half_is_cut_only_when_it_is_asked_for() {
         let all = Granted::everything();
-        let oidc = all.narrowed(&Asked::parse("openid email"));
+        let oidc = all.narrowed(&ScopeRequest::parse("openid email"));
         assert_eq!((oidc.oidc_text().as_str(), oidc.privileges_text()), ("openid email", None));
-        let privileges = all.narrowed(&Asked::parse("TENANT_READ USER_READ"));
+        let privileges = all.narrowed(&ScopeRequest::parse("TENANT_READ USER_READ"));
         assert_eq!(privileges.oidc, all.oidc);
         assert_eq!(privileges.privileges_text().as_deref(), Some("TENANT_READ USER_READ"));
         assert_eq!(privileges.of_role(&["USER_READ".into(), "USER_WRITE".into()]), ["USER_READ"]);
@@ -126,18 +126,18 @@ mod tests {
     #[test]
     fn narrowing_again_never_widens() {
         let narrow = Granted::read("openid", Some("USER_READ"));
-        assert_eq!(narrow.narrowed(&Asked::parse("openid email tenant USER_READ USER_WRITE")), narrow);
-        assert_eq!(narrow.narrowed(&Asked::parse("email")).oidc_text(), "");
-        assert_eq!(narrow.narrowed(&Asked::parse("")), narrow);
+        assert_eq!(narrow.narrowed(&ScopeRequest::parse("openid email tenant USER_READ USER_WRITE")), narrow);
+        assert_eq!(narrow.narrowed(&ScopeRequest::parse("email")).oidc_text(), "");
+        assert_eq!(narrow.narrowed(&ScopeRequest::parse("")), narrow);
     }
 
     #[test]
     fn an_unknown_word_is_named() {
-        let asked = Asked::parse("openid FLY");
+        let asked = ScopeRequest::parse("openid FLY");
         let error = asked.check(|word| word == "USER_READ").expect_err("unknown");
         assert_eq!(error.code(), Code::InvalidScope);
         assert!(error.public().contains("FLY"));
-        Asked::parse("openid USER_READ").check(|word| word == "USER_READ").expect("known");
-        assert_eq!(Asked::or_default(Some(" ")), Asked::parse(DEFAULT_SCOPE));
+        ScopeRequest::parse("openid USER_READ").check(|word| word == "USER_READ").expect("known");
+        assert_eq!(ScopeRequest::or_default(Some(" ")), ScopeRequest::parse(DEFAULT_SCOPE));
     }
 }

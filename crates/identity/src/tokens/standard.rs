@@ -1,5 +1,5 @@
 //! Revocation (RFC 7009) and introspection (RFC 7662) of access and refresh tokens. Revoking either ends the login that
-//! it belongs to; only a key of the token's own app is told what a token is worth.
+//! it belongs to; only a key of the token's own app is told about a token.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,8 +16,8 @@ use tenancy::{
 use web::{Empty, Json, Routes, Scope, State, Validate};
 
 use super::{
-    oauth::{Answer, Asked, client},
-    refresh_tokens::Record,
+    oauth::{OauthAnswer, OauthBody, client},
+    refresh_tokens::RefreshRecord,
     verify_refresh_token,
 };
 use crate::{
@@ -45,7 +45,11 @@ struct Revocation {
 
 impl Validate for Revocation {}
 
-async fn revoke(request: Request, ForRequest(identity): ForRequest, asked: Asked<Revocation>) -> Result<Answer<Empty>> {
+async fn revoke(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    asked: OauthBody<Revocation>,
+) -> Result<OauthAnswer<Empty>> {
     asked.answer(async |asked| end_login(&identity.tenancy, &request.scope, &asked).await).await
 }
 
@@ -54,7 +58,7 @@ async fn end_login(tenancy: &Tenancy, scope: &Scope, asked: &Revocation) -> Resu
     // Tokens tell by themselves of which sort they are, so that `token_type_hint` is not needed.
     let Some((owner, user, login)) = login_of(tenancy, &asked.token) else { return Ok(Empty) };
     if owner != app {
-        return Err(Error::new(Code::InvalidCredential, "The token belongs to another app."));
+        return Err(Error::credential("The token belongs to another app."));
     }
     let ended = tenancy.db.write(move |tx| {
         tx.acting_as(Actor::user(user));
@@ -83,7 +87,7 @@ struct Introspection {
 
 impl Validate for Introspection {}
 
-/// What a token is worth now.
+/// What a token allows now.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Introspected {
@@ -126,8 +130,8 @@ struct Inactive {
 async fn introspect(
     caller: AppCaller<AnyKey>,
     State(identity): State<Identity>,
-    asked: Asked<Introspection>,
-) -> Result<Answer<Json<Introspected>>> {
+    asked: OauthBody<Introspection>,
+) -> Result<OauthAnswer<Json<Introspected>>> {
     let (tenancy, app) = (&identity.tenancy, caller.app_id());
     let worth = async |asked: Introspection| match look_up(tenancy, &caller.scope, app, &asked.token).await {
         Ok(active) => Ok(Json(Introspected::Active(Box::new(active)))),
@@ -163,7 +167,7 @@ async fn of_refresh_token(tenancy: &Tenancy, app: AppId, token: &str) -> Result<
         .db
         .read(move |tx| {
             logins::live(tx, app, login)?;
-            let record: Option<Record> = tx.opt(
+            let record: Option<RefreshRecord> = tx.opt(
                 "SELECT family_id, member_id, oidc_scope, privileges, rotated_at FROM refresh_tokens \
                  WHERE app_id = $1 AND id = $2 AND rotated_at IS NULL",
                 &args![app, id],

@@ -55,7 +55,7 @@ const MASTER_CHECK: &str = "master_key_check";
 const KEY_HOME: &str = "key_home";
 
 /// The check values of a store that has been set up.
-struct Stored {
+struct StoredKeys {
     master: String,
     home: String,
 }
@@ -67,7 +67,7 @@ struct Candidate {
     made: bool,
 }
 
-/// Finds or makes the keys, and refuses to go on with others than the store was set up with. A command needs no operator
+/// Finds or makes the keys, and refuses to continue with others than the store was set up with. A command needs no operator
 /// key: who can open the store with its master key is the operator.
 pub async fn settle_keys(
     db: &Db,
@@ -122,13 +122,13 @@ pub(super) async fn settle_restored(db: &Db, given: GivenKeys) -> Result<Option<
     Ok(kept)
 }
 
-/// After everything was sealed anew: from now on only the present master key counts.
+/// After everything was sealed again: from now on only the present master key counts.
 pub(super) async fn adopt_master_key(db: &Db, keyring: &Keyring) -> Result<()> {
     let check = keyring.check_value().to_owned();
     db.write(move |tx| store::replace(tx, MASTER_CHECK, &check)).await
 }
 
-/// Whether nothing waits to be sealed anew under the present master key.
+/// Whether nothing waits to be sealed again under the current master key.
 pub(crate) fn is_settled(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<bool> {
     Ok(store::find(tx, MASTER_CHECK)?.is_some_and(|check| check == keyring.check_value()))
 }
@@ -166,7 +166,7 @@ fn candidate(
     name: &Name,
     given: Option<Secret<String>>,
     folder: &Path,
-    stored: Option<&Stored>,
+    stored: Option<&StoredKeys>,
     make: impl FnOnce() -> Secret<String>,
 ) -> Result<Candidate> {
     if let Some(key) = given {
@@ -204,17 +204,17 @@ fn keyring(master: &Secret<String>, previous: Option<&Secret<String>>, entropy: 
     Ok(Keyring::new(&current, previous.as_ref(), entropy))
 }
 
-async fn read_stored(db: &Db) -> Result<Option<Stored>> {
+async fn read_stored(db: &Db) -> Result<Option<StoredKeys>> {
     db.read(|tx| {
         let home = store::find(tx, KEY_HOME)?.unwrap_or_default();
         let master = store::find(tx, MASTER_CHECK)?;
-        Ok(master.map(|master| Stored { master, home }))
+        Ok(master.map(|master| StoredKeys { master, home }))
     })
     .await
 }
 
 /// What the store holds in the end, and whether it came from here.
-async fn store_checks(db: &Db, operator: &Secret<String>, check: &str, home: String) -> Result<(Stored, bool)> {
+async fn store_checks(db: &Db, operator: &Secret<String>, check: &str, home: String) -> Result<(StoredKeys, bool)> {
     let (operator, check) = (operator.clone(), check.to_owned());
     let ours = db
         .write(move |tx| {

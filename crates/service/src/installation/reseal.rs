@@ -1,4 +1,4 @@
-//! A change of the master key: while the previous one is configured, a job seals everything anew with the present one.
+//! A change of the master key: while the previous one is configured, a job seals everything again with the current one.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use vault::{Keyring, SigningKeys};
 
 use super::keys::adopt_master_key;
 
-/// Seals anew what the previous master key had sealed, then makes the present one the only one that counts.
+/// Seals again what the previous master key had sealed, then makes the current one the only one that counts.
 pub(crate) struct Resealer {
     pub(crate) db: Db,
     pub(crate) keyring: Keyring,
@@ -30,7 +30,7 @@ impl Job for Resealer {
         let secrets = vault::reseal(&self.db, &self.keyring, crate::tables::all()).await?;
         adopt_master_key(&self.db, &self.keyring).await?;
         if keys + secrets > 0 {
-            tracing::info!(keys, secrets, "sealed anew under the present master key");
+            tracing::info!(keys, secrets, "sealed again under the current master key");
         }
         Ok(Worked::Nothing)
     }

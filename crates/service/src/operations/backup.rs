@@ -1,4 +1,4 @@
-//! `POST /admin/backup`: the whole store as one file, made by the server while it goes on working.
+//! `POST /admin/backup`: the whole store as one file, made by the server while it keeps working.
 
 use std::path::PathBuf;
 

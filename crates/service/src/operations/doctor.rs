@@ -1,4 +1,4 @@
-//! `GET /admin/doctor`: looks at the installation as an experienced operator would, and says what to mend and how.
+//! `GET /admin/doctor`: looks at the installation as an experienced operator would, and says what to fix and how.
 
 use kernel::{Result, Timestamp};
 use schemars::JsonSchema;

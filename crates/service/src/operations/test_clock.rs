@@ -21,7 +21,7 @@ pub fn routes() -> Routes<Core> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Shown {
+struct ClockAnswer {
     now: Timestamp,
 }
 
@@ -42,11 +42,11 @@ impl Validate for Move {
     }
 }
 
-async fn show(_: Operator, State(core): State<Core>) -> Result<Json<Shown>> {
-    Ok(Json(Shown { now: core.db.clock().now() }))
+async fn show(_: Operator, State(core): State<Core>) -> Result<Json<ClockAnswer>> {
+    Ok(Json(ClockAnswer { now: core.db.clock().now() }))
 }
 
-async fn advance(_: Operator, State(core): State<Core>, Valid(request): Valid<Move>) -> Result<Json<Shown>> {
+async fn advance(_: Operator, State(core): State<Core>, Valid(request): Valid<Move>) -> Result<Json<ClockAnswer>> {
     let now = core.db.clock().now();
     let target = match request {
         Move { advance_seconds: Some(seconds), .. } => now.plus(Duration::from_secs(seconds)),
@@ -57,7 +57,7 @@ async fn advance(_: Operator, State(core): State<Core>, Valid(request): Valid<Mo
         Move { .. } => now,
     };
     clock(&core)?.advance_to(target).await?;
-    Ok(Json(Shown { now: core.db.clock().now() }))
+    Ok(Json(ClockAnswer { now: core.db.clock().now() }))
 }
 
 fn clock(core: &Core) -> Result<&TestClock> {

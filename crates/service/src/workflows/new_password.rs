@@ -4,7 +4,7 @@
 use identity::{
     authorize::SignUpWish,
     hosted::{self, Reply, SetPasswordPage},
-    login::{NewPassword, Outcome, SignUpRequest},
+    login::{NewPassword, PasswordOutcome, SignUpRequest},
 };
 use kernel::{Actor, Code, Error, Locale, Name, Password, Result, Secret, UserId, Words};
 use schemars::JsonSchema;
@@ -51,7 +51,7 @@ async fn set(caller: Anyone, State(core): State<Core>, Valid(body): Valid<SetPas
 
 /// The form of the hosted page.
 #[derive(Deserialize, JsonSchema)]
-struct Chosen {
+struct PasswordForm {
     #[serde(default)]
     token: String,
     #[serde(default)]
@@ -64,7 +64,7 @@ struct Chosen {
     workspace: String,
 }
 
-async fn submit(request: hosted::Request, State(core): State<Core>, Form(form): Form<Chosen>) -> Result<Reply> {
+async fn submit(request: hosted::Request, State(core): State<Core>, Form(form): Form<PasswordForm>) -> Result<Reply> {
     let opened = SetPasswordPage::submitted(&core.identity.by(&request), &request, &form.token, &form.csrf).await?;
     let page = match opened {
         Ok(page) => page,
@@ -100,8 +100,8 @@ async fn set_password(
     let app = core.tenancy.apps.find(new.app).await?.ok_or_else(|| Error::not_found("app"))?;
     let tenancy = core.tenancy.clone();
     let set = core.db.by(scope).write(move |tx| match new.apply(tx, &app)? {
-        Outcome::Set(user) => Ok(user),
-        Outcome::SignUp(request) => {
+        PasswordOutcome::Set(user) => Ok(user),
+        PasswordOutcome::SignUp(request) => {
             let user = complete_sign_up(tx, &tenancy, &app, &request, workspace.as_deref())?;
             new.set_for(tx, user)?;
             Ok(user)

@@ -1,4 +1,5 @@
 //! How the house is built: rules about the sources themselves, which neither Cargo nor a type can see.
 
+mod names;
 mod sources;
 mod tables;

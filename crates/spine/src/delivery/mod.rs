@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use vault::{Keyring, Place};
 
 use crate::{Job, Worked, lease};
-use rows::{Claimed, Outcome};
+use rows::{Claimed, DeliveryOutcome};
 pub(crate) use rows::{Sql, statements};
 pub use upkeep::{Backlog, Waiting, backlog, waiting};
 
@@ -118,12 +118,12 @@ impl<C: Channel> Dispatch<C> {
     async fn deliver(&self, claimed: Claimed) -> Result<()> {
         let (id, attempts) = (claimed.id.clone(), claimed.attempts + 1);
         let outcome = match self.send(claimed).await {
-            Ok(()) => Outcome::Sent,
+            Ok(()) => DeliveryOutcome::Sent,
             Err(failure) => {
                 let pause = usize::try_from(attempts - 1).ok().and_then(|index| C::PAUSES.get(index));
                 let outcome = match pause {
-                    Some(pause) if !failure.permanent => Outcome::Again(*pause, failure.reason),
-                    _ => Outcome::GivenUp(failure.reason),
+                    Some(pause) if !failure.permanent => DeliveryOutcome::Again(*pause, failure.reason),
+                    _ => DeliveryOutcome::GivenUp(failure.reason),
                 };
                 outcome.log(C::NAME, &id, attempts);
                 outcome

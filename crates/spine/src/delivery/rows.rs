@@ -84,13 +84,13 @@ impl FromRow for Claimed {
 }
 
 /// What became of an attempt.
-pub(super) enum Outcome {
+pub(super) enum DeliveryOutcome {
     Sent,
     Again(Duration, String),
     GivenUp(String),
 }
 
-impl Outcome {
+impl DeliveryOutcome {
     pub(super) fn label(&self) -> &'static str {
         match self {
             Self::Sent => "sent",
@@ -144,13 +144,19 @@ pub(super) async fn claim(
     .await
 }
 
-pub(super) async fn finish(db: &Db, sql: &'static Sql, id: String, owner: String, outcome: Outcome) -> Result<()> {
+pub(super) async fn finish(
+    db: &Db,
+    sql: &'static Sql,
+    id: String,
+    owner: String,
+    outcome: DeliveryOutcome,
+) -> Result<()> {
     db.write(move |tx| {
         let now = tx.now();
         match &outcome {
-            Outcome::Sent => tx.exec(sql.sent, &args![id, now])?,
-            Outcome::Again(pause, reason) => tx.exec(sql.again, &args![id, owner, now.plus(*pause), reason])?,
-            Outcome::GivenUp(reason) => tx.exec(sql.given_up, &args![id, owner, now, reason])?,
+            DeliveryOutcome::Sent => tx.exec(sql.sent, &args![id, now])?,
+            DeliveryOutcome::Again(pause, reason) => tx.exec(sql.again, &args![id, owner, now.plus(*pause), reason])?,
+            DeliveryOutcome::GivenUp(reason) => tx.exec(sql.given_up, &args![id, owner, now, reason])?,
         };
         Ok(())
     })

@@ -216,7 +216,7 @@ async fn any_changed(signals: &mut [watch::Receiver<u64>]) {
     let changes = signals.iter_mut().map(|signal| {
         Box::pin(async move {
             if signal.changed().await.is_err() {
-                // Whoever rang this bell is gone; the timer goes on.
+                // Whoever rang this bell is gone; the timer keeps running.
                 std::future::pending::<()>().await;
             }
         })

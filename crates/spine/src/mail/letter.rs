@@ -10,14 +10,18 @@ use lettre::{
     },
 };
 
-use super::Content;
+use super::MailContent;
 use crate::delivery::Message;
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 /// `from` is the service's own address; the app's name and, if it has one, address are put in its place.
-pub(super) fn write(from: &Mailbox, message: &Message<Content>, wrapping: Wrapping) -> Result<lettre::Message, Failed> {
-    let Content { from_name, from_address, reply_to, subject, text, html } = &message.content;
+pub(super) fn write(
+    from: &Mailbox,
+    message: &Message<MailContent>,
+    wrapping: Wrapping,
+) -> Result<lettre::Message, Failed> {
+    let MailContent { from_name, from_address, reply_to, subject, text, html } = &message.content;
     let name = if from_name.is_empty() { from.name.clone() } else { Some(from_name.clone()) };
     let address: Address = match from_address {
         Some(address) => address.parse::<Mailbox>()?.email,

@@ -42,7 +42,7 @@ pub struct NewMail {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Content {
+pub(crate) struct MailContent {
     from_name: String,
     from_address: Option<String>,
     reply_to: Option<String>,
@@ -55,7 +55,7 @@ pub(crate) struct Content {
 pub fn queue_mail(tx: &mut Tx<'_>, keyring: &Keyring, mail: &NewMail) -> Result<MailId> {
     check(mail)?;
     let id: MailId = tx.new_id();
-    let content = Content {
+    let content = MailContent {
         from_name: mail.from_name.clone(),
         from_address: mail.from_address.clone(),
         reply_to: mail.reply_to.clone(),
@@ -116,7 +116,7 @@ pub(crate) struct Post {
 const MINUTE: u64 = 60;
 
 impl Channel for Post {
-    type Content = Content;
+    type Content = MailContent;
 
     const NAME: &'static str = "mail";
     const TABLE: &'static str = "mail_outbox";
@@ -129,7 +129,7 @@ impl Channel for Post {
         Duration::from_secs(720 * MINUTE),
     ];
 
-    async fn send(&self, message: Message<Content>) -> Result<(), SendFailure> {
+    async fn send(&self, message: Message<MailContent>) -> Result<(), SendFailure> {
         let wrapping = match self.transport {
             MailTransport::File(_) => Wrapping::None,
             MailTransport::Smtp(_) | MailTransport::Log => Wrapping::Safe,

@@ -43,7 +43,7 @@ const RELEASE: &str =
 const NEXT_DUE: &str = "SELECT outbox.created_at, outbox_cursors.next_attempt_at FROM outbox_cursors, outbox \
                         WHERE outbox_cursors.name = $1 AND outbox.position = outbox_cursors.position + 1";
 const HEAD: &str = "SELECT last_position FROM outbox_head WHERE id = 1";
-/// What the consumer passes over is no work that waits.
+/// What the consumer passes over is not waiting work.
 const NEXT_DUE_OF: &str = "SELECT outbox.created_at, outbox_cursors.next_attempt_at FROM outbox_cursors, outbox \
                            WHERE outbox_cursors.name = $1 AND outbox.position > outbox_cursors.position \
                            AND outbox.kind = ANY($2) ORDER BY outbox.position LIMIT 1";

@@ -30,7 +30,7 @@ pub struct NewSms {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Content {
+pub(crate) struct SmsContent {
     text: String,
 }
 
@@ -41,7 +41,7 @@ pub fn queue_sms(tx: &mut Tx<'_>, keyring: &Keyring, sms: &NewSms) -> Result<Sms
     problems.add_some("text", Words::problem(&sms.text));
     problems.finish()?;
     let id: SmsId = tx.new_id();
-    let content = Content { text: sms.text.clone() };
+    let content = SmsContent { text: sms.text.clone() };
     delivery::queue::<Phone>(tx, keyring, &id.to_string(), sms.app, &sms.to, &content)?;
     Ok(id)
 }
@@ -65,7 +65,7 @@ pub(crate) struct Phone {
 }
 
 impl Channel for Phone {
-    type Content = Content;
+    type Content = SmsContent;
 
     const NAME: &'static str = "sms";
     const TABLE: &'static str = "sms_outbox";
@@ -74,7 +74,7 @@ impl Channel for Phone {
     const PAUSES: &'static [Duration] =
         &[Duration::from_secs(15), Duration::from_secs(60), Duration::from_secs(300), Duration::from_secs(900)];
 
-    async fn send(&self, message: Message<Content>) -> Result<(), SendFailure> {
+    async fn send(&self, message: Message<SmsContent>) -> Result<(), SendFailure> {
         let Message { id, recipient, content, .. } = message;
         self.transport.send(&id, &recipient, &content.text).await
     }

@@ -259,7 +259,7 @@ async fn headers_cannot_be_smuggled_in(test: TestDb) {
     }
 }
 
-/// The master key is changed while a mail waits: it is sealed anew and can be sent without the old key.
+/// The master key is changed while a mail waits: it is sealed again and can be sent without the old key.
 async fn waiting_mail_survives_a_change_of_the_master_key(test: TestDb) {
     let id = queue(&test.db, "zoe@example.com").await;
     let old = MasterKey::generate(&Entropy::seeded_for_tests(1));

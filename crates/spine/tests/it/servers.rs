@@ -32,7 +32,7 @@ pub(crate) async fn smtp(
         loop {
             let (stream, _) = listener.accept().await.unwrap();
             let (reply, deliver) = (reply.clone(), deliver.clone());
-            // A client that goes away in the middle is no failure of the server.
+            // A client that goes away in the middle is not a failure of the server.
             tokio::spawn(async move { drop(serve_smtp(stream, reply, deliver).await) });
         }
     });
@@ -114,7 +114,7 @@ pub(crate) async fn raw(answer: Vec<u8>, then_close: bool) -> (SocketAddr, mpsc:
             let (answer, deliver) = (answer.clone(), deliver.clone());
             tokio::spawn(async move {
                 let _ = deliver.send(read_request(&mut stream).await.unwrap_or_default());
-                // A client that stops reading is no failure of the server.
+                // A client that stops reading is not a failure of the server.
                 let _ = stream.write_all(&answer).await;
                 if !then_close {
                     std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! PostgreSQL into a backup file: one snapshot, read table by table on the lane of long reads while writers go on.
+//! PostgreSQL into a backup file: one snapshot, read table by table on the lane of long reads while writers continue.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use rusqlite::{
     types::{ToSqlOutput, ValueRef},
 };
 
-use super::tables::{self, Table, interned, quoted};
+use super::tables::{self, BackupTable, interned, quoted};
 use crate::{Db, EngineName, Migration, Row, Tx, Value, dialect, migrations, row::Column};
 
 pub(super) async fn dump(db: &Db, path: &Path, list: &'static [Migration]) -> Result<()> {
@@ -54,24 +54,24 @@ fn drop_triggers(file: &Connection) -> Result<Vec<String>> {
     Ok(triggers.into_iter().map(|(_, sql)| sql).collect())
 }
 
-fn copy_table(tx: &mut Tx<'_>, file: &Connection, table: &Table) -> Result<()> {
+fn copy_table(tx: &mut Tx<'_>, file: &Connection, table: &BackupTable) -> Result<()> {
     let places = vec!["?"; table.columns.len()].join(", ");
     let sql = format!("INSERT INTO {} ({}) VALUES ({places})", quoted(&table.name), table.column_list());
     let mut insert = file
         .prepare(&sql)
         .map_err(|error| Error::internal(format!("table {} differs between the engines: {error}", table.name)))?;
     tx.each_unrecorded(interned(table.select()), &[], &mut |row| {
-        let cells = (0..table.columns.len()).map(|index| cell(row, index)).collect::<Result<Vec<Cell>>>()?;
+        let cells = (0..table.columns.len()).map(|index| cell(row, index)).collect::<Result<Vec<BackupCell>>>()?;
         insert.execute(params_from_iter(cells)).map(drop).map_err(Error::internal)
     })
 }
 
-fn cell(row: &Row<'_>, index: usize) -> Result<Cell> {
+fn cell(row: &Row<'_>, index: usize) -> Result<BackupCell> {
     row.at(index)
 }
 
 /// A value on its way from a row of PostgreSQL into one of SQLite.
-enum Cell {
+enum BackupCell {
     Null,
     Int(i64),
     Real(f64),
@@ -79,7 +79,7 @@ enum Cell {
     Bytes(Vec<u8>),
 }
 
-impl Column for Cell {
+impl Column for BackupCell {
     fn from_value(value: Value<'_>) -> Result<Self, crate::WrongType> {
         Ok(match value {
             Value::Null => Self::Null,
@@ -92,7 +92,7 @@ impl Column for Cell {
     }
 }
 
-impl ToSql for Cell {
+impl ToSql for BackupCell {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Null => ValueRef::Null,

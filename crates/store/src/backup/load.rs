@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 use super::{
     Restored,
     file::Backup,
-    tables::{self, Table, interned, quoted},
+    tables::{self, BackupTable, interned, quoted},
 };
 use crate::{Arg, ColumnType, Db, EngineName, Migration, Tx, migrations};
 
@@ -56,7 +56,7 @@ fn load_all(tx: &mut Tx<'_>, backup: &Backup, engine: EngineName, list: &'static
     Ok(restored)
 }
 
-fn refuse_unless_empty(found: &[Table], tx: &mut Tx<'_>) -> Result<()> {
+fn refuse_unless_empty(found: &[BackupTable], tx: &mut Tx<'_>) -> Result<()> {
     let mut in_use = found.iter().any(|table| table.name != MIGRATIONS_TABLE);
     if !in_use && !found.is_empty() {
         tx.each_unrecorded(migrations::LIST, &[], &mut |_| {
@@ -74,7 +74,7 @@ fn refuse_unless_empty(found: &[Table], tx: &mut Tx<'_>) -> Result<()> {
 }
 
 /// Rows that would be left behind are a reason to stop.
-fn refuse_unknown_tables(backup: &Backup, tables: &[Table]) -> Result<()> {
+fn refuse_unknown_tables(backup: &Backup, tables: &[BackupTable]) -> Result<()> {
     for name in backup.filled_tables()? {
         let own = [MIGRATIONS_TABLE, INFO_TABLE].contains(&name.as_str());
         if !own && tables.iter().all(|table| table.name != name) {
@@ -99,7 +99,7 @@ fn drop_triggers(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<String>> {
     Ok(triggers.into_iter().map(|(_, sql)| sql).collect())
 }
 
-fn load_table(tx: &mut Tx<'_>, backup: &Backup, table: &Table) -> Result<u64> {
+fn load_table(tx: &mut Tx<'_>, backup: &Backup, table: &BackupTable) -> Result<u64> {
     let stored = backup.columns(&table.name)?;
     if stored.is_empty() {
         return Ok(0);
@@ -164,8 +164,8 @@ fn size(arg: &Arg<'_>) -> usize {
     }
 }
 
-/// Sequences of PostgreSQL go on after the highest number that came in.
-fn go_on_numbering(tx: &mut Tx<'_>, table: &Table) -> Result<()> {
+/// Sequences of PostgreSQL continue after the highest number that came in.
+fn go_on_numbering(tx: &mut Tx<'_>, table: &BackupTable) -> Result<()> {
     for column in table.columns.iter().filter(|column| column.numbered) {
         let (table, name) = (quoted(&table.name), quoted(&column.name));
         let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));

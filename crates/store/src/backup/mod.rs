@@ -1,4 +1,4 @@
-//! Backups: one portable file for both engines, made while writers go on, loaded into an empty database of either.
+//! Backups: one portable file for both engines, made while writers continue, loaded into an empty database of either.
 //!
 //! The file is an SQLite database with the schema of the same migrations, all rows, and a table `backup_info`, and ends in
 //! a digest of it all. It appears under its name only when it is complete and on disk; a restore is one transaction, so

@@ -9,12 +9,12 @@ use kernel::{Error, Result};
 
 use crate::{ColumnType, EngineName, Row, Tx};
 
-pub(crate) struct Table {
+pub(crate) struct BackupTable {
     pub(crate) name: String,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<BackupColumn>,
 }
 
-pub(crate) struct Column {
+pub(crate) struct BackupColumn {
     pub(crate) name: String,
     pub(crate) kind: ColumnType,
     /// PostgreSQL draws its values from a sequence.
@@ -36,8 +36,8 @@ const POSTGRES_REFERENCES: &str = "SELECT CAST(child.relname AS TEXT), CAST(pare
     WHERE contype = 'f' AND child.relnamespace = CAST(current_schema() AS regnamespace)";
 
 /// All tables, those that are referred to before those that refer to them.
-pub(crate) fn of(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<Table>> {
-    let mut tables: Vec<Table> = Vec::new();
+pub(crate) fn of(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<BackupTable>> {
+    let mut tables: Vec<BackupTable> = Vec::new();
     let sql = match engine {
         EngineName::Sqlite => SQLITE_COLUMNS,
         EngineName::Postgres => POSTGRES_COLUMNS,
@@ -45,7 +45,7 @@ pub(crate) fn of(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<Table>> {
     tx.each_unrecorded(sql, &[], &mut |row| {
         let table: String = row.at(0)?;
         if tables.last().is_none_or(|last| last.name != table) {
-            tables.push(Table { name: table, columns: Vec::new() });
+            tables.push(BackupTable { name: table, columns: Vec::new() });
         }
         let column = column_of(row)?;
         tables.last_mut().expect("a table was pushed above").columns.push(column);
@@ -63,7 +63,7 @@ pub(crate) fn of(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<Table>> {
     Ok(tables)
 }
 
-fn column_of(row: &Row<'_>) -> Result<Column> {
+fn column_of(row: &Row<'_>) -> Result<BackupColumn> {
     let (name, kind): (String, String) = (row.at(1)?, row.at(2)?);
     let kind = match kind.to_ascii_uppercase().as_str() {
         "INTEGER" | "BIGINT" | "INT" | "SMALLINT" => ColumnType::Int,
@@ -73,18 +73,18 @@ fn column_of(row: &Row<'_>) -> Result<Column> {
         "REAL" | "DOUBLE PRECISION" => ColumnType::Real,
         other => return Err(Error::internal(format!("column {name} has the type {other}, unknown to backups"))),
     };
-    Ok(Column { name, kind, numbered: row.at(3)? })
+    Ok(BackupColumn { name, kind, numbered: row.at(3)? })
 }
 
 /// Where tables refer to each other in a circle, the circle stays as it is and its constraints must be deferrable.
-fn parents_first(mut waiting: Vec<Table>, references: &[(String, String)]) -> Vec<Table> {
+fn parents_first(mut waiting: Vec<BackupTable>, references: &[(String, String)]) -> Vec<BackupTable> {
     let mut ordered = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {
         let names: HashSet<String> = waiting.iter().map(|table| table.name.clone()).collect();
-        let waits = |table: &Table| {
+        let waits = |table: &BackupTable| {
             references.iter().any(|(child, parent)| *child == table.name && parent != child && names.contains(parent))
         };
-        let (later, ready): (Vec<Table>, Vec<Table>) = waiting.into_iter().partition(waits);
+        let (later, ready): (Vec<BackupTable>, Vec<BackupTable>) = waiting.into_iter().partition(waits);
         if ready.is_empty() {
             ordered.extend(later);
             return ordered;
@@ -95,7 +95,7 @@ fn parents_first(mut waiting: Vec<Table>, references: &[(String, String)]) -> Ve
     ordered
 }
 
-impl Table {
+impl BackupTable {
     pub(super) fn select(&self) -> String {
         format!("SELECT {} FROM {}", self.column_list(), quoted(&self.name))
     }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn referred_tables_come_first_and_circles_end() {
-        let tables = ["a", "b", "c", "d", "e"].map(|name| Table { name: name.into(), columns: Vec::new() });
+        let tables = ["a", "b", "c", "d", "e"].map(|name| BackupTable { name: name.into(), columns: Vec::new() });
         let refer = |child: &str, parent: &str| (child.to_owned(), parent.to_owned());
         let references = [refer("a", "b"), refer("b", "c"), refer("c", "c"), refer("d", "e"), refer("e", "d")];
         let ordered: Vec<_> = parents_first(tables.into(), &references).into_iter().map(|table| table.name).collect();

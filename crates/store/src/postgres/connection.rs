@@ -8,15 +8,15 @@ use kernel::{Error, Result};
 use super::{
     connector::Greeting,
     errors,
-    values::{self, Bound},
+    values::{self, PgArg},
 };
 use crate::{
     Arg, ColumnType, Row, dialect,
     fault::{Fate, Fault},
-    row::Source,
+    row::RowSource,
 };
 
-pub(crate) struct Connection {
+pub(crate) struct PgConnection {
     client: Client,
     greeting: Greeting,
     /// Prepared statements by the address of their text, which is `'static`: cheaper than hashing the text.
@@ -32,7 +32,7 @@ const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELE
 const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(hashtextextended($1, 0)) AS TEXT)";
 
-impl Connection {
+impl PgConnection {
     pub(super) fn new(client: Client, greeting: Greeting) -> Self {
         Self { client, greeting, statements: HashMap::new(), lost: false }
     }
@@ -82,7 +82,7 @@ impl Connection {
     pub(crate) fn exec(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Fault> {
         let statement = self.prepare(sql, |sql| dialect::postgres(sql).into_owned())?;
         check_count(&statement, args.len())?;
-        let bound: Vec<Bound<'_>> = args.iter().map(Bound).collect();
+        let bound: Vec<PgArg<'_>> = args.iter().map(PgArg).collect();
         let bound: Vec<&(dyn ToSql + Sync)> = bound.iter().map(|arg| arg as _).collect();
         self.client.execute(&statement, &bound).map_err(|error| self.failed(&error))
     }
@@ -95,7 +95,7 @@ impl Connection {
     ) -> Result<(), Fault> {
         let statement = self.prepare(sql, |sql| dialect::postgres(sql).into_owned())?;
         check_count(&statement, args.len())?;
-        self.visit_rows(&statement, args.iter().map(Bound), visit)
+        self.visit_rows(&statement, args.iter().map(PgArg), visit)
     }
 
     pub(crate) fn insert_all(
@@ -137,7 +137,7 @@ impl Connection {
         let outcome = match self.client.query_raw(statement, params) {
             Ok(mut rows) => loop {
                 match rows.next() {
-                    Ok(Some(row)) => visit(&Row(Source::Postgres(&row))).map_err(Fault::doomed)?,
+                    Ok(Some(row)) => visit(&Row(RowSource::Postgres(&row))).map_err(Fault::doomed)?,
                     Ok(None) => break Ok(()),
                     Err(error) => break Err(error),
                 }

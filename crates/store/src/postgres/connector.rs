@@ -11,14 +11,14 @@ use tokio::task::JoinHandle;
 use tokio_postgres::{AsyncMessage, Client, SimpleQueryMessage, Socket, tls::MakeTlsConnect};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{connection::Connection, errors, target::Target, tls};
+use super::{connection::PgConnection, errors, target::Target, tls};
 use crate::fault;
 
 type Driver = tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
 /// What a connection is for decides its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum ConnectionPurpose {
     Closures,
     Scans,
     SingleStatements,
@@ -78,7 +78,7 @@ impl Connector {
     }
 
     /// A connection for a thread. Waits for the server up to the limit of patience.
-    pub(super) fn connect(&self, purpose: Purpose) -> Result<Connection> {
+    pub(super) fn connect(&self, purpose: ConnectionPurpose) -> Result<PgConnection> {
         let mut wait = FIRST_WAIT;
         loop {
             self.turn_away_in_a_long_outage()?;
@@ -92,7 +92,7 @@ impl Connector {
     }
 
     /// The same for tasks.
-    pub(super) async fn connect_async(&self, purpose: Purpose) -> Result<Line> {
+    pub(super) async fn connect_async(&self, purpose: ConnectionPurpose) -> Result<Line> {
         let mut wait = FIRST_WAIT;
         loop {
             self.turn_away_in_a_long_outage()?;
@@ -105,19 +105,19 @@ impl Connector {
         }
     }
 
-    fn connect_once(&self, purpose: Purpose) -> Result<Connection, Refused> {
+    fn connect_once(&self, purpose: ConnectionPurpose) -> Result<PgConnection, Refused> {
         let config = ::postgres::Config::from(self.target.config.clone());
         let mut client = config.connect(self.tls.clone()).map_err(|error| self.refused(&error))?;
         let answers = client.simple_query(&settings(purpose)).map_err(|error| self.refused(&error))?;
         let greeting = self.greeting(&answers)?;
         self.reached();
-        Ok(Connection::new(client, greeting))
+        Ok(PgConnection::new(client, greeting))
     }
 
     /// One try. `hear` is called for what the server says unasked.
     pub(super) async fn connect_async_once(
         &self,
-        purpose: Purpose,
+        purpose: ConnectionPurpose,
         hear: impl FnMut(AsyncMessage) + Send + 'static,
     ) -> Result<Line, Refused> {
         let trial = tokio::time::timeout(HANDSHAKE, self.connect_and_greet(purpose, hear)).await;
@@ -128,7 +128,7 @@ impl Connector {
 
     async fn connect_and_greet(
         &self,
-        purpose: Purpose,
+        purpose: ConnectionPurpose,
         hear: impl FnMut(AsyncMessage) + Send + 'static,
     ) -> Result<Line, Refused> {
         let (client, connection) =
@@ -225,11 +225,11 @@ pub(super) fn pause(duration: Duration) {
 ///
 /// Threads read by default and write only where a transaction says so: a read closure cannot change anything. A server
 /// that is told to acknowledge commits before they are durable is overruled, because that is what we promise.
-fn settings(purpose: Purpose) -> String {
+fn settings(purpose: ConnectionPurpose) -> String {
     let (statement_timeout, read_only) = match purpose {
-        Purpose::Closures => ("30s", "on"),
-        Purpose::Scans => ("5min", "on"),
-        Purpose::SingleStatements => ("30s", "off"),
+        ConnectionPurpose::Closures => ("30s", "on"),
+        ConnectionPurpose::Scans => ("5min", "on"),
+        ConnectionPurpose::SingleStatements => ("30s", "off"),
     };
     format!(
         "SET statement_timeout = '{statement_timeout}'; SET lock_timeout = '10s'; \

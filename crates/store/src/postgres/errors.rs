@@ -16,7 +16,7 @@ pub(super) fn fault(error: &tokio_postgres::Error) -> Fault {
     }
 }
 
-/// A statement whose result changed its shape since it was prepared, as a migration may cause. Prepared anew it works.
+/// A statement whose result changed its shape since it was prepared, as a migration may cause. Prepared again it works.
 pub(super) fn is_stale_plan(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|refusal| {
         *refusal.code() == SqlState::FEATURE_NOT_SUPPORTED && refusal.routine() == Some("RevalidateCachedQuery")

@@ -17,7 +17,7 @@ use std::{
     thread::JoinHandle,
 };
 
-pub(crate) use connection::Connection;
+pub(crate) use connection::PgConnection;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use kernel::{Error, Result, Secret};
 pub(crate) use values::value;
@@ -28,7 +28,7 @@ use crate::{
     fault,
     job::Job,
 };
-use connector::{Connector, Purpose};
+use connector::{ConnectionPurpose, Connector};
 use signals::Signals;
 use singles::Singles;
 use workers::{Work, Worker};
@@ -36,19 +36,19 @@ use workers::{Work, Worker};
 /// Threads for long scans.
 const SCANNERS: usize = 2;
 
-pub(crate) struct Engine {
-    lanes: Mutex<Option<Lanes>>,
+pub(crate) struct PgEngine {
+    lanes: Mutex<Option<PgLanes>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     singles: Singles,
     signals: Signals,
 }
 
-struct Lanes {
+struct PgLanes {
     closures: Sender<Work>,
     scans: Sender<Work>,
 }
 
-impl Engine {
+impl PgEngine {
     /// Connects once, so that a wrong URL or an old server is told at the start. The threads connect when they first
     /// have something to do.
     pub(crate) async fn open(url: Secret<String>, context: &Arc<Context>, limits: &Limits) -> Result<Self> {
@@ -66,9 +66,14 @@ impl Engine {
             }
             Ok(())
         };
-        start(limits.connections, Purpose::Closures, &closure_queue)?;
-        start(SCANNERS, Purpose::Scans, &scan_queue)?;
-        Ok(Self { lanes: Mutex::new(Some(Lanes { closures, scans })), threads: Mutex::new(threads), singles, signals })
+        start(limits.connections, ConnectionPurpose::Closures, &closure_queue)?;
+        start(SCANNERS, ConnectionPurpose::Scans, &scan_queue)?;
+        Ok(Self {
+            lanes: Mutex::new(Some(PgLanes { closures, scans })),
+            threads: Mutex::new(threads),
+            singles,
+            signals,
+        })
     }
 
     /// How many closures wait, by lane.

@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_postgres::AsyncMessage;
 
-use super::connector::{Connector, Line, Purpose, Refused};
+use super::connector::{ConnectionPurpose, Connector, Line, Refused};
 use crate::db::Context;
 
 const LISTEN: &str = "LISTEN tenantry_wake; LISTEN tenantry_note";
@@ -82,7 +82,7 @@ async fn listen(connector: &Connector, context: &Arc<Context>) -> Result<Line, R
             }
         }
     };
-    let line = connector.connect_async_once(Purpose::SingleStatements, hear).await?;
+    let line = connector.connect_async_once(ConnectionPurpose::SingleStatements, hear).await?;
     own.store(line.greeting.process, Ordering::Release);
     line.client.batch_execute(LISTEN).await.map_err(|error| connector.refused(&error))?;
     Ok(line)

@@ -13,9 +13,9 @@ use tokio_postgres::{Row as PgRow, Statement, types::ToSql};
 
 use super::{
     connection::check_count,
-    connector::{Connector, Line, Purpose},
+    connector::{ConnectionPurpose, Connector, Line},
     errors,
-    values::Bound,
+    values::PgArg,
     workers::{RUNS, backoff, gave_up},
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
     db::Context,
     dialect,
     fault::{self, Fate, Fault},
-    row::Source,
+    row::RowSource,
 };
 
 const LINES: usize = 2;
@@ -64,7 +64,7 @@ impl Singles {
             }
         };
         Cells::add(&self.context.cells.reads, 1);
-        rows.first().map(|row| T::from_row(&Row(Source::Postgres(row)))).transpose()
+        rows.first().map(|row| T::from_row(&Row(RowSource::Postgres(row)))).transpose()
     }
 
     pub(super) async fn exec_one(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64> {
@@ -105,7 +105,7 @@ impl Singles {
         Ok(())
     }
 
-    /// The next connection in turn, made anew if it broke. While it is being made, its users wait for it.
+    /// The next connection in turn, made again if it broke. While it is being made, its users wait for it.
     async fn session(&self) -> Result<Arc<Session>> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) as usize;
         let mut current = self.lines[turn % LINES].lock().await;
@@ -117,7 +117,7 @@ impl Singles {
         {
             return Ok(session.clone());
         }
-        let line = self.connector.connect_async(Purpose::SingleStatements).await?;
+        let line = self.connector.connect_async(ConnectionPurpose::SingleStatements).await?;
         let session = Arc::new(Session { line, statements: Mutex::new(HashMap::new()) });
         *current = Some(session.clone());
         Ok(session)
@@ -127,14 +127,14 @@ impl Singles {
 impl Session {
     async fn query(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<PgRow>, Failed> {
         let statement = self.prepare(sql, args.len()).await?;
-        let bound: Vec<Bound<'_>> = args.iter().map(Bound).collect();
+        let bound: Vec<PgArg<'_>> = args.iter().map(PgArg).collect();
         let bound: Vec<&(dyn ToSql + Sync)> = bound.iter().map(|arg| arg as _).collect();
         self.line.client.query(&statement, &bound).await.map_err(|error| self.failed(&error, true))
     }
 
     async fn execute(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failed> {
         let statement = self.prepare(sql, args.len()).await?;
-        let bound: Vec<Bound<'_>> = args.iter().map(Bound).collect();
+        let bound: Vec<PgArg<'_>> = args.iter().map(PgArg).collect();
         let bound: Vec<&(dyn ToSql + Sync)> = bound.iter().map(|arg| arg as _).collect();
         self.line.client.execute(&statement, &bound).await.map_err(|error| self.failed(&error, true))
     }

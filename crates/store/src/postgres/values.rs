@@ -15,15 +15,15 @@ use crate::{Arg, ColumnType, row::Value};
 type AnyError = Box<dyn StdError + Sync + Send>;
 
 /// An argument as the driver wants it. The driver's debug log prints parameters, hence the silent `Debug`.
-pub(super) struct Bound<'a>(pub(super) &'a Arg<'a>);
+pub(super) struct PgArg<'a>(pub(super) &'a Arg<'a>);
 
-impl fmt::Debug for Bound<'_> {
+impl fmt::Debug for PgArg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("…")
     }
 }
 
-impl ToSql for Bound<'_> {
+impl ToSql for PgArg<'_> {
     fn to_sql(&self, wanted: &Type, out: &mut BytesMut) -> Result<IsNull, AnyError> {
         match (self.0, wanted) {
             (Arg::Null, _) => Ok(IsNull::Yes),

@@ -10,13 +10,13 @@ use std::time::Duration;
 use kernel::Ticker;
 
 use super::{
-    connection::{Connection, TransactionId},
+    connection::{PgConnection, TransactionId},
     connector::{Greeting, pause},
 };
 use crate::fault::Fault;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum CommitVerdict {
     Committed,
     /// Nothing of it remains, nor ever will.
     Aborted,
@@ -29,42 +29,46 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const END_AFTER: Duration = Duration::from_secs(1);
 const ASK_EVERY: Duration = Duration::from_millis(20);
 
-pub(super) fn look_up(connection: &mut Connection, id: TransactionId, before: &Greeting) -> Result<Verdict, Fault> {
+pub(super) fn look_up(
+    connection: &mut PgConnection,
+    id: TransactionId,
+    before: &Greeting,
+) -> Result<CommitVerdict, Fault> {
     let crashed = connection.greeting().since_crash != before.since_crash;
     if crashed && !was_handed_out(connection, id)? {
-        return Ok(Verdict::Aborted);
+        return Ok(CommitVerdict::Aborted);
     }
     let started = Ticker.now();
     loop {
         match status(connection, id)?.as_deref() {
-            Some("committed") if crashed => return Ok(Verdict::Unknown),
-            Some("committed") => return Ok(Verdict::Committed),
-            Some("aborted") => return Ok(Verdict::Aborted),
+            Some("committed") if crashed => return Ok(CommitVerdict::Unknown),
+            Some("committed") => return Ok(CommitVerdict::Committed),
+            Some("aborted") => return Ok(CommitVerdict::Aborted),
             // No session survives a crash: this is somebody else's transaction under a number that ours lost.
-            Some("in progress") if crashed => return Ok(Verdict::Aborted),
+            Some("in progress") if crashed => return Ok(CommitVerdict::Aborted),
             Some("in progress") if Ticker.since(started) < PATIENCE => {
                 if Ticker.since(started) > END_AFTER {
                     end_session_of(connection, id)?;
                 }
                 pause(ASK_EVERY);
             }
-            _ => return Ok(Verdict::Unknown),
+            _ => return Ok(CommitVerdict::Unknown),
         }
     }
 }
 
-fn status(connection: &mut Connection, TransactionId(id): TransactionId) -> Result<Option<String>, Fault> {
+fn status(connection: &mut PgConnection, TransactionId(id): TransactionId) -> Result<Option<String>, Fault> {
     connection.ask(&format!("SELECT pg_xact_status(CAST('{id}' AS xid8))"))
 }
 
 /// A number that the server has yet to hand out was lost in the crash together with its transaction.
-fn was_handed_out(connection: &mut Connection, TransactionId(id): TransactionId) -> Result<bool, Fault> {
+fn was_handed_out(connection: &mut PgConnection, TransactionId(id): TransactionId) -> Result<bool, Fault> {
     let next = connection.ask("SELECT pg_current_xact_id()")?;
     Ok(next.and_then(|next| next.parse().ok()).is_none_or(|next: u64| id < next))
 }
 
 /// The session is idle in its transaction, waiting for a COMMIT that was lost on the way. Ending it settles the matter.
-fn end_session_of(connection: &mut Connection, TransactionId(id): TransactionId) -> Result<(), Fault> {
+fn end_session_of(connection: &mut PgConnection, TransactionId(id): TransactionId) -> Result<(), Fault> {
     connection
         .ask(&format!(
             "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'transactionid' \

@@ -11,9 +11,9 @@ use crossbeam_channel::Receiver;
 use kernel::{Code, Error, Result};
 
 use super::{
-    connection::{Connection, TransactionId},
-    connector::{Connector, Purpose, pause},
-    verdict::{self, Verdict},
+    connection::{PgConnection, TransactionId},
+    connector::{ConnectionPurpose, Connector, pause},
+    verdict::{self, CommitVerdict},
 };
 use crate::{
     counters::Cells,
@@ -32,10 +32,10 @@ pub(super) const RUNS: u32 = 8;
 pub(super) struct Worker {
     connector: Arc<Connector>,
     context: Arc<Context>,
-    purpose: Purpose,
+    purpose: ConnectionPurpose,
     /// Spreads the threads' waits, so that those who met in a deadlock do not meet again.
     number: u32,
-    connection: Option<Connection>,
+    connection: Option<PgConnection>,
 }
 
 /// How one run of a closure ended.
@@ -47,7 +47,12 @@ enum Ended {
 }
 
 impl Worker {
-    pub(super) fn new(connector: Arc<Connector>, context: Arc<Context>, purpose: Purpose, number: u32) -> Self {
+    pub(super) fn new(
+        connector: Arc<Connector>,
+        context: Arc<Context>,
+        purpose: ConnectionPurpose,
+        number: u32,
+    ) -> Self {
         Self { connector, context, purpose, number, connection: None }
     }
 
@@ -104,12 +109,12 @@ impl Worker {
         ended
     }
 
-    fn write(&self, connection: &mut Connection, job: &mut dyn Job) -> Result<Ended> {
+    fn write(&self, connection: &mut PgConnection, job: &mut dyn Job) -> Result<Ended> {
         let id = match connection.begin_write() {
             Ok(id) => id,
             Err(fault) => return again_or_fail(connection, fault),
         };
-        let mut tx = Tx::new(tx::Connection::Postgres(connection), &self.context, Access::ReadWrite);
+        let mut tx = Tx::new(tx::EngineConnection::Postgres(connection), &self.context, Access::ReadWrite);
         let keep = job.run(&mut tx);
         match tx.finish(keep) {
             Ok(hooks) if keep => self.commit(connection, id, hooks),
@@ -120,13 +125,13 @@ impl Worker {
         }
     }
 
-    fn commit(&self, connection: &mut Connection, id: TransactionId, hooks: Vec<Hook>) -> Result<Ended> {
+    fn commit(&self, connection: &mut PgConnection, id: TransactionId, hooks: Vec<Hook>) -> Result<Ended> {
         match connection.commit() {
             Ok(()) => {}
             Err(Fault { error, fate: Fate::ConnectionLost }) => match self.look_up(connection, id) {
-                Ok(Verdict::Committed) => {}
-                Ok(Verdict::Aborted) => return Ok(Ended::Again(Fate::ConnectionLost)),
-                Ok(Verdict::Unknown) => return Err(fault::commit_unknown(error)),
+                Ok(CommitVerdict::Committed) => {}
+                Ok(CommitVerdict::Aborted) => return Ok(Ended::Again(Fate::ConnectionLost)),
+                Ok(CommitVerdict::Unknown) => return Err(fault::commit_unknown(error)),
                 Err(no_connection) => return Err(fault::commit_unknown(no_connection)),
             },
             // The server refused, as it does for a deferred constraint: the transaction is over and undone.
@@ -138,7 +143,7 @@ impl Worker {
     }
 
     /// Replaces the broken connection by a working one and asks there.
-    fn look_up(&self, broken: &mut Connection, id: TransactionId) -> Result<Verdict> {
+    fn look_up(&self, broken: &mut PgConnection, id: TransactionId) -> Result<CommitVerdict> {
         let before = broken.greeting().clone();
         for _ in 0..RUNS {
             *broken = self.connector.connect(self.purpose)?;
@@ -150,13 +155,13 @@ impl Worker {
         Err(gave_up(Fate::ConnectionLost))
     }
 
-    fn read(&self, connection: &mut Connection, job: &mut dyn Job) -> Ended {
-        let mut tx = Tx::new(tx::Connection::Postgres(connection), &self.context, Access::ReadOnly);
+    fn read(&self, connection: &mut PgConnection, job: &mut dyn Job) -> Ended {
+        let mut tx = Tx::new(tx::EngineConnection::Postgres(connection), &self.context, Access::ReadOnly);
         let keep = job.run(&mut tx);
         without_commit(job, keep, tx.finish(keep).err())
     }
 
-    fn read_snapshot(&self, connection: &mut Connection, job: &mut dyn Job) -> Result<Ended> {
+    fn read_snapshot(&self, connection: &mut PgConnection, job: &mut dyn Job) -> Result<Ended> {
         if let Err(fault) = connection.begin_snapshot() {
             return again_or_fail(connection, fault);
         }
@@ -177,7 +182,7 @@ fn without_commit(job: &mut dyn Job, keep: bool, doom: Option<Fate>) -> Ended {
     Ended::Settled(Vec::new())
 }
 
-fn again_or_fail(connection: &mut Connection, fault: Fault) -> Result<Ended> {
+fn again_or_fail(connection: &mut PgConnection, fault: Fault) -> Result<Ended> {
     connection.rollback();
     match fault.fate {
         Fate::Doomed => Err(fault.error),

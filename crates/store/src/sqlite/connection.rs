@@ -12,10 +12,10 @@ use rusqlite::{
 use crate::{
     Arg, ColumnType, Row, dialect,
     fault::{Fault, StatementFailed, cannot_write, unavailable},
-    row::Source,
+    row::RowSource,
 };
 
-pub(crate) struct Connection {
+pub(crate) struct SqliteConnection {
     inner: rusqlite::Connection,
     /// Translated texts by the address of the original, which is `'static`: cheaper than hashing the text.
     texts: HashMap<(usize, usize), String>,
@@ -23,7 +23,7 @@ pub(crate) struct Connection {
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Connection {
+impl SqliteConnection {
     pub(crate) fn open_writer(path: &Path) -> Result<Self> {
         let connection = Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         // FULL syncs the log before COMMIT returns: an answered write survives a power cut. The large checkpoint
@@ -46,7 +46,7 @@ impl Connection {
         let inner =
             rusqlite::Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(describe)?;
         inner.busy_timeout(BUSY_TIMEOUT).map_err(describe)?;
-        // Plans do not look at bound values. Otherwise SQLite compiles every cached statement with an equality anew at each
+        // Plans do not look at bound values. Otherwise SQLite compiles every cached statement with an equality again at each
         // use, because rusqlite clears its bindings in between: a third of a point read's time.
         inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(describe)?;
         inner.set_prepared_statement_cache_capacity(512);
@@ -148,7 +148,7 @@ impl Connection {
 fn visit_rows(statement: &mut Statement<'_>, visit: &mut dyn FnMut(&Row<'_>) -> Result<()>) -> Result<(), Fault> {
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next().map_err(fault)? {
-        visit(&Row(Source::Sqlite(row))).map_err(Fault::doomed)?;
+        visit(&Row(RowSource::Sqlite(row))).map_err(Fault::doomed)?;
     }
     Ok(())
 }
@@ -159,14 +159,14 @@ fn bind(statement: &mut Statement<'_>, args: &[Arg<'_>]) -> Result<(), Fault> {
         return Err(Fault::doomed(Error::internal(format!("{wanted} parameters but {} arguments", args.len()))));
     }
     for (index, arg) in args.iter().enumerate() {
-        statement.raw_bind_parameter(index + 1, Bound(arg)).map_err(fault)?;
+        statement.raw_bind_parameter(index + 1, SqliteArg(arg)).map_err(fault)?;
     }
     Ok(())
 }
 
-struct Bound<'a>(&'a Arg<'a>);
+struct SqliteArg<'a>(&'a Arg<'a>);
 
-impl ToSql for Bound<'_> {
+impl ToSql for SqliteArg<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self.0 {
             Arg::Null => ToSqlOutput::Borrowed(ValueRef::Null),
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_cached_statement_is_compiled_once() {
         const FIND: &str = "SELECT b FROM t WHERE a = $1 AND b = $2";
-        let mut connection = Connection::open_writer(Path::new(":memory:")).expect("opens");
+        let mut connection = SqliteConnection::open_writer(Path::new(":memory:")).expect("opens");
         connection.script("CREATE TABLE t (a TEXT PRIMARY KEY, b INTEGER)").ok().expect("a table");
         for number in 0..5_i64 {
             let key = number.to_string();

@@ -11,7 +11,7 @@ use std::{
     thread::JoinHandle,
 };
 
-pub(crate) use connection::Connection;
+pub(crate) use connection::SqliteConnection;
 use crossbeam_channel::{Sender, TrySendError, bounded};
 use kernel::{Error, Result};
 
@@ -23,20 +23,20 @@ use crate::{
 };
 use folder_lock::FolderLock;
 
-pub(crate) struct Engine {
+pub(crate) struct SqliteEngine {
     path: PathBuf,
-    lanes: Mutex<Option<Lanes>>,
+    lanes: Mutex<Option<SqliteLanes>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 #[derive(Clone)]
-struct Lanes {
+struct SqliteLanes {
     write: Sender<Box<dyn Job>>,
     read: Sender<Box<dyn Job>>,
     scan: Sender<Box<dyn Job>>,
 }
 
-impl Engine {
+impl SqliteEngine {
     pub(crate) fn open(path: PathBuf, context: &Arc<Context>, limits: &Limits) -> Result<Self> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         private::create_folder(folder)
@@ -49,7 +49,7 @@ impl Engine {
         let (scan, scan_queue) = bounded(limits.queue);
         let mut threads = Vec::new();
         // The writer comes first: it creates the file and sets the journal mode.
-        let writer = writer::Writer::new(Connection::open_writer(&path)?, context.clone(), limits.batch);
+        let writer = writer::Writer::new(SqliteConnection::open_writer(&path)?, context.clone(), limits.batch);
         // The lock ends with the writer, neither before nor after: two writers on one data folder would each believe to
         // be the only one, and a closed database can be opened again though handles to it are still around.
         threads.push(spawn("sqlite-writer", move || {
@@ -57,15 +57,15 @@ impl Engine {
             drop(lock);
         })?);
         for number in 0..limits.readers.max(1) {
-            let connection = Connection::open_reader(&path)?;
+            let connection = SqliteConnection::open_reader(&path)?;
             let (context, queue) = (context.clone(), read_queue.clone());
             threads
                 .push(spawn(&format!("sqlite-reader-{number}"), move || readers::run(connection, &context, &queue))?);
         }
-        let (connection, scan_context) = (Connection::open_reader(&path)?, context.clone());
+        let (connection, scan_context) = (SqliteConnection::open_reader(&path)?, context.clone());
         threads.push(spawn("sqlite-scan", move || readers::run(connection, &scan_context, &scan_queue))?);
 
-        Ok(Self { path, lanes: Mutex::new(Some(Lanes { write, read, scan })), threads: Mutex::new(threads) })
+        Ok(Self { path, lanes: Mutex::new(Some(SqliteLanes { write, read, scan })), threads: Mutex::new(threads) })
     }
 
     /// How many closures wait, by lane.
@@ -103,10 +103,10 @@ impl Engine {
         drop(joined.await);
     }
 
-    /// `VACUUM INTO` reads one snapshot, so that writers go on meanwhile, and writes a compact file.
+    /// `VACUUM INTO` reads one snapshot, so that writers continue meanwhile, and writes a compact file.
     pub(crate) async fn copy_to(&self, target: &Path) -> Result<()> {
         let (source, target) = (self.path.clone(), target.to_owned());
-        tokio::task::spawn_blocking(move || Connection::open_reader(&source)?.vacuum_into(&target))
+        tokio::task::spawn_blocking(move || SqliteConnection::open_reader(&source)?.vacuum_into(&target))
             .await
             .map_err(Error::internal)?
     }

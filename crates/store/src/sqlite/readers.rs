@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::Receiver;
 
-use super::Connection;
+use super::SqliteConnection;
 use crate::{
     counters::Cells,
     db::Context,
@@ -13,7 +13,7 @@ use crate::{
     tx::{self, Access, Tx},
 };
 
-pub(crate) fn run(mut connection: Connection, context: &Arc<Context>, queue: &Receiver<Box<dyn Job>>) {
+pub(crate) fn run(mut connection: SqliteConnection, context: &Arc<Context>, queue: &Receiver<Box<dyn Job>>) {
     while let Ok(mut job) = queue.recv() {
         read(&mut connection, context, &mut *job);
         Cells::add(&context.cells.reads, 1);
@@ -21,11 +21,11 @@ pub(crate) fn run(mut connection: Connection, context: &Arc<Context>, queue: &Re
     }
 }
 
-fn read(connection: &mut Connection, context: &Arc<Context>, job: &mut dyn Job) {
+fn read(connection: &mut SqliteConnection, context: &Arc<Context>, job: &mut dyn Job) {
     if let Err(Fault { error, .. }) = connection.control("BEGIN") {
         return job.fail(error);
     }
-    let mut tx = Tx::new(tx::Connection::Sqlite(connection), context, Access::ReadOnly);
+    let mut tx = Tx::new(tx::EngineConnection::Sqlite(connection), context, Access::ReadOnly);
     let keep = job.run(&mut tx);
     if tx.finish(keep).is_err() && keep {
         job.fail(tx::doomed_error());

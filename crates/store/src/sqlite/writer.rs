@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crossbeam_channel::Receiver;
 use kernel::{Error, Ticker};
 
-use super::Connection;
+use super::SqliteConnection;
 use crate::{
     counters::Cells,
     db::Context,
@@ -18,7 +18,7 @@ use crate::{
 const BATCH_TIME: Duration = Duration::from_millis(20);
 
 pub(crate) struct Writer {
-    connection: Connection,
+    connection: SqliteConnection,
     context: Arc<Context>,
     batch_size: usize,
 }
@@ -31,7 +31,7 @@ struct Ran {
 }
 
 impl Writer {
-    pub(crate) fn new(connection: Connection, context: Arc<Context>, batch_size: usize) -> Self {
+    pub(crate) fn new(connection: SqliteConnection, context: Arc<Context>, batch_size: usize) -> Self {
         Self { connection, context, batch_size: batch_size.max(1) }
     }
 
@@ -67,7 +67,7 @@ impl Writer {
             job.fail(fault.error);
             return Ran { job, hooks: None };
         }
-        let mut tx = Tx::new(tx::Connection::Sqlite(&mut self.connection), &self.context, Access::ReadWrite);
+        let mut tx = Tx::new(tx::EngineConnection::Sqlite(&mut self.connection), &self.context, Access::ReadWrite);
         let keep = job.run(&mut tx);
         let hooks = match tx.finish(keep) {
             Ok(hooks) if keep => Some(hooks),

@@ -19,7 +19,7 @@ impl SchemaTable {
 pub async fn schema(db: &Db) -> Vec<SchemaTable> {
     let engine = db.engine();
     let tables = db.read(move |tx| tables::of(tx, engine)).await.expect("the schema can be read");
-    let columns = |table: &tables::Table| table.columns.iter().map(|it| (it.name.clone(), it.kind)).collect();
+    let columns = |table: &tables::BackupTable| table.columns.iter().map(|it| (it.name.clone(), it.kind)).collect();
     tables
         .iter()
         .filter(|table| table.name != "schema_migrations")

@@ -12,7 +12,7 @@ mod uses;
 use std::sync::Arc;
 
 use ::store::{Db, Tx, args};
-use kernel::{AppId, Code, Error, Result, TenantId, Timestamp, id_kinds};
+use kernel::{AppId, Error, Result, TenantId, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spine::{Cached, News, Runner, emit};
@@ -68,8 +68,8 @@ impl ApiTokenRecord {
         self.expire_at.is_some_and(|at| at <= now)
     }
 
-    fn claims(&self) -> Claims {
-        Claims {
+    fn claims(&self) -> ApiTokenClaims {
+        ApiTokenClaims {
             sub: self.id,
             aid: self.app,
             tid: self.tenant_id,
@@ -88,7 +88,7 @@ impl ApiTokenRecord {
 
 /// What an API token says. Only `sub` and `aid` are believed; the rest is for whoever reads the token elsewhere.
 #[derive(Serialize, Deserialize)]
-struct Claims {
+struct ApiTokenClaims {
     sub: ApiTokenId,
     aid: AppId,
     tid: Option<TenantId>,
@@ -237,7 +237,7 @@ impl ApiTokens {
         let unverified = Unverified::parse(token)?;
         let secret_id: SecretId = unverified.kid().parse().map_err(|_| unknown())?;
         let secret = self.secrets.find(secret_id).await?.ok_or_else(unknown)?;
-        let claims: Claims = unverified.verify_hs256(TYP, &secret.key)?;
+        let claims: ApiTokenClaims = unverified.verify_hs256(TYP, &secret.key)?;
         if claims.aid != secret.app || claims.kind != KIND {
             return Err(unknown());
         }
@@ -298,5 +298,5 @@ impl ApiTokens {
 }
 
 fn unknown() -> Error {
-    Error::new(Code::InvalidCredential, "The API token is unknown, expired or has been revoked.")
+    Error::credential("The API token is unknown, expired or has been revoked.")
 }

@@ -1,5 +1,5 @@
 //! The secrets that sign an app's API tokens. A token names its secret by `kid`: the newest one signs, and those before
-//! it go on verifying until they are retired, because tokens may have no expiry.
+//! it keep verifying until they are retired, because tokens may have no expiry.
 
 use std::sync::Arc;
 

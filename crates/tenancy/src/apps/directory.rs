@@ -1,6 +1,6 @@
 //! All apps in memory: whom a request is for and which origins may ask are looked up on nearly every request.
 //!
-//! The committing node puts its change in before the write answers; other nodes read the app anew when they see the
+//! The committing node puts its change in before the write answers; other nodes read the app again when they see the
 //! fact. Versions keep an older state from replacing a newer one, whichever arrives last.
 
 use std::{

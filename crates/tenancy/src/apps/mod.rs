@@ -31,13 +31,13 @@ use crate::{
 };
 
 /// An app together with its first key, which is shown this once.
-pub struct Created {
+pub struct AppWithKey {
     pub app: App,
     pub api_key: String,
 }
 
 /// Makes an app with its roles, its first API key and the secret of its API tokens.
-pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Created> {
+pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<AppWithKey> {
     let app = App { id: tx.new_id(), created_at: tx.now(), version: 1, profile: new.to_profile() };
     if !store::insert(tx, &app)? {
         let domain = &app.profile.domain;
@@ -48,7 +48,7 @@ pub fn create(tx: &mut Tx<'_>, tenancy: &Tenancy, new: &NewApp) -> Result<Create
     emit(tx, app.id, &AppCreated(told(&app)))?;
     let key = keys::create(tx, app.id, &NewKey { name: Name::from_static("First key"), privileges: None })?;
     put_on_commit(tx, tenancy, &app);
-    Ok(Created { app, api_key: key.key })
+    Ok(AppWithKey { app, api_key: key.key })
 }
 
 /// Serialises whatever changes what a whole app shares (its roles, its catalog), also with the deletion of the app, after

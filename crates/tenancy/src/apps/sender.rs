@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{App, Profile, ProfileChange, locked, save};
 use crate::{
     Tenancy, links,
-    links::Purpose,
+    links::LinkPurpose,
     mails::{self, AppMail},
 };
 
@@ -20,41 +20,41 @@ pub(super) fn asked_for(profile: &Profile, change: &ProfileChange) -> Option<Str
 
 /// Mails the link that verifies the address.
 pub(super) fn ask(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, address: &str) -> Result<()> {
-    let token = links::create(tx, app.id, Purpose::SenderVerification, None, &json!({ "address": address }))?;
+    let token = links::create(tx, app.id, LinkPurpose::SenderVerification, None, &json!({ "address": address }))?;
     let link = format!("{}/cloud-views/verify-sender?token={token}", tenancy.base_url);
     mails::queue(tx, tenancy, app, address, &AppMail::VerifySender { link })
 }
 
 /// A sender's address that somebody was asked about.
-pub(super) struct Asked {
+pub(super) struct SenderRequest {
     pub(super) app: App,
     pub(super) address: String,
 }
 
 /// What the link asks, without using it up.
-pub(super) fn peek(tx: &mut Tx<'_>, token: &str) -> Result<Asked> {
-    let link = links::peek(tx, Purpose::SenderVerification, token)?;
+pub(super) fn peek(tx: &mut Tx<'_>, token: &str) -> Result<SenderRequest> {
+    let link = links::peek(tx, LinkPurpose::SenderVerification, token)?;
     let app = super::get(tx, link.app)?;
     asked(app, &link.payload["address"])
 }
 
 /// Uses the link up: from now on mail leaves from the address.
-pub(super) fn verify(tx: &mut Tx<'_>, tenancy: &Tenancy, token: &str) -> Result<Asked> {
-    let link = links::consume(tx, Purpose::SenderVerification, token)?;
+pub(super) fn verify(tx: &mut Tx<'_>, tenancy: &Tenancy, token: &str) -> Result<SenderRequest> {
+    let link = links::consume(tx, LinkPurpose::SenderVerification, token)?;
     let app = locked(tx, link.app)?;
-    let Asked { mut app, address } = asked(app, &link.payload["address"])?;
+    let SenderRequest { mut app, address } = asked(app, &link.payload["address"])?;
     let before = app.profile.clone();
     app.profile.email_sender_verified = true;
     save(tx, tenancy, &before, &mut app)?;
-    Ok(Asked { app, address })
+    Ok(SenderRequest { app, address })
 }
 
-/// A link is worth nothing once the app has another address.
-fn asked(app: App, address: &serde_json::Value) -> Result<Asked> {
+/// A link is void once the app has another address.
+fn asked(app: App, address: &serde_json::Value) -> Result<SenderRequest> {
     match &app.profile.email_sender_email {
         Some(current) if address == current.as_str() => {
             let address = current.clone();
-            Ok(Asked { app, address })
+            Ok(SenderRequest { app, address })
         }
         _ => Err(Error::new(Code::NotFound, "The app has since changed its sender address.")),
     }

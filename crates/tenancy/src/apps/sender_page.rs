@@ -10,7 +10,7 @@ use web::{
     pages::{Brand, HostedPage, PostForm},
 };
 
-use super::sender::{self, Asked};
+use super::sender::{self, SenderRequest};
 use crate::{
     Tenancy,
     branding::{self, Translations},
@@ -25,18 +25,18 @@ pub(super) fn routes() -> Routes<Tenancy> {
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Token {
+struct SenderToken {
     #[serde(default)]
     token: String,
 }
 
 /// A page's looks and words.
-struct Setting {
+struct PageLooks {
     brand: Brand,
     words: Translations,
 }
 
-async fn ask(State(tenancy): State<Tenancy>, Params(Token { token }): Params<Token>) -> Result<HostedPage> {
+async fn ask(State(tenancy): State<Tenancy>, Params(SenderToken { token }): Params<SenderToken>) -> Result<HostedPage> {
     let presented = token.clone();
     let found = tenancy
         .db
@@ -45,7 +45,7 @@ async fn ask(State(tenancy): State<Tenancy>, Params(Token { token }): Params<Tok
             Ok((setting(tx, &asked)?, asked))
         })
         .await;
-    let (Setting { brand, words }, asked) = match found {
+    let (PageLooks { brand, words }, asked) = match found {
         Ok(found) => found,
         Err(error) => return no_such_link(error),
     };
@@ -60,7 +60,7 @@ async fn ask(State(tenancy): State<Tenancy>, Params(Token { token }): Params<Tok
 async fn agree(
     caller: Anyone,
     State(tenancy): State<Tenancy>,
-    Form(Token { token }): Form<Token>,
+    Form(SenderToken { token }): Form<SenderToken>,
 ) -> Result<HostedPage> {
     let db = tenancy.db.by(&caller);
     let verified = db
@@ -69,7 +69,7 @@ async fn agree(
             Ok((setting(tx, &asked)?, asked))
         })
         .await;
-    let (Setting { brand, words }, asked) = match verified {
+    let (PageLooks { brand, words }, asked) = match verified {
         Ok(verified) => verified,
         Err(error) => return no_such_link(error),
     };
@@ -79,8 +79,8 @@ async fn agree(
         .paragraph(words.get("You can close this page.")))
 }
 
-fn setting(tx: &mut ::store::Tx<'_>, asked: &Asked) -> Result<Setting> {
-    Ok(Setting { brand: branding::brand(tx, &asked.app)?, words: branding::translations(tx, asked.app.id)? })
+fn setting(tx: &mut ::store::Tx<'_>, asked: &SenderRequest) -> Result<PageLooks> {
+    Ok(PageLooks { brand: branding::brand(tx, &asked.app)?, words: branding::translations(tx, asked.app.id)? })
 }
 
 /// Whose link it was is not known, so the page has no app's looks.

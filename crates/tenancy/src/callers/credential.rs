@@ -81,7 +81,7 @@ pub(super) async fn authenticate<P: Privilege>(parts: &Parts, tenancy: &Tenancy)
     let scope = Scope::of(&parts.extensions);
     let found = match presented.to_str() {
         Ok(presented) => find(presented, tenancy, &scope).await,
-        Err(_) => Err(Error::new(Code::InvalidCredential, "The API key is not valid.")),
+        Err(_) => Err(Error::credential("The API key is not valid.")),
     };
     match found {
         Ok(credential) => {
@@ -107,7 +107,7 @@ async fn find(presented: &str, tenancy: &Tenancy, scope: &Arc<Scope>) -> Result<
     }
     let key = tenancy.keys.find(presented).await?;
     let app = tenancy.apps.find(key.app).await?;
-    let app = app.ok_or_else(|| Error::new(Code::InvalidCredential, "The key's app no longer exists."))?;
+    let app = app.ok_or_else(|| Error::credential("The key's app no longer exists."))?;
     Ok(KeyCredential {
         app,
         holder: KeyHolder::AppKey(key.id),

@@ -43,7 +43,7 @@ impl<S: AsRef<OperatorKey> + Send + Sync> FromRequestParts<S> for Operator {
         };
         if !state.as_ref().accepts(presented).await? {
             scope.credential_failed()?;
-            return Err(Error::new(Code::InvalidCredential, "The operator key is not valid.").into());
+            return Err(Error::credential("The operator key is not valid.").into());
         }
         Ok(Self(scope.author(Actor::operator_key(name(parts)?))))
     }

@@ -86,7 +86,7 @@ pub async fn authenticate_token(
 ) -> Result<SignedIn> {
     let Some(claims) = tenancy.access_tokens.verify(token) else {
         scope.credential_failed()?;
-        return Err(refused("The access token is not valid."));
+        return Err(Error::credential("The access token is not valid."));
     };
     let user = admit(tenancy, scope, claims, grace).await?;
     scope.set_app(user.app());
@@ -107,7 +107,7 @@ pub async fn admit(
         return Err(logins::ended());
     };
     if tenancy.apps.find(claims.aid).await?.is_none() {
-        return Err(refused("The access token's app no longer exists."));
+        return Err(Error::credential("The access token's app no longer exists."));
     }
     let granted = |key: &&str| standing.privileges.iter().any(|held| held == key);
     let privileges = claims.scope.split(' ').filter(granted).map(str::to_owned).collect();
@@ -115,7 +115,7 @@ pub async fn admit(
 }
 
 pub(super) fn refused(message: &'static str) -> Error {
-    Error::new(Code::InvalidCredential, message)
+    Error::credential(message)
 }
 
 /// A signed-in user with the permission `P`, by access token alone; the app is the token's.
@@ -176,7 +176,7 @@ pub(super) async fn authenticate_with_app<P: Permission>(parts: &Parts, tenancy:
     let user = authenticate(parts, tenancy).await?;
     let named = required_header(&parts.headers, "x-app-id")?;
     if named.parse() != Ok(user.app()) {
-        return Err(Error::new(Code::Forbidden, "x-app-id names another app than the access token."));
+        return Err(Error::new(Code::Forbidden, "x-app-id does not match the app of the access token."));
     }
     P::check(&user)?;
     Ok(user)

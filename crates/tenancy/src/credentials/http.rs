@@ -3,7 +3,7 @@
 use kernel::Result;
 use web::{Json, Routes, State, Valid};
 
-use super::{Change, CredentialsState};
+use super::{CredentialChange, CredentialsState};
 use crate::{
     Tenancy,
     callers::{AppCaller, AppRead, AppWrite},
@@ -19,7 +19,7 @@ pub fn routes() -> Routes<Tenancy> {
 async fn change(
     caller: AppCaller<AppWrite>,
     State(tenancy): State<Tenancy>,
-    Valid(change): Valid<Change>,
+    Valid(change): Valid<CredentialChange>,
 ) -> Result<Json<CredentialsState>> {
     let (app, db) = (caller.app_id(), tenancy.db.by(&caller));
     Ok(Json(db.write(move |tx| super::change(tx, &tenancy, app, &change)).await?))

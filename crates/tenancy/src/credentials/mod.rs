@@ -38,7 +38,7 @@ impl Credential {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(rename = "AppCredentials")]
-pub struct Change {
+pub struct CredentialChange {
     payprovider_secret_key: Patch<Secret<String>>,
     payprovider_public_key: Patch<Secret<String>>,
     /// Signs what the payment provider sends.
@@ -50,7 +50,7 @@ pub struct Change {
     directory_ad_tenant_id: Patch<Secret<String>>,
 }
 
-impl Change {
+impl CredentialChange {
     fn members(&self) -> [(Credential, &Patch<Secret<String>>); 8] {
         [
             (Credential::PayproviderSecretKey, &self.payprovider_secret_key),
@@ -65,7 +65,7 @@ impl Change {
     }
 }
 
-impl Validate for Change {}
+impl Validate for CredentialChange {}
 
 /// Which credentials an app has; never their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -94,7 +94,7 @@ pub fn state(tx: &mut Tx<'_>, app: AppId) -> Result<CredentialsState> {
 }
 
 /// Sets and clears what the change names.
-pub fn change(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &Change) -> Result<CredentialsState> {
+pub fn change(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &CredentialChange) -> Result<CredentialsState> {
     apps::locked(tx, app)?;
     let mut changed = Vec::new();
     for (name, member) in change.members() {

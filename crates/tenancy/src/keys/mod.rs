@@ -6,7 +6,7 @@ mod store;
 use std::{borrow::Cow, sync::Arc};
 
 use ::store::{Db, Tx};
-use kernel::{AppId, Code, Error, KeyId, Name, Result, Timestamp};
+use kernel::{AppId, Error, KeyId, Name, Result, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use spine::{Cached, News, emit};
@@ -76,12 +76,12 @@ impl NewKey {
 }
 
 /// A new key, shown this once.
-pub struct Created {
+pub struct KeyWithSecret {
     pub key: String,
     pub record: KeyRecord,
 }
 
-pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewKey) -> Result<Created> {
+pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewKey) -> Result<KeyWithSecret> {
     let key = format!("{PREFIX}{}", tx.entropy().base62(RANDOM_LENGTH));
     let record = KeyRecord {
         id: tx.new_id(),
@@ -93,7 +93,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewKey) -> Result<Created> {
     store::insert(tx, &record, &hash_token(&key))?;
     let (name, privileges) = (record.name.clone(), record.privileges.to_vec());
     emit(tx, app, &KeyCreated { key_id: record.id, name, privileges })?;
-    Ok(Created { key, record })
+    Ok(KeyWithSecret { key, record })
 }
 
 /// Newest first.
@@ -151,7 +151,7 @@ impl Keys {
         Ok(self.db.get_one::<KeyRecord>(store::FIND, &::store::args![digest]).await?.map(Arc::new))
     }
 
-    /// A key or a whole app is gone. Both are rare, so everything is looked up anew.
+    /// A key or a whole app is gone. Both are rare, so everything is looked up again.
     pub(crate) fn forget(&self) {
         self.known.flush();
     }
@@ -166,7 +166,7 @@ impl Keys {
 }
 
 fn unknown() -> Error {
-    Error::new(Code::InvalidCredential, "The API key is unknown or has been revoked.")
+    Error::credential("The API key is unknown or has been revoked.")
 }
 
 #[cfg(test)]

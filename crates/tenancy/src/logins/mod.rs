@@ -6,7 +6,7 @@ mod store;
 use std::time::Duration;
 
 use ::store::Tx;
-use kernel::{AppId, Code, Error, Result, Timestamp, UserId, id_kinds};
+use kernel::{AppId, Error, Result, Timestamp, UserId, id_kinds};
 use spine::emit;
 
 pub(crate) use store::login_counts;
@@ -78,5 +78,5 @@ pub fn revoke_of_browser(tx: &mut Tx<'_>, app: AppId, browser: BrowserSessionId)
 
 /// The one answer to whatever is wrong with a login, so that nobody learns from it.
 pub fn ended() -> Error {
-    Error::new(Code::InvalidCredential, "Session expired. Sign in again.")
+    Error::credential("Session expired. Sign in again.")
 }

@@ -23,7 +23,7 @@ pub use rules::{MemberChanges, NewMember};
 use crate::{
     App, Tenancy,
     facts::{MemberData, PasswordLinkCreated, PersonRemoved, TenantUserCreated, TenantUserDeleted, TenantUserUpdated},
-    links::{self, Purpose},
+    links::{self, LinkPurpose},
     mails::{self, AppMail},
     paths,
     people::{self, User},
@@ -45,7 +45,7 @@ pub struct Member {
     #[serde(skip)]
     pub role_id: RoleId,
     pub email: String,
-    /// The e-mail address.
+    /// The email address.
     pub username: String,
     pub first_name: String,
     pub last_name: String,
@@ -101,7 +101,7 @@ pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joini
     emit(tx, (app.id, tenant.id), &TenantUserCreated(told(&member)))?;
     if invite {
         let payload = json!({ "tenantId": tenant.id, "memberId": id });
-        let link = password_link(tx, tenancy, app.id, Purpose::Invitation, user.id, &payload)?;
+        let link = password_link(tx, tenancy, app.id, LinkPurpose::Invitation, user.id, &payload)?;
         let workspace = one_line(&tenant.name);
         let mail = match is_new {
             true => AppMail::InviteNew { workspace, link },
@@ -220,7 +220,7 @@ pub fn reset_link(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, member: &Membe
 
 fn new_reset_link(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, member: &Member) -> Result<String> {
     let payload = json!({ "tenantId": member.tenant_id, "memberId": member.id });
-    password_link(tx, tenancy, app, Purpose::PasswordReset, member.user_id, &payload)
+    password_link(tx, tenancy, app, LinkPurpose::PasswordReset, member.user_id, &payload)
 }
 
 fn tell_of_link(tx: &mut Tx<'_>, app: AppId, member: &Member, mailed: bool) -> Result<()> {
@@ -230,7 +230,7 @@ fn tell_of_link(tx: &mut Tx<'_>, app: AppId, member: &Member, mailed: bool) -> R
 
 /// Mails such a link, which takes the place of earlier ones.
 pub fn send_reset_mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, member: &Member) -> Result<()> {
-    links::revoke(tx, app.id, Purpose::PasswordReset, member.user_id)?;
+    links::revoke(tx, app.id, LinkPurpose::PasswordReset, member.user_id)?;
     tell_of_link(tx, app.id, member, true)?;
     let link = new_reset_link(tx, tenancy, app.id, member)?;
     mails::queue(tx, tenancy, app, &member.email, &AppMail::ResetPassword { link })
@@ -240,7 +240,7 @@ fn password_link(
     tx: &mut Tx<'_>,
     tenancy: &Tenancy,
     app: AppId,
-    purpose: Purpose,
+    purpose: LinkPurpose,
     user: UserId,
     payload: &serde_json::Value,
 ) -> Result<String> {

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewMember {
-    /// The person's e-mail address.
+    /// The person's email address.
     pub username: Email,
     /// A role's key; the app's default role without it.
     pub role: Option<Words>,

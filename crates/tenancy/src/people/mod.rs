@@ -1,4 +1,4 @@
-//! People: one per app and e-mail address, compared without case. What a person is in a workspace is a membership.
+//! People: one per app and email address, compared without case. What a person is in a workspace is a membership.
 
 mod store;
 

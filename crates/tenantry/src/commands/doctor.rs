@@ -1,4 +1,4 @@
-//! `tenantry doctor`: looks for what is wrong and says how to mend it. Fails when something is.
+//! `tenantry doctor`: looks for what is wrong and says how to fix it. Fails when something is.
 
 use serde_json::{Value, json};
 

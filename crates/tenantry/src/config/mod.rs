@@ -79,7 +79,7 @@ impl Config {
     }
 }
 
-/// Reads values one by one; a wrong one is noted and replaced by a harmless one, so that reading goes on.
+/// Reads values one by one; a wrong one is noted and replaced by a harmless one, so that reading continues.
 struct Reader<'a> {
     values: &'a Values,
     problems: Vec<String>,

@@ -36,7 +36,7 @@ async fn the_first_start_says_how_to_begin_and_the_second_keeps_quiet(home: Home
     assert_eq!(server.get("/admin/apps", ("authorization", &bearer)).await.1.as_array().map(Vec::len), Some(1));
     server.terminate();
     let (status, log) = server.wait();
-    assert!(status.success() && !log.contains(&key), "the key is no matter for the log");
+    assert!(status.success() && !log.contains(&key), "the key does not belong in the log");
     assert!(!log.contains("migration applied"), "{log}");
 
     let again = home.serve();

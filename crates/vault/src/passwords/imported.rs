@@ -17,7 +17,7 @@ use crate::digest::same;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(rename = "PasswordAlgorithm")]
-pub enum Algorithm {
+pub enum DigestAlgorithm {
     Bcrypt,
     Argon2i,
     Md5,
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Pepper {
 /// A digest from elsewhere: `$2b$…`, `$argon2i$…`, or a plain hash in hex or base64, told apart by its length.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Imported {
-    pub algorithm: Algorithm,
+    pub algorithm: DigestAlgorithm,
     pub value: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pepper: Option<Pepper>,
@@ -73,12 +73,12 @@ impl Imported {
     /// Whether a password could ever match, with what is wrong otherwise; reads on from the field's name.
     pub fn check(&self) -> Result<(), &'static str> {
         match self.algorithm {
-            Algorithm::Bcrypt => match self.value.parse::<bcrypt::HashParts>() {
+            DigestAlgorithm::Bcrypt => match self.value.parse::<bcrypt::HashParts>() {
                 Ok(parts) if BCRYPT_COSTS.contains(&parts.get_cost()) => Ok(()),
                 Ok(_) => Err("must have a bcrypt cost of 4 to 14"),
                 Err(_) => Err("must be a bcrypt digest such as $2b$10$…"),
             },
-            Algorithm::Argon2i => match argon::costs(&self.value) {
+            DigestAlgorithm::Argon2i => match argon::costs(&self.value) {
                 Some((memory, passes, lanes)) if self.value.starts_with("$argon2i$") => {
                     let bearable = memory <= MAX_MEMORY_KIB && passes <= MAX_PASSES && lanes <= MAX_LANES;
                     if bearable { Ok(()) } else { Err("must not ask for more than 256 MiB, 16 passes or 8 lanes") }
@@ -95,8 +95,8 @@ impl Imported {
     pub(crate) fn verify(&self, password: &str) -> bool {
         let seasoned = self.seasoned(password);
         match self.algorithm {
-            Algorithm::Bcrypt => bcrypt::verify(&seasoned, &self.value).unwrap_or(false),
-            Algorithm::Argon2i => argon::verify(&seasoned, &self.value),
+            DigestAlgorithm::Bcrypt => bcrypt::verify(&seasoned, &self.value).unwrap_or(false),
+            DigestAlgorithm::Argon2i => argon::verify(&seasoned, &self.value),
             plain => {
                 let expected = decoded(&self.value, length(plain));
                 expected.is_some_and(|expected| same(&plain_digest(plain, seasoned.as_bytes()), &expected))
@@ -106,7 +106,7 @@ impl Imported {
 
     /// Whether checking it costs about as much as one of our own.
     pub(super) const fn is_slow(&self) -> bool {
-        matches!(self.algorithm, Algorithm::Bcrypt | Algorithm::Argon2i)
+        matches!(self.algorithm, DigestAlgorithm::Bcrypt | DigestAlgorithm::Argon2i)
     }
 
     fn seasoned(&self, password: &str) -> String {
@@ -128,23 +128,23 @@ impl Imported {
 }
 
 /// In bytes; the self-describing digests have none of their own.
-const fn length(algorithm: Algorithm) -> usize {
+const fn length(algorithm: DigestAlgorithm) -> usize {
     match algorithm {
-        Algorithm::Bcrypt | Algorithm::Argon2i => 0,
-        Algorithm::Md5 => 16,
-        Algorithm::Sha1 => 20,
-        Algorithm::Sha256 => 32,
-        Algorithm::Sha512 => 64,
+        DigestAlgorithm::Bcrypt | DigestAlgorithm::Argon2i => 0,
+        DigestAlgorithm::Md5 => 16,
+        DigestAlgorithm::Sha1 => 20,
+        DigestAlgorithm::Sha256 => 32,
+        DigestAlgorithm::Sha512 => 64,
     }
 }
 
-fn plain_digest(algorithm: Algorithm, input: &[u8]) -> Vec<u8> {
+fn plain_digest(algorithm: DigestAlgorithm, input: &[u8]) -> Vec<u8> {
     match algorithm {
-        Algorithm::Bcrypt | Algorithm::Argon2i => Vec::new(),
-        Algorithm::Md5 => Md5::digest(input).to_vec(),
-        Algorithm::Sha1 => digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, input).as_ref().to_vec(),
-        Algorithm::Sha256 => digest::digest(&digest::SHA256, input).as_ref().to_vec(),
-        Algorithm::Sha512 => digest::digest(&digest::SHA512, input).as_ref().to_vec(),
+        DigestAlgorithm::Bcrypt | DigestAlgorithm::Argon2i => Vec::new(),
+        DigestAlgorithm::Md5 => Md5::digest(input).to_vec(),
+        DigestAlgorithm::Sha1 => digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, input).as_ref().to_vec(),
+        DigestAlgorithm::Sha256 => digest::digest(&digest::SHA256, input).as_ref().to_vec(),
+        DigestAlgorithm::Sha512 => digest::digest(&digest::SHA512, input).as_ref().to_vec(),
     }
 }
 
@@ -168,24 +168,27 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn imported(algorithm: Algorithm, value: &str) -> Imported {
+    fn imported(algorithm: DigestAlgorithm, value: &str) -> Imported {
         Imported { algorithm, value: value.into(), pepper: None }
     }
 
     /// Digests of `password`, made with coreutils, Python's bcrypt and argon2-cffi.
-    const KNOWN: [(Algorithm, &str); 8] = [
-        (Algorithm::Md5, "5f4dcc3b5aa765d61d8327deb882cf99"),
-        (Algorithm::Md5, "X03MO1qnZdYdgyfeuILPmQ=="),
-        (Algorithm::Sha1, "5baa61e4c9b93f3f0682250b6cf8331b7ee68fd8"),
-        (Algorithm::Sha256, "5E884898DA28047151D0E56F8DC6292773603D0D6AABBDD62A11EF721D1542D8"),
-        (Algorithm::Sha256, "XohImNooBHFR0OVvjcYpJ3NgPQ1qq73WKhHvch0VQtg"),
+    const KNOWN: [(DigestAlgorithm, &str); 8] = [
+        (DigestAlgorithm::Md5, "5f4dcc3b5aa765d61d8327deb882cf99"),
+        (DigestAlgorithm::Md5, "X03MO1qnZdYdgyfeuILPmQ=="),
+        (DigestAlgorithm::Sha1, "5baa61e4c9b93f3f0682250b6cf8331b7ee68fd8"),
+        (DigestAlgorithm::Sha256, "5E884898DA28047151D0E56F8DC6292773603D0D6AABBDD62A11EF721D1542D8"),
+        (DigestAlgorithm::Sha256, "XohImNooBHFR0OVvjcYpJ3NgPQ1qq73WKhHvch0VQtg"),
         (
-            Algorithm::Sha512,
+            DigestAlgorithm::Sha512,
             "b109f3bbbc244eb82441917ed06d618b9008dd09b3befd1b5e07394c706a8bb980b1d7785e5976ec049b46df5f1326af\
              5a2ea6d103fd07c95385ffab0cacbc86",
         ),
-        (Algorithm::Bcrypt, "$2b$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
-        (Algorithm::Argon2i, "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8"),
+        (DigestAlgorithm::Bcrypt, "$2b$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
+        (
+            DigestAlgorithm::Argon2i,
+            "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8",
+        ),
     ];
 
     #[test]
@@ -206,7 +209,7 @@ mod tests {
             (PepperPosition::End, "c88e9c67041a74e0357befdff93f87dde0904214"),
         ] {
             let pepper = Some(Pepper { value: "salt".into(), position });
-            let digest = Imported { pepper, ..imported(Algorithm::Sha1, value) };
+            let digest = Imported { pepper, ..imported(DigestAlgorithm::Sha1, value) };
             assert!(digest.verify("password"), "{position:?}");
             assert!(!digest.verify("passwor"), "{position:?}");
         }
@@ -215,23 +218,23 @@ mod tests {
     #[test]
     fn what_can_never_match_or_costs_too_much_is_named() {
         for (algorithm, value) in [
-            (Algorithm::Md5, "5f4dcc3b5aa765d61d8327deb882cf9"),
-            (Algorithm::Md5, ""),
-            (Algorithm::Sha1, "5f4dcc3b5aa765d61d8327deb882cf99"),
-            (Algorithm::Sha256, "zz884898DA28047151D0E56F8DC6292773603D0D6AABBDD62A11EF721D1542D8"),
-            (Algorithm::Bcrypt, "$2b$31$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
-            (Algorithm::Bcrypt, "password"),
+            (DigestAlgorithm::Md5, "5f4dcc3b5aa765d61d8327deb882cf9"),
+            (DigestAlgorithm::Md5, ""),
+            (DigestAlgorithm::Sha1, "5f4dcc3b5aa765d61d8327deb882cf99"),
+            (DigestAlgorithm::Sha256, "zz884898DA28047151D0E56F8DC6292773603D0D6AABBDD62A11EF721D1542D8"),
+            (DigestAlgorithm::Bcrypt, "$2b$31$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
+            (DigestAlgorithm::Bcrypt, "password"),
             (
-                Algorithm::Argon2i,
+                DigestAlgorithm::Argon2i,
                 "$argon2i$v=19$m=4000000,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8",
             ),
             // The verifier takes the last of two.
             (
-                Algorithm::Argon2i,
+                DigestAlgorithm::Argon2i,
                 "$argon2i$v=19$m=256,m=4000000,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8",
             ),
-            (Algorithm::Argon2i, "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ"),
-            (Algorithm::Argon2i, "$2b$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
+            (DigestAlgorithm::Argon2i, "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ"),
+            (DigestAlgorithm::Argon2i, "$2b$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
         ] {
             assert!(imported(algorithm, value).check().is_err(), "{algorithm:?} {value}");
         }
@@ -240,7 +243,7 @@ mod tests {
     #[test]
     fn neither_digest_nor_pepper_is_printed() {
         let pepper = Some(Pepper { value: "secret".into(), position: PepperPosition::End });
-        let text = format!("{:?}", Imported { pepper, ..imported(Algorithm::Md5, "5f4d") });
+        let text = format!("{:?}", Imported { pepper, ..imported(DigestAlgorithm::Md5, "5f4d") });
         assert_eq!(text, "Imported(Md5)");
     }
 }

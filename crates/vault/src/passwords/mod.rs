@@ -8,13 +8,13 @@ mod imported;
 mod pool;
 mod quality;
 
-pub use imported::{Algorithm, Imported, Pepper, PepperPosition};
+pub use imported::{DigestAlgorithm, Imported, Pepper, PepperPosition};
 pub use pool::Passwords;
 pub use quality::{MAX_LENGTH, MIN_LENGTH, check_quality};
 
 /// What is known of an account's password.
 #[derive(Clone, Debug)]
-pub enum Stored {
+pub enum StoredPassword {
     /// A PHC string made here.
     Own(String),
     /// Brought along from another system, and replaced at its first use.
@@ -25,7 +25,7 @@ pub enum Stored {
 
 /// Whether a password was right.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PasswordVerdict {
     Wrong,
     /// `renewed` is the digest to store from now on, when the stored one is not what is made today.
     Right {

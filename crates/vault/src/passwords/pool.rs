@@ -6,7 +6,7 @@ use crossbeam_channel::{Sender, TrySendError, bounded};
 use kernel::{Code, Entropy, Error, Result, Secret};
 use tokio::sync::oneshot;
 
-use super::{Stored, Verdict, argon, imported::Imported};
+use super::{PasswordVerdict, StoredPassword, argon, imported::Imported};
 
 /// More than that waiting would be answered too late to be of use.
 const QUEUE: usize = 64;
@@ -47,7 +47,7 @@ impl Passwords {
     }
 
     /// Whether this is the account's password. Takes about as long whatever is stored.
-    pub async fn verify(&self, password: Secret<String>, stored: Stored) -> Result<Verdict> {
+    pub async fn verify(&self, password: Secret<String>, stored: StoredPassword) -> Result<PasswordVerdict> {
         let (dummy, salt) = (Arc::clone(&self.dummy), self.entropy.bytes());
         self.run(move || verify(password.expose(), &stored, &dummy, &salt)).await?
     }
@@ -72,30 +72,32 @@ fn overloaded() -> Error {
     Error::new(Code::Overloaded, "Too many sign-ins at the moment. Try again shortly.")
 }
 
-fn verify(password: &str, stored: &Stored, dummy: &str, salt: &[u8; 16]) -> Result<Verdict> {
+fn verify(password: &str, stored: &StoredPassword, dummy: &str, salt: &[u8; 16]) -> Result<PasswordVerdict> {
     match stored {
-        Stored::Own(digest) if argon::verify(password, digest) => right(password, argon::is_outdated(digest), salt),
-        Stored::Own(_) => Ok(Verdict::Wrong),
-        Stored::Imported(digest) if digest.verify(password) => right(password, true, salt),
-        Stored::Imported(digest) => Ok(wrong_import(password, digest, dummy)),
-        Stored::Nothing => {
+        StoredPassword::Own(digest) if argon::verify(password, digest) => {
+            right(password, argon::is_outdated(digest), salt)
+        }
+        StoredPassword::Own(_) => Ok(PasswordVerdict::Wrong),
+        StoredPassword::Imported(digest) if digest.verify(password) => right(password, true, salt),
+        StoredPassword::Imported(digest) => Ok(wrong_import(password, digest, dummy)),
+        StoredPassword::Nothing => {
             argon::verify(password, dummy);
-            Ok(Verdict::Wrong)
+            Ok(PasswordVerdict::Wrong)
         }
     }
 }
 
 /// A plain hash is checked in no time, which would tell an imported account from an unknown one.
-fn wrong_import(password: &str, digest: &Imported, dummy: &str) -> Verdict {
+fn wrong_import(password: &str, digest: &Imported, dummy: &str) -> PasswordVerdict {
     if !digest.is_slow() {
         argon::verify(password, dummy);
     }
-    Verdict::Wrong
+    PasswordVerdict::Wrong
 }
 
-fn right(password: &str, outdated: bool, salt: &[u8; 16]) -> Result<Verdict> {
+fn right(password: &str, outdated: bool, salt: &[u8; 16]) -> Result<PasswordVerdict> {
     let renewed = if outdated { Some(argon::digest(password, salt)?) } else { None };
-    Ok(Verdict::Right { renewed })
+    Ok(PasswordVerdict::Right { renewed })
 }
 
 #[cfg(test)]
@@ -103,38 +105,42 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
-    use crate::passwords::Algorithm;
+    use crate::passwords::DigestAlgorithm;
 
     fn secret(text: &str) -> Secret<String> {
         Secret::new(text.into())
     }
 
-    fn imported(value: &str) -> Stored {
-        Stored::Imported(Imported { algorithm: Algorithm::Md5, value: value.into(), pepper: None })
+    fn imported(value: &str) -> StoredPassword {
+        StoredPassword::Imported(Imported { algorithm: DigestAlgorithm::Md5, value: value.into(), pepper: None })
     }
 
     #[tokio::test]
     async fn own_digests_verify_and_stay() {
         let passwords = Passwords::start(Entropy::os()).expect("starts");
         let digest = passwords.digest(secret("violet harbour")).await.expect("digests");
-        let right = passwords.verify(secret("violet harbour"), Stored::Own(digest.clone())).await;
-        assert_eq!(right.expect("verifies"), Verdict::Right { renewed: None });
-        let wrong = passwords.verify(secret("violet harbor"), Stored::Own(digest)).await;
-        assert_eq!(wrong.expect("verifies"), Verdict::Wrong);
+        let right = passwords.verify(secret("violet harbour"), StoredPassword::Own(digest.clone())).await;
+        assert_eq!(right.expect("verifies"), PasswordVerdict::Right { renewed: None });
+        let wrong = passwords.verify(secret("violet harbor"), StoredPassword::Own(digest)).await;
+        assert_eq!(wrong.expect("verifies"), PasswordVerdict::Wrong);
     }
 
     #[tokio::test]
     async fn an_imported_digest_is_renewed_at_its_first_use() {
         let passwords = Passwords::start(Entropy::os()).expect("starts");
         let stored = imported("5f4dcc3b5aa765d61d8327deb882cf99");
-        let Ok(Verdict::Right { renewed: Some(digest) }) = passwords.verify(secret("password"), stored.clone()).await
+        let Ok(PasswordVerdict::Right { renewed: Some(digest) }) =
+            passwords.verify(secret("password"), stored.clone()).await
         else {
             panic!("the password is right and its digest old")
         };
-        let again = passwords.verify(secret("password"), Stored::Own(digest)).await.expect("verifies");
-        assert_eq!(again, Verdict::Right { renewed: None });
-        assert_eq!(passwords.verify(secret("other"), stored).await.expect("verifies"), Verdict::Wrong);
-        assert_eq!(passwords.verify(secret(""), Stored::Nothing).await.expect("verifies"), Verdict::Wrong);
+        let again = passwords.verify(secret("password"), StoredPassword::Own(digest)).await.expect("verifies");
+        assert_eq!(again, PasswordVerdict::Right { renewed: None });
+        assert_eq!(passwords.verify(secret("other"), stored).await.expect("verifies"), PasswordVerdict::Wrong);
+        assert_eq!(
+            passwords.verify(secret(""), StoredPassword::Nothing).await.expect("verifies"),
+            PasswordVerdict::Wrong
+        );
     }
 
     #[tokio::test]

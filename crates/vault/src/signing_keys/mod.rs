@@ -154,7 +154,7 @@ impl SigningKeys {
         self.reload(db).await
     }
 
-    /// Reads the keys anew, after another node changed them. On failure the known ones stay in use.
+    /// Reads the keys again, after another node changed them. On failure the known ones stay in use.
     pub async fn reload(&self, db: &Db) -> Result<()> {
         let _turn = self.0.reloading.lock().await;
         loop {
@@ -215,7 +215,7 @@ impl SigningKeys {
         .await
     }
 
-    /// Ends a key at once: it leaves the JWKS, and what it signed is worth nothing. `new` takes the place of the newest
+    /// Ends a key at once: it leaves the JWKS, and what it signed is void. `new` takes the place of the newest
     /// key, and signs at once where that was signing; a key that was only waiting for its time signs at once instead.
     /// 404 when there is no such key.
     pub fn revoke_in(&self, tx: &mut Tx<'_>, kid: SigningKeyId, new: &NewKey) -> Result<Revocation> {
@@ -265,7 +265,7 @@ impl SigningKeys {
         db.write(rows::delete_retired).await
     }
 
-    /// Seals anew what a previous master key had sealed, a bounded batch per transaction; how many keys.
+    /// Seals again what a previous master key had sealed, a bounded batch per transaction; how many keys.
     pub async fn reseal(&self, db: &Db) -> Result<usize> {
         let mut total = 0;
         loop {

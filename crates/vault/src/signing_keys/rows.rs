@@ -6,7 +6,7 @@ use store::{Tx, args, row, sql};
 use super::{SigningKey, SigningKeyId};
 use crate::seal::{Keyring, Place};
 
-/// Values sealed anew in one transaction.
+/// Values sealed again in one transaction.
 const RESEAL_BATCH: i64 = 50;
 
 /// A row with its private key still sealed.
@@ -82,7 +82,7 @@ pub(super) fn delete_retired(tx: &mut Tx<'_>) -> Result<u64> {
     tx.exec("DELETE FROM signing_keys WHERE retires_at <= $1", &args![now])
 }
 
-/// Seals a bounded number of keys anew; how many there were.
+/// Seals a bounded number of keys again; how many there were.
 pub(super) fn reseal_some(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<usize> {
     lock(tx)?;
     let prefix = keyring.current_prefix();

@@ -9,7 +9,7 @@ use super::schema::{Member, Schemas};
 use crate::Escaped;
 
 pub(super) fn render(document: &Value) -> String {
-    let page = Page { document };
+    let page = DocsPage { document };
     let mut html = String::with_capacity(64 * 1024);
     page.write(&mut html).expect("a String takes any text");
     html
@@ -38,27 +38,27 @@ fn text(value: &Value) -> Escaped<'_> {
 /// As people look for them: reading first, deleting last.
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-struct Page<'a> {
+struct DocsPage<'a> {
     document: &'a Value,
 }
 
-struct Operation<'a> {
+struct DocsOperation<'a> {
     method: &'a str,
     path: &'a str,
     value: &'a Value,
 }
 
-impl<'a> Page<'a> {
+impl<'a> DocsPage<'a> {
     fn schemas(&self) -> Schemas<'_> {
         Schemas { document: self.document }
     }
 
-    fn operations(&self) -> impl Iterator<Item = Operation<'a>> {
+    fn operations(&self) -> impl Iterator<Item = DocsOperation<'a>> {
         let paths = self.document["paths"].as_object().into_iter().flatten();
         paths.flat_map(|(path, methods)| {
             let mut methods: Vec<(&String, &Value)> = methods.as_object().into_iter().flatten().collect();
             methods.sort_by_key(|(method, _)| METHODS.iter().position(|known| known == method));
-            methods.into_iter().map(move |(method, value)| Operation { method, path, value })
+            methods.into_iter().map(move |(method, value)| DocsOperation { method, path, value })
         })
     }
 
@@ -95,8 +95,8 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    fn operation(&self, html: &mut String, operation: &Operation<'_>) -> Written {
-        let Operation { method, path, value } = operation;
+    fn operation(&self, html: &mut String, operation: &DocsOperation<'_>) -> Written {
+        let DocsOperation { method, path, value } = operation;
         write!(
             html,
             "<details id=\"{id}\">\n<summary><span class=\"method {method}\">{upper}</span> <code>{path}</code> \
@@ -167,8 +167,8 @@ impl<'a> Page<'a> {
     }
 
     /// A command that works once its variables are set.
-    fn curl(&self, operation: &Operation<'_>) -> String {
-        let Operation { method, path, value } = operation;
+    fn curl(&self, operation: &DocsOperation<'_>) -> String {
+        let DocsOperation { method, path, value } = operation;
         let parameters = value["parameters"].as_array().map_or(&[][..], Vec::as_slice);
         let required = |place: &'static str| {
             let named = parameters.iter().filter(move |p| p["in"] == place && p["required"] == true);

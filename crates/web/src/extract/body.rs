@@ -110,7 +110,7 @@ fn is_length_limit(error: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<LengthLimitError>())
 }
 
-/// The body as it came, for what is signed or is no JSON.
+/// The body as it came, for what is signed or is not JSON.
 #[derive(Clone, Debug)]
 pub struct RawBody(pub Bytes);
 

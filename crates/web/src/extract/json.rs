@@ -18,13 +18,13 @@ struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader).map(Self)
+        deserializer.deserialize_any(JsonReader).map(Self)
     }
 }
 
-struct Reader;
+struct JsonReader;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for JsonReader {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,5 +1,5 @@
 //! Everything that a schema says against a value, all of it at once: what is missing, of the wrong type, too long, too
-//! large, or not of the form that it must have. A caller who mends a request wants to hear of every problem.
+//! large, or not of the form that it must have. A caller who fixes a request wants to hear of every problem.
 
 use std::borrow::Cow;
 

@@ -10,7 +10,7 @@ use crate::Escaped;
 pub enum FieldKind {
     Text,
     Email,
-    /// The e-mail address as the name of an account.
+    /// The email address as the name of an account.
     Username,
     Password,
     NewPassword,

@@ -216,7 +216,7 @@ pub type Words = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// How a failure is shown on an app's page.
 #[derive(Clone)]
-pub struct Setting {
+pub struct PageSetting {
     pub brand: Brand,
     /// The code of the words' language.
     pub language: String,
@@ -225,7 +225,7 @@ pub struct Setting {
     pub way_back: Option<String>,
 }
 
-impl Setting {
+impl PageSetting {
     fn of_the_service() -> Self {
         let words: Words = Arc::new(str::to_owned);
         Self { brand: Brand::of_the_service(), language: "en".into(), words, way_back: None }
@@ -233,7 +233,12 @@ impl Setting {
 }
 
 /// The page for a request that failed. A person gets the words of the error, a way back, and what to quote to support.
-pub(crate) fn failure(setting: Option<&Setting>, status: StatusCode, error: &Error, request_id: &str) -> HostedPage {
+pub(crate) fn failure(
+    setting: Option<&PageSetting>,
+    status: StatusCode,
+    error: &Error,
+    request_id: &str,
+) -> HostedPage {
     let title = match status {
         StatusCode::NOT_FOUND => "Page not found",
         StatusCode::TOO_MANY_REQUESTS => "Too many attempts",
@@ -241,7 +246,8 @@ pub(crate) fn failure(setting: Option<&Setting>, status: StatusCode, error: &Err
         status if status.is_server_error() => "Something went wrong",
         _ => "This request could not be completed",
     };
-    let Setting { brand, language, words: say, way_back } = setting.cloned().unwrap_or_else(Setting::of_the_service);
+    let PageSetting { brand, language, words: say, way_back } =
+        setting.cloned().unwrap_or_else(PageSetting::of_the_service);
     let page = HostedPage::new(&brand, &say(title)).language(&language).status(status);
     let mut page = match retry_after(error) {
         Some(seconds) if status == StatusCode::TOO_MANY_REQUESTS => {

@@ -1,4 +1,4 @@
-//! What a token is worth: introspection, forgery, revocation, expiry, last use.
+//! What a token allows: introspection, forgery, revocation, expiry, last use.
 
 use std::time::Duration;
 

@@ -92,7 +92,11 @@ fn token_of(link: &str) -> String {
 }
 
 /// Whom a link is for, or the refusal's code.
-async fn used(app: &TestApp, purpose: tenancy::links::Purpose, token: String) -> Result<Option<UserId>, kernel::Code> {
+async fn used(
+    app: &TestApp,
+    purpose: tenancy::links::LinkPurpose,
+    token: String,
+) -> Result<Option<UserId>, kernel::Code> {
     let used = app.service().core().db.write(move |tx| tenancy::links::consume(tx, purpose, &token)).await;
     used.map(|link| link.user).map_err(|error| error.code())
 }
@@ -104,7 +108,7 @@ async fn a_new_person_is_invited_with_a_link_that_works(app: TestApp) {
     let mails = app.mails();
     assert_eq!((mails.len(), mails[0].to.as_str()), (1, "bob@example.com"));
     let token = token_of(&mails[0].links()[0]);
-    let purpose = tenancy::links::Purpose::Invitation;
+    let purpose = tenancy::links::LinkPurpose::Invitation;
     assert_eq!(used(&app, purpose, token.clone()).await, Ok(Some(made.id("/userId"))));
     assert_eq!(used(&app, purpose, token).await, Err(kernel::Code::InvalidCredential));
 }
@@ -281,7 +285,7 @@ async fn a_password_reset_is_mailed(app: TestApp) {
     app.drain().await;
     let mails = app.mails();
     assert_eq!((mails.len(), mails[1].to.as_str()), (2, "owner@acme.example"));
-    let purpose = tenancy::links::Purpose::PasswordReset;
+    let purpose = tenancy::links::LinkPurpose::PasswordReset;
     let person = acme.owner["userId"].as_str().and_then(|id| id.parse().ok());
     // The second mail takes the place of the first.
     assert!(used(&app, purpose, token_of(&mails[0].links()[0])).await.is_err());
@@ -293,7 +297,7 @@ async fn a_reset_link_can_be_had_without_a_mail(app: TestApp) {
     let path = format!("{}/passwordLink", acme.path_of(&acme.owner));
     let link = acme.key().get(&path).await.expect(200).json();
     let token = token_of(link.as_str().expect("a JSON string"));
-    assert!(used(&app, tenancy::links::Purpose::PasswordReset, token).await.is_ok());
+    assert!(used(&app, tenancy::links::LinkPurpose::PasswordReset, token).await.is_ok());
     acme.token(&["USER_READ"]).await.get(&path).await.error(403, "MISSING_PRIVILEGE");
     app.drain().await;
     assert!(app.mails().is_empty());

@@ -16,7 +16,7 @@ on_both_engines!(
     a_new_secret_signs_and_the_old_one_verifies_until_it_is_retired,
     the_secret_that_signs_is_not_retired,
     secrets_are_bounded,
-    a_new_master_key_seals_every_column_anew,
+    a_new_master_key_seals_every_column_again,
     a_large_purge_goes_in_steps,
     links_that_expired_are_swept,
 );
@@ -91,7 +91,7 @@ const CONNECTION: &str = "INSERT INTO federation_connections (id, app_id, type, 
      request_method, signed_request, sealed_private_key, created_at) \
      VALUES ('connection_1', $1, 'saml', 'x', '', '', 'redirect', TRUE, $2, $3)";
 
-async fn a_new_master_key_seals_every_column_anew(app: TestApp) {
+async fn a_new_master_key_seals_every_column_again(app: TestApp) {
     const NEW_KEY: &str = "1f1e1d1c1b1a191817161514131211100f0e0d0c0b0a09080706050403020100";
     let token = app_token(&app, &["APP_READ"]).await;
     let (core, id) = (app.service().core().clone(), app.app_id());
@@ -134,7 +134,7 @@ async fn a_large_purge_goes_in_steps(app: TestApp) {
     let (db, id) = (app.service().core().db.clone(), app.app_id());
     let filled = db.write(move |tx| {
         for number in 0..1_200_u32 {
-            tenancy::links::create(tx, id, tenancy::links::Purpose::Invitation, None, &Value::from(number))?;
+            tenancy::links::create(tx, id, tenancy::links::LinkPurpose::Invitation, None, &Value::from(number))?;
         }
         Ok(())
     });
@@ -146,11 +146,11 @@ async fn a_large_purge_goes_in_steps(app: TestApp) {
 }
 
 async fn links_that_expired_are_swept(app: TestApp) {
-    use tenancy::links::{Purpose, create};
+    use tenancy::links::{LinkPurpose, create};
     let (db, id) = (app.service().core().db.clone(), app.app_id());
     let made = db.write(move |tx| {
-        create(tx, id, Purpose::MagicLink, None, &Value::Null)?;
-        create(tx, id, Purpose::Invitation, None, &Value::Null)
+        create(tx, id, LinkPurpose::MagicLink, None, &Value::Null)?;
+        create(tx, id, LinkPurpose::Invitation, None, &Value::Null)
     });
     made.await.expect("links can be made");
     app.advance(Duration::from_secs(2 * 24 * 3600)).await;

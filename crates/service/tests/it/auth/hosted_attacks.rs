@@ -141,7 +141,7 @@ async fn a_planted_cookie_is_never_what_is_signed_in(app: TestApp) {
         victim.open(&authorize(&app, &[])).await;
         assert_eq!(subject(&app, &victim).await, json!(ada.user));
     }
-    // A cookie from before a login is worth nothing after it, not even the same person's.
+    // A cookie from before a login is void after it, not even the same person's.
     let mut browser = app.browser();
     sign_in(browser.open(&authorize(&app, &[])).await, &ada).await;
     let (_, before) = session_of(&browser);

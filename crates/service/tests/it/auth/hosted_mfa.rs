@@ -103,7 +103,7 @@ async fn an_authenticator_app_is_set_up_while_signing_in(app: TestApp) {
     browser.submit(FINISH, &[("code", &shown(&app, &key, 9))]).await.sees(401, "The code is incorrect");
     assert_eq!(highlighted(&browser).replace(' ', ""), key);
     browser.submit(FINISH, &[("code", &shown(&app, &key, 0))]).await.sees(200, "Save your backup code");
-    // Sent again, or come back to, the page does not show the code again, and the login goes on.
+    // Sent again, or come back to, the page does not show the code again, and the login continues.
     let backup = highlighted(&browser);
     let back = browser.form(CONTINUE);
     let again = [back, vec![("code".into(), shown(&app, &key, 0))]].concat();

@@ -88,7 +88,7 @@ async fn a_right_password_opens_a_session_and_a_wrong_one_nothing(app: TestApp) 
     let (wrong, unknown) = (post(&app, "authenticate", wrong).await, post(&app, "authenticate", unknown).await);
     let message = wrong.error(401, "INVALID_CREDENTIAL").text("/message");
     assert_eq!(unknown.error(401, "INVALID_CREDENTIAL").text("/message"), message);
-    // The session is no access token.
+    // The session is not an access token.
     let caller = app.anon().with_access_token(app.app_id(), &session.text("/session"));
     caller.get("/auth/userinfo").await.error(401, "INVALID_CREDENTIAL");
 }

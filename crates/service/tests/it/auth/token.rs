@@ -20,7 +20,7 @@ on_both_engines!(
     the_token_endpoint_speaks_forms_and_the_rfc,
     the_other_grant_route_adds_the_profile,
     a_refresh_token_rotates_and_its_reuse_ends_the_login,
-    refreshing_reads_the_state_anew,
+    refreshing_reads_the_current_state,
     refreshing_stops_with_the_membership,
     an_access_token_refreshes_until_five_minutes_after_its_end,
     refreshing_by_access_token_ends_with_the_login,
@@ -240,7 +240,7 @@ async fn a_refresh_token_rotates_and_its_reuse_ends_the_login(app: TestApp) {
     }
 }
 
-async fn refreshing_reads_the_state_anew(app: TestApp) {
+async fn refreshing_reads_the_current_state(app: TestApp) {
     let ada = app.owner("ada@example.com").await;
     let bob = app.member("bob@example.com", ada.tenant, "MEMBER").await;
     let tokens = bob.sign_in().await;

@@ -142,7 +142,7 @@ async fn an_unknown_key_is_false_and_listed_as_discovered(app: TestApp) {
       }
     ]
     "#);
-    // Made into a flag, it is no discovery any more.
+    // Made into a flag, it is no longer a discovery.
     flag(&app, json!({ "key": "who.knows:it-1" })).await;
     let list = app.operator().get(&flags(&app)).await.expect(200);
     assert_eq!((list.at("/0/discovered"), list.at("/1")), (json!(false), Value::Null));

@@ -183,7 +183,7 @@ async fn a_login_that_was_ended_is_nobody(app: TestApp) {
     };
     let (known, ignored) = ((json!(true), Value::Null), (json!(false), json!("INVALID_TOKEN")));
     assert_eq!((with(&phone.access).await, with(&laptop.access).await), (known.clone(), known.clone()));
-    // What proves something else is no access token.
+    // What proves something else is not an access token.
     assert_eq!((with(&phone.refresh).await, with(&phone.id).await), (ignored.clone(), ignored.clone()));
     app.anon().post("/auth/auth/revoke", json!({ "refreshToken": phone.refresh })).await.expect(200);
     assert_eq!((with(&phone.access).await, with(&laptop.access).await), (ignored, known));

@@ -97,7 +97,7 @@ async fn people_of_other_workspaces_stay(app: TestApp) {
     app.drain().await;
     let link = app.mails()[0].links()[0].clone();
     let token = link.split_once("token=").expect("a token").1.to_owned();
-    let purpose = tenancy::links::Purpose::Invitation;
+    let purpose = tenancy::links::LinkPurpose::Invitation;
     let used = app.service().core().db.write(move |tx| tenancy::links::consume(tx, purpose, &token)).await;
     assert_eq!(used.expect_err("revoked").code(), Code::InvalidCredential);
 }

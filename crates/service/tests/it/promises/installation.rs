@@ -159,7 +159,7 @@ async fn the_master_key_can_be_changed(engine: EngineName) {
     assert!(why.contains("master key is not the one"), "{why}");
     let service =
         app.site().open(|options| options.keys.master = secret(new.expose())).await.expect("the new one alone");
-    service.core().signing_keys.sign("test", &json!({})).expect("the signing key was sealed anew");
+    service.core().signing_keys.sign("test", &json!({})).expect("the signing key was sealed again");
     service.drain().await.expect("drained");
     assert_eq!(app.mails().len(), 1);
     service.close().await;

@@ -1,4 +1,4 @@
-//! `POST /account/api-token/introspect`: what a token is worth, for whoever was shown one.
+//! `POST /account/api-token/introspect`: what a token allows, for whoever was presented with one.
 
 use std::sync::Arc;
 
