@@ -23,7 +23,7 @@ pub struct OperatorKey {
 
 /// What is known of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum OperatorKeyState {
     /// The present key.
     Present,
     /// Replaced; works until then.
@@ -68,10 +68,10 @@ pub fn any(tx: &mut Tx<'_>) -> Result<bool> {
 }
 
 /// What the store knows of this key.
-pub fn standing(tx: &mut Tx<'_>, key: &str) -> Result<Option<Standing>> {
+pub fn standing(tx: &mut Tx<'_>, key: &str) -> Result<Option<OperatorKeyState>> {
     let found: Option<(Option<Timestamp>,)> =
         tx.opt("SELECT ends_at FROM operator_keys WHERE digest = $1", &args![hash_token(key)])?;
-    Ok(found.map(|(ends_at,)| ends_at.map_or(Standing::Present, Standing::Replaced)))
+    Ok(found.map(|(ends_at,)| ends_at.map_or(OperatorKeyState::Present, OperatorKeyState::Replaced)))
 }
 
 /// Makes `key` the present one. Those before it end at `until`, unless they ended earlier.

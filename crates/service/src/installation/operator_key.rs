@@ -13,7 +13,7 @@ use std::{
 use ::store::{Db, Tx};
 use kernel::{Code, Entropy, Error, Result, Secret, Timestamp};
 use spine::{Installation, emit};
-use tenancy::operator_key::{self, Standing};
+use tenancy::operator_key::{self, OperatorKeyState};
 use tokio::sync::Mutex;
 
 use super::{key_files::KeyFile, keys::Name};
@@ -83,8 +83,8 @@ fn replace(tx: &mut Tx<'_>, key: &Secret<String>, overlap: Duration) -> Result<T
     let until = tx.now().plus(overlap);
     match operator_key::standing(tx, key.expose())? {
         None => operator_key::replace(tx, key.expose(), until)?,
-        Some(Standing::Present) => return Err(Error::invalid("key", "is the operator key already")),
-        Some(Standing::Replaced(_)) => {
+        Some(OperatorKeyState::Present) => return Err(Error::invalid("key", "is already the operator key")),
+        Some(OperatorKeyState::Replaced(_)) => {
             return Err(Error::invalid("key", "was the operator key before; choose another"));
         }
     }
@@ -113,13 +113,13 @@ pub(super) async fn recognise(
     for (key, found) in at_hand {
         let standing = db.read(move |tx| operator_key::standing(tx, key.expose())).await?;
         match (standing, found) {
-            (Some(Standing::Present), Some(path)) if path == staged.0 => {
+            (Some(OperatorKeyState::Present), Some(path)) if path == staged.0 => {
                 // The process ended between the change and its last step.
                 staged.rename_to(&file)?;
                 return Ok(Some(file.0));
             }
-            (Some(Standing::Present), found) => return Ok(found),
-            (Some(Standing::Replaced(until)), found) => replaced = replaced.or(Some((found, until))),
+            (Some(OperatorKeyState::Present), found) => return Ok(found),
+            (Some(OperatorKeyState::Replaced(until)), found) => replaced = replaced.or(Some((found, until))),
             // Whoever configures a key means that one.
             (None, None) => break,
             (None, Some(_)) => {}
@@ -148,8 +148,8 @@ pub(super) async fn take_over(db: &Db, given: Option<Secret<String>>, folder: &P
     db.write(move |tx| {
         tx.lock(&::store::WholeDatabase("installation"))?;
         match operator_key::standing(tx, key.expose())? {
-            Some(Standing::Present) => Ok(()),
-            Some(Standing::Replaced(_)) => {
+            Some(OperatorKeyState::Present) => Ok(()),
+            Some(OperatorKeyState::Replaced(_)) => {
                 Err(Error::new(Code::StorageUnavailable, "The operator key was replaced before; give another one."))
             }
             None => operator_key::replace(tx, key.expose(), tx.now()),
