@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { Secret, TOTP } from "otpauth";
 import { startApp } from "./app.mjs";
-import { field, follow, heading, launch, press, type, visitor } from "./chromium.mjs";
+import { field, focusedField, follow, heading, launch, press, type, visitor } from "./chromium.mjs";
 import { spectator } from "./looks.mjs";
 import { BASE_URL, PASSWORD, SCREENSHOTS, advance, alsoIn, byKey, mailedLink, owner } from "./service.mjs";
 
@@ -96,9 +96,10 @@ async function keyboard(page) {
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await heading(page, "Sign in to Difference Engine");
+  await focusedField(page, "Email address");
   await page.keyboard.type(email);
   await page.keyboard.press("Enter");
-  await field(page, "Password");
+  await focusedField(page, "Password");
   await page.keyboard.type("wrong");
   await page.keyboard.press("Enter");
   await page.getByText("Incorrect email address or password.").waitFor();
@@ -108,6 +109,7 @@ async function keyboard(page) {
   assert.equal(await focused.innerText(), "Sign in");
   assert.notEqual(await focused.evaluate((element) => getComputedStyle(element).outlineStyle), "none");
   await page.keyboard.press("Shift+Tab");
+  await focusedField(page, "Password");
   await page.keyboard.type(PASSWORD);
   await page.keyboard.press("Enter");
   await welcome(page, email);

@@ -36,6 +36,10 @@ export async function heading(page, name) {
 /// Waits for a field to type into.
 export const field = (page, label) => page.getByLabel(label, { exact: true }).waitFor();
 
+/// Waits until keys go into this field: a page can be seen a moment before its first field has the focus.
+export const focusedField = (page, label) =>
+  page.getByLabel(label, { exact: true }).and(page.locator(":focus")).waitFor();
+
 export const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
 export const follow = (page, name) => page.getByRole("link", { name, exact: true }).click();
 export const type = (page, label, text) => page.getByLabel(label, { exact: true }).fill(text);
