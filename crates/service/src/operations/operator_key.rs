@@ -1,6 +1,6 @@
 //! `POST /admin/operator-key`: a new key for the operator API.
 
-use kernel::{Problems, Result, Secret, Timestamp};
+use kernel::{Result, Secret, Timestamp, text_types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::callers::Operator;
@@ -8,9 +8,15 @@ use web::{Json, Routes, State, Valid, Validate};
 
 use crate::Core;
 
-/// A key that is given, not generated, must not be guessable.
-const SHORTEST: usize = 32;
-const LONGEST: usize = 512;
+text_types! {
+    /// A key that is given, not generated, must not be guessable.
+    OwnOperatorKey {
+        "minLength": 32,
+        "maxLength": 512,
+        "pattern": "^[!-~]*$",
+        "x-message": "must have 32 to 512 visible ASCII characters",
+    }
+}
 
 pub fn routes() -> Routes<Core> {
     Routes::new("Operations").post("/admin/operator-key", replace, "Replace the operator key").description(
@@ -25,17 +31,10 @@ struct NewKey {
     #[serde(default)]
     now: bool,
     /// The new key; one is generated when it is missing.
-    key: Option<String>,
+    key: Option<OwnOperatorKey>,
 }
 
-impl Validate for NewKey {
-    fn validate(&self, problems: &mut Problems) {
-        if let Some(key) = &self.key {
-            let fits = (SHORTEST..=LONGEST).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());
-            problems.check("key", fits, "must have 32 to 512 visible ASCII characters");
-        }
-    }
-}
+impl Validate for NewKey {}
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -47,6 +46,9 @@ struct Replaced {
 }
 
 async fn replace(caller: Operator, State(core): State<Core>, Valid(new): Valid<NewKey>) -> Result<Json<Replaced>> {
-    let replacement = core.operator_key_file.replace(&core.db.by(&caller), new.key.map(Secret::new), new.now).await?;
+    let replacement = core
+        .operator_key_file
+        .replace(&core.db.by(&caller), new.key.map(|key| Secret::new(key.as_str().to_owned())), new.now)
+        .await?;
     Ok(Json(Replaced { key: replacement.key.into_exposed(), previous_until: replacement.previous_until }))
 }
