@@ -88,7 +88,7 @@ fn vitals(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<Vitals> {
 
 async fn storage(core: &Core) -> Finding {
     if let Err(error) = core.db.check_writable().await {
-        let remedy = "Make room on the disk, or see to it that it can be written; the service goes on by itself then.";
+        let remedy = "Make room on the disk, or see to it that it can be written; the service then recovers by itself.";
         return Finding::problem("storage", error.public().to_owned(), remedy);
     }
     match core.db.is_migrated(MIGRATIONS).await {
