@@ -134,6 +134,7 @@ async fn every_change_is_told_in_the_callers_name(app: TestApp) {
 }
 
 async fn by_the_operator(walk: &mut Walk, who: &Who) {
+    walk.told(who, "POST /admin/operator-key", &[], json!({}), "operator_key.replaced").await;
     let new = json!({ "name": "Shop", "domain": "shop.example" });
     let made = walk.told(who, "POST /admin/apps", &[], new, "app.created").await;
     let app = &made.text("/app/id");
