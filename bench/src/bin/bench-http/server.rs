@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::SocketAddr,
+    net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
@@ -31,9 +31,9 @@ impl Installation {
 
     /// Starts a server and waits for its first answer. Its log goes nowhere, but it is written.
     pub async fn start(&self) -> Result<Server> {
-        let address_file = self.data_folder().join("server.address");
+        let address = free_address()?;
         let mut command = Command::new(&self.program);
-        command.arg("serve").args(["--listen", "127.0.0.1:0", "--log", &self.log]);
+        command.arg("serve").args(["--listen", &address.to_string(), "--log", &self.log]);
         command.arg("--data-dir").arg(self.data_folder());
         if let Some(url) = &self.database_url {
             command.args(["--database-url", url]);
@@ -44,20 +44,19 @@ impl Installation {
         // The folder holds no tenantry.toml, so that nobody's settings slip in.
         command.current_dir(self.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let started = Ticker.now();
-        let mut server =
-            Server { child: command.spawn()?, address: ([0, 0, 0, 0], 0).into(), first_answer: Duration::ZERO };
-        server.address = loop {
+        let mut server = Server { child: command.spawn()?, address, first_answer: Duration::ZERO };
+        loop {
             if let Some(status) = server.child.try_wait()? {
                 return Err(
                     format!("the server ended at once: {status}; try `{} serve`", self.program.display()).into()
                 );
             }
-            if let Some(address) = read_address(&address_file) {
-                break address;
+            if let Ok(mut connection) = Connection::open(address, Request::get("/healthz", "")).await {
+                connection.ask().await?;
+                break;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
-        };
-        Connection::open(server.address, Request::get("/healthz", "")).await?.ask().await?;
+        }
         server.first_answer = Ticker.since(started);
         Ok(server)
     }
@@ -73,9 +72,9 @@ impl Installation {
     }
 }
 
-/// Whole lines only: the file may be half written.
-fn read_address(file: &Path) -> Option<SocketAddr> {
-    fs::read_to_string(file).ok()?.strip_suffix('\n')?.strip_prefix("http://")?.parse().ok()
+/// An address that nobody listens on just now.
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?)
 }
 
 /// A running server.
