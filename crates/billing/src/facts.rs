@@ -1,22 +1,67 @@
-//! What this room tells: facts about the catalog and about the plans of workspaces.
+//! What this room tells: facts about the catalog, subscriptions, payments, entitlements and usage.
+//!
+//! `subscription.*`, except the change of a price, and `payment.*`, `quota.*`, `entitlements.*` and `usage.drift_*` are what
+//! a webhook of that type sends as its `data`.
 
-use kernel::TenantId;
+use kernel::{TenantId, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tenancy::facts::Change;
 
-use crate::catalog::{PlanId, TaxId};
+use crate::{
+    catalog::{PlanId, TaxId},
+    subscriptions::{Status, SubscriptionId},
+};
+
+/// A subscription as facts and webhooks name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscriptionData {
+    pub workspace_id: TenantId,
+    pub subscription_id: SubscriptionId,
+    /// The plan's key.
+    pub plan: String,
+    pub status: Status,
+    /// When access ends, once that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<Timestamp>,
+}
+
+/// The same with the keys of both plans.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanChangeData {
+    pub workspace_id: TenantId,
+    pub subscription_id: SubscriptionId,
+    pub plan: String,
+    pub status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_at: Option<Timestamp>,
+    pub from_plan: String,
+    pub to_plan: String,
+}
 
 spine::facts! {
     /// A plan of the catalog was made, changed or deleted.
     PlanChanged = "plan.changed" { plan_id: PlanId, key: String, change: Change }
     /// A tax was made, changed or deleted.
     TaxChanged = "tax.changed" { tax_id: TaxId, name: String, change: Change }
-    /// A workspace was put on another plan.
-    SubscriptionPlanChanged = "subscription.plan_changed" {
-        workspace_id: TenantId,
-        /// The keys of the plans.
-        from_plan: Option<String>,
-        to_plan: Option<String>,
-    }
     /// A workspace pays another price of the plan that it is on.
-    PriceChanged = "subscription.price_changed" { workspace_id: TenantId, plan: Option<String> }
+    PriceChanged = "subscription.price_changed" { workspace_id: TenantId, plan: String }
+    /// A free plan was chosen for when the paid period ends, or that choice was dropped.
+    PlanChangeScheduled = "subscription.change_scheduled" { workspace_id: TenantId, plan: Option<String> }
+    /// A subscription was created.
+    SubscriptionCreated = "subscription.created" (SubscriptionData)
+    /// A workspace was put on another plan.
+    SubscriptionPlanChanged = "subscription.plan_changed" (PlanChangeData)
+    /// A trial started.
+    SubscriptionTrialStarted = "subscription.trial_started" (SubscriptionData)
+    /// A trial ended and nobody had paid.
+    SubscriptionTrialEnded = "subscription.trial_ended" (SubscriptionData)
+    /// A renewal was not paid.
+    SubscriptionPastDue = "subscription.past_due" (SubscriptionData)
+    /// A subscription that was about to end continues.
+    SubscriptionReactivated = "subscription.reactivated" (SubscriptionData)
+    /// A subscription was canceled; access lasts until `endsAt`.
+    SubscriptionCanceled = "subscription.canceled" (SubscriptionData)
 }

@@ -104,6 +104,9 @@ codes! {
     SignupDisabled "SIGNUP_DISABLED" Forbidden "The app does not allow self-service sign-up.";
     FormRejected "FORM_REJECTED" Forbidden "The form was not submitted from its own page in the same browser.";
     PasskeyRejected "PASSKEY_REJECTED" Invalid "The passkey's response does not match the challenge, the page or the credential.";
+    CheckoutRequired "CHECKOUT_REQUIRED" Invalid "The plan has to be paid for; start a checkout instead.";
+    SubscriptionRunning "SUBSCRIPTION_RUNNING" Conflict "A paid subscription is running; change or cancel it first.";
+    TrialUsed "TRIAL_USED" Conflict "The workspace has already used its trial of this plan.";
     Internal "INTERNAL" Internal "Internal error; look up the request id in the server's log for the cause.";
 }
 

@@ -184,6 +184,7 @@ impl Service {
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
         core.flags.register(&mut outbox, &runner);
+        core.billing.register(&runner);
         let purger = Purger::new(db.clone(), tables::all().collect());
         outbox.follow(facts::PURGE, purger.ears());
         runner.add(purger);

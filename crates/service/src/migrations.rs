@@ -27,4 +27,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(16, "purges", text!("0016_purges")),
     Migration::shared(17, "authors", text!("0017_authors")),
     Migration::shared(18, "operator_keys", text!("0018_operator_keys")),
+    Migration::shared(19, "subscriptions", text!("0019_subscriptions")),
 ];

@@ -17,6 +17,7 @@
 mod answer;
 pub mod api_tokens;
 mod app;
+pub mod billing;
 mod browser;
 mod caller;
 pub mod catalog;

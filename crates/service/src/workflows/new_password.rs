@@ -1,6 +1,7 @@
 //! Setting a password with a mailed link: `PUT /auth/auth/password`, and the form of the hosted page. After a sign-up
 //! both also make the person and the workspace, which is why they stand here and not with the other login flows.
 
+use billing::subscriptions::{self, FirstPlan};
 use identity::{
     authorize::SignUpWish,
     hosted::{self, Reply, SetPasswordPage},
@@ -15,7 +16,7 @@ use tenancy::{
     App, Tenancy, apps,
     members::{self, Joining},
     paths, people, roles,
-    workspaces::{self, BillingView, Metadata, NewWorkspace, SignupBy},
+    workspaces::{self, Metadata, NewWorkspace, SignupBy},
 };
 use web::{Anyone, Form, Routes, Scope, State, Success, Valid, Validate};
 
@@ -122,7 +123,7 @@ fn complete_sign_up(
     let SignUpRequest { email, first_name, last_name, wish, .. } = request;
     let (person, _) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
     tx.acting_as(Actor::user(person.id));
-    let (billing, metadata) = begin_with(tx, app, wish)?;
+    let (first, metadata) = begin_with(tx, app, wish)?;
     let new = NewWorkspace {
         name: workspace.map_or_else(|| request.workspace_name(), str::to_owned),
         locale: Locale::ENGLISH,
@@ -131,9 +132,10 @@ fn complete_sign_up(
         metadata,
         jit_provisioning: true,
         signup_by: SignupBy { email: email.clone(), first_name: first_name.clone(), last_name: last_name.clone() },
-        billing,
+        billing: first.view.clone(),
     };
     let tenant = workspaces::create(tx, app.id, &new)?;
+    subscriptions::begin_first(tx, app, tenant.id, &first)?;
     let role = roles::assign(tx, app.id, Some(roles::OWNER))?;
     let owner = Joining { email, first_name, last_name, role: &role, invite: false };
     Ok(members::add(tx, tenancy, app, &tenant, &owner)?.user_id)
@@ -141,18 +143,18 @@ fn complete_sign_up(
 
 /// The plan that somebody wished for when they signed up: a free one is theirs at once, any other has to be paid for
 /// first and is remembered until then.
-fn begin_with(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<(BillingView, Metadata)> {
+fn begin_with(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<(FirstPlan, Metadata)> {
     // A plan that was deleted since is no longer a wish that could be granted.
     let plan = match &wish.plan {
         Some(key) => billing::catalog::find_plan_by_key(tx, app.id, key)?,
         None => None,
     };
     let free = plan.as_ref().filter(|plan| plan.is_free()).map(|plan| plan.key.as_str());
-    let billing = billing::view_for_new_workspace(tx, app, "plan", free)?;
+    let first = subscriptions::prepare_first(tx, app, "plan", free)?;
     let mut metadata = Metadata::new();
     if let Some(plan) = plan.as_ref().filter(|plan| !plan.is_free()) {
         let wished = json!({ "plan": plan.key, "currency": wish.currency, "recurrenceInterval": wish.interval });
         metadata.insert("signup".into(), wished);
     }
-    Ok((billing, metadata))
+    Ok((first, metadata))
 }

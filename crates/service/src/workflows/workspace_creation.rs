@@ -1,5 +1,6 @@
 //! `POST /account/tenant`: a workspace with its plan and its first owner, in one transaction.
 
+use billing::subscriptions;
 use kernel::{Email, Locale, Name, Result, WebUrl, Words, text::MAX_NAME};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -83,11 +84,12 @@ async fn create(
     Ok(Json(core.db.by(&caller).write(move |tx| create_workspace(tx, &tenancy, &app, &new)).await?))
 }
 
-/// Makes the workspace, its plan's view and its OWNER, who is invited by mail unless that is muted.
+/// Makes the workspace, its subscription and its OWNER, who is invited by mail unless that is muted.
 pub fn create_workspace(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, new: &NewTenant) -> Result<Tenant> {
     apps::hold(tx, app.id)?;
-    let billing = billing::view_for_new_workspace(tx, app, "plan", new.plan.as_deref())?;
-    let tenant = workspaces::create(tx, app.id, &new.to_workspace(billing))?;
+    let first = subscriptions::prepare_first(tx, app, "plan", new.plan.as_deref())?;
+    let tenant = workspaces::create(tx, app.id, &new.to_workspace(first.view.clone()))?;
+    subscriptions::begin_first(tx, app, tenant.id, &first)?;
     let owner = Joining {
         email: &new.owner.email,
         first_name: &new.owner.first_name,

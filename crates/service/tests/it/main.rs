@@ -3,6 +3,7 @@
 mod account;
 mod admin;
 mod auth;
+mod billing;
 mod cloud_views;
 mod communication;
 mod diagnostics;

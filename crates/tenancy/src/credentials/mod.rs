@@ -118,6 +118,11 @@ pub fn set(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, name: Credential, val
     store::put(tx, app, name, &sealed)
 }
 
+/// Whether an app has this credential.
+pub fn is_set(tx: &mut Tx<'_>, app: AppId, name: Credential) -> Result<bool> {
+    Ok(store::find(tx, app, name)?.is_some())
+}
+
 /// The credential itself, for calls to the third party.
 pub fn find(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, name: Credential) -> Result<Option<Secret<String>>> {
     let Some(sealed) = store::find(tx, app, name)? else { return Ok(None) };

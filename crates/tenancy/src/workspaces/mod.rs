@@ -154,11 +154,6 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: TenantId, changes: &TenantChanges
     Ok(after)
 }
 
-/// Whether a workspace is on the plan with this key.
-pub fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<bool> {
-    store::any_on_plan(tx, app, plan)
-}
-
 pub fn billing_view(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<BillingView> {
     store::billing_view(tx, app, tenant)?.ok_or_else(|| Error::not_found("workspace"))
 }

@@ -140,10 +140,6 @@ impl FromRow for BillingView {
     }
 }
 
-pub(super) fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<bool> {
-    tx.exists("SELECT 1 FROM tenants WHERE app_id = $1 AND plan_key = $2 LIMIT 1", &args![app, plan])
-}
-
 pub(super) fn billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Option<BillingView>> {
     tx.opt(
         "SELECT plan_key, price_currency, price_interval, trial_ends_at, should_select_plan, should_setup_payments, \

@@ -12,11 +12,11 @@ use kernel::{AppId, Code, Currency, Error, Label, Money, Page, Result, Timestamp
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
 use spine::emit;
-use tenancy::{apps, facts::Change, locks::Lock, workspaces};
+use tenancy::{apps, facts::Change, locks::Lock};
 
-use crate::facts::PlanChanged;
+use crate::{facts::PlanChanged, subscriptions};
 
-pub use rules::{NewPlan, NewPrice, PlanChange};
+pub use rules::{NewPlan, NewPrice, PlanChange, chosen_price, offered_price};
 
 id_kinds! {
     PlanId(PlanKind) = "plan";
@@ -64,12 +64,17 @@ pub struct Price {
 
 impl Serialize for Price {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut price = serializer.serialize_struct("Price", 3)?;
-        price.serialize_field("amount", &self.amount.to_major())?;
-        price.serialize_field("currency", &self.amount.currency)?;
-        price.serialize_field("recurrenceInterval", &self.interval)?;
-        price.end()
+        write_price(self.amount, self.interval, serializer)
     }
+}
+
+/// A price as it goes over the wire.
+pub(crate) fn write_price<S: Serializer>(amount: Money, interval: Interval, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut price = serializer.serialize_struct("Price", 3)?;
+    price.serialize_field("amount", &amount.to_major())?;
+    price.serialize_field("currency", &amount.currency)?;
+    price.serialize_field("recurrenceInterval", &interval)?;
+    price.end()
 }
 
 impl JsonSchema for Price {
@@ -140,6 +145,11 @@ pub fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Plan
     store::find_by_key(tx, app, key)
 }
 
+/// The oldest plan that costs nothing.
+pub fn first_free(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Plan>> {
+    Ok(store::list(tx, app, Page::default())?.into_iter().rev().find(Plan::is_free))
+}
+
 pub fn get(tx: &mut Tx<'_>, app: AppId, id: PlanId) -> Result<Plan> {
     store::find(tx, app, id)?.ok_or_else(|| Error::not_found("plan"))
 }
@@ -205,10 +215,10 @@ fn tell(tx: &mut Tx<'_>, app: AppId, plan: &Plan, change: Change) -> Result<()> 
     emit(tx, app, &PlanChanged { plan_id: plan.id, key: plan.key.clone(), change })
 }
 
-/// Workspaces know their plan by its key.
+/// Subscriptions know their plan by its key.
 fn refuse_while_used(tx: &mut Tx<'_>, app: AppId, plan: &Plan, what: &str) -> Result<()> {
     tx.lock(&Lock::WorkspacesOnPlan(plan.id.to_string()))?;
-    if workspaces::any_on_plan(tx, app, &plan.key)? {
+    if subscriptions::any_on_plan(tx, app, &plan.key)? {
         return Err(Error::new(Code::PlanInUse, format!("Workspaces are on this plan, so it {what}.")));
     }
     Ok(())

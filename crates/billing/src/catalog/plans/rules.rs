@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Number;
 use web::{Given, Patch, Validate};
 
-use super::{Interval, Plan, Price, PriceId, Quota};
+use super::{Interval, Plan, Price, PriceId, PriceOffer, Quota};
 
 /// The body of `POST /account/payments/plan`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -160,6 +160,23 @@ impl PlanChange {
             return Err(Error::invalid("trialDays", TRIAL_DAYS));
         }
         Ok(changed)
+    }
+}
+
+/// The price that was chosen, where a plan with prices needs a choice; none for a plan that has none.
+pub fn chosen_price(plan: &Plan, offer: Option<PriceOffer>) -> Result<Option<Price>> {
+    if offer.is_none() && !plan.prices.is_empty() {
+        return Err(Error::invalid("priceOffer", "is required for a plan with prices"));
+    }
+    offered_price(plan, offer)
+}
+
+/// The price that was chosen, else the plan's first.
+pub fn offered_price(plan: &Plan, offer: Option<PriceOffer>) -> Result<Option<Price>> {
+    let Some(offer) = offer else { return Ok(plan.prices.first().copied()) };
+    match plan.price(offer) {
+        Some(price) => Ok(Some(*price)),
+        None => Err(Error::invalid("priceOffer", "must match the currency and interval of a price of the plan")),
     }
 }
 

@@ -10,6 +10,8 @@ mod payments_plan;
 mod payments_tax;
 mod role;
 mod role_privilege;
+mod subscription;
+mod subscription_history;
 mod subscription_plans;
 mod tenant;
 mod tenant_payment_details;

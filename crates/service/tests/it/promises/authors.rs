@@ -210,11 +210,13 @@ async fn of_workspaces(walk: &mut Walk, who: &Who) {
     let tenant = &made.text("/id");
     let there = Who { caller: who.caller.header("x-tenant-id", tenant), actor: who.actor.clone() };
     walk.told(who, "PUT /account/tenant/{tenant_id}", &[tenant], json!({ "name": "N" }), "tenant.updated").await;
-    for (route, plan) in [("paymentDetails", "one"), ("planDetails", "two")] {
+    for (route, plan, kind) in
+        [("paymentDetails", "one", "subscription.created"), ("planDetails", "two", "subscription.plan_changed")]
+    {
         let plan_of = json!({ "key": plan, "name": plan, "prices": [] });
         who.caller.post("/account/payments/plan", plan_of).await.expect(200);
         let route = format!("POST /account/tenant/{{tenant_id}}/{route}");
-        walk.told(who, &route, &[tenant], json!({ "planKey": plan }), "subscription.plan_changed").await;
+        walk.told(who, &route, &[tenant], json!({ "planKey": plan }), kind).await;
     }
     let new = json!({ "username": "c@d.example" });
     let made = walk.told(&there, "POST /account/tenant/user", &[], new, "tenant_user.created").await;
@@ -253,6 +255,7 @@ async fn by_people(walk: &mut Walk) {
     let made = walk.told(&user, "POST /account/api-token/me/app", &[], own, "api_token.created").await;
     let route = "DELETE /account/api-token/me/app/{token_id}";
     walk.told(&user, route, &[&made.text("/record/id")], Value::Null, "api_token.revoked").await;
+    of_a_subscription(walk, &user).await;
     let ended = json!({ "client_id": app.app_id(), "token": tokens.refresh });
     walk.told(&anon, "POST /auth/revoke", &[], ended, "login.ended").await;
     let ended = json!({ "refreshToken": person.sign_in().await.refresh });
@@ -262,4 +265,16 @@ async fn by_people(walk: &mut Walk) {
     app.drain().await;
     let chosen = json!({ "token": app.mailed_token("eve@example.com"), "password": "violet harbour lamp" });
     walk.told(&anon, "PUT /auth/auth/password", &[], chosen, "password.changed").await;
+}
+
+async fn of_a_subscription(walk: &mut Walk, who: &Who) {
+    let none = || json!({});
+    walk.told(who, "POST /billing/subscriptions", &[], none(), "subscription.created").await;
+    let other = json!({ "planKey": "one" });
+    walk.told(who, "POST /account/subscription/select", &[], other, "subscription.plan_changed").await;
+    walk.told(who, "POST /billing/trial/start", &[], none(), "subscription.trial_started").await;
+    walk.told(who, "POST /billing/cancel", &[], none(), "subscription.canceled").await;
+    walk.told(who, "POST /billing/reactivate", &[], none(), "subscription.reactivated").await;
+    let other = json!({ "planKey": "two" });
+    walk.told(who, "POST /account/subscription/change", &[], other, "subscription.plan_changed").await;
 }

@@ -17,6 +17,7 @@ on_both_engines!(the_document_and_the_server_agree_on_every_edge);
 
 /// Bodies that are right, where required members alone do not make one.
 const BASES: &[(&str, &str)] = &[
+    ("POST /account/subscription/change", r#"{ "planKey": "free" }"#),
     ("POST /admin/test-clock", r#"{ "advanceSeconds": 0 }"#),
     ("POST /auth/token", r#"{ "client_id": "x", "grant_type": "refresh_token", "refresh_token": "x" }"#),
     ("POST /auth/auth/startMfaUserSetup", r#"{ "session": "x", "mode": "sdk", "phoneNumber": "+4930123456" }"#),
@@ -37,6 +38,11 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
     ("POST /account/federation/connection", "signedRequest"),
     ("POST /account/payments/plan", "trial"),
     ("POST /account/role", "privileges"),
+    ("POST /account/subscription/change", "planKey"),
+    ("POST /account/subscription/change", "priceOffer"),
+    ("POST /account/subscription/select", "planKey"),
+    ("POST /billing/subscriptions", "planSlug"),
+    ("POST /billing/trial/start", "planSlug"),
     ("POST /account/tenant", "plan"),
     ("POST /account/tenant/user", "role"),
     ("POST /admin/apps/{app_id}/flags", "state"),
@@ -435,7 +441,7 @@ async fn the_document_and_the_server_agree_on_every_edge(app: TestApp) {
     let document = Document(app.anon().get("/openapi.json").await.expect(200).json());
     let tenant = workspace(&app).await;
     let owner = member(&app, tenant, "OWNER").await;
-    let user = app.anon().with_access_token(app.app_id(), &owner.access_token(&app, "openid"));
+    let user = app.anon().with_access_token(app.app_id(), &owner.access_token(&app, "openid TENANT_READ TENANT_WRITE"));
     let (mut sent, mut seen, disagreements) = (0, BTreeSet::new(), Mutex::default());
     for (template, operations) in document.0["paths"].as_object().expect("paths") {
         for (method, operation) in operations.as_object().expect("operations") {

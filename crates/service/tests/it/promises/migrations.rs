@@ -1,9 +1,11 @@
 //! A release is rolled out node by node: the one before still runs while the new one has migrated already.
 
-use store::testing::unprepared;
-use testkit::{TestApp, on_both_engines};
+use kernel::{AppId, TenantId};
+use service::MIGRATIONS;
+use store::{Db, args, testing::unprepared};
+use testkit::{Site, TestApp, on_both_engines};
 
-on_both_engines!(the_last_releases_statements_suit_this_schema);
+on_both_engines!(the_last_releases_statements_suit_this_schema, workspaces_that_had_a_plan_get_their_subscription);
 
 /// `migrations/README.md` says what to do when this fails, and when the file is written again.
 const RELEASED: &str = include_str!("../../../migrations/released.jsonl");
@@ -14,4 +16,42 @@ async fn the_last_releases_statements_suit_this_schema(app: TestApp) {
     assert!(statements.len() > 200, "the record has {} statements", statements.len());
     let broken = unprepared(&app.site().options().database, &statements);
     assert!(broken.is_empty(), "the release that still runs would fail on:\n{}", broken.join("\n"));
+}
+
+async fn workspaces_that_had_a_plan_get_their_subscription(site: Site) {
+    let service::Options { database: url, clock, entropy, store_limits: limits, .. } = site.options();
+    let db = Db::open(store::Options { url, clock, entropy, limits }).await.expect("the store opens");
+    let first = MIGRATIONS.iter().position(|migration| migration.name == "subscriptions").expect("it is known");
+    db.migrate(&MIGRATIONS[..first]).await.expect("the schema before");
+    let (app, free, paid, none) =
+        (AppId::from_u128(1), TenantId::from_u128(2), TenantId::from_u128(3), TenantId::from_u128(4));
+    let plan = "INSERT INTO plans (id, app_id, key, name, description, trial, entitlements, quotas, created_at) \
+                VALUES ($1, $2, $1, 'Named', '', FALSE, '{}', '[]', 0)";
+    let price = "INSERT INTO prices (id, app_id, plan_id, position, amount_minor, currency, recurrence_interval, created_at) \
+                 VALUES ($1, $2, 'pro', 0, 2900, 'EUR', $1, 0)";
+    let tenant = "INSERT INTO tenants (id, app_id, name, locale, mfa, onboarded, metadata, jit_provisioning, signup_email, \
+                  signup_first_name, signup_last_name, plan_key, price_currency, price_interval, should_select_plan, \
+                  should_setup_payments, payments_enabled, created_at) \
+                  VALUES ($1, $2, '', 'en', FALSE, FALSE, '{}', TRUE, '', '', '', $3, $4, $5, FALSE, FALSE, FALSE, 7)";
+    let fill = db.write(move |tx| {
+        ["free", "pro"].iter().try_for_each(|key| tx.run(plan, &args![*key, app]))?;
+        ["month", "year"].iter().try_for_each(|interval| tx.run(price, &args![*interval, app]))?;
+        let nothing = None::<&str>;
+        tx.run(tenant, &args![free, app, "free", nothing, nothing])?;
+        tx.run(tenant, &args![paid, app, "pro", "EUR", "year"])?;
+        tx.run(tenant, &args![none, app, nothing, nothing, nothing])
+    });
+    fill.await.expect("rows of the release before");
+    db.migrate(MIGRATIONS).await.expect("the schema of today");
+    let found = db.read(move |tx| {
+        let of = |tenant| billing::subscriptions::find(tx, app, tenant);
+        [free, paid, none].map(of).into_iter().collect::<kernel::Result<Vec<_>>>()
+    });
+    let found = found.await.expect("they can be read");
+    let [Some(free), Some(paid), None] = &found[..] else { panic!("one for each plan: {found:?}") };
+    assert_eq!(free.id.as_u128(), 2);
+    assert_eq!((free.standing.is_paid(), free.standing.bought.price), (false, None));
+    assert_eq!((paid.standing.bought.plan.name.as_str(), paid.standing.anchor.as_micros()), ("Named", 7));
+    assert_eq!(paid.standing.bought.price.map(|price| price.interval.as_str()), Some("year"));
+    db.close().await;
 }

@@ -1,0 +1,391 @@
+//! Subscriptions: which plan a workspace is on, on which terms, and until when. The rules are pure ([`rules`]); every change
+//! is made here, under the workspace's lock: row, history, the workspace's view of its billing and the facts together.
+
+pub mod http;
+mod passing;
+mod periods;
+pub mod rules;
+mod store;
+pub mod wire;
+
+use ::store::Tx;
+use kernel::{Actor, AppId, Code, Error, Page, Result, TenantId, Timestamp, id_kinds};
+use schemars::JsonSchema;
+use serde::Serialize;
+use spine::emit;
+use tenancy::{
+    App,
+    workspaces::{self, BillingView},
+};
+
+pub use passing::Passing;
+pub use periods::{Cycle, Period};
+pub use rules::{Cause, Purchase, Standing, Status};
+
+use crate::{
+    catalog::{self, Plan, PriceOffer, plans},
+    facts::{
+        PlanChangeData, PlanChangeScheduled, PriceChanged, SubscriptionCanceled, SubscriptionCreated, SubscriptionData,
+        SubscriptionPastDue, SubscriptionPlanChanged, SubscriptionReactivated, SubscriptionTrialEnded,
+        SubscriptionTrialStarted,
+    },
+    providers,
+};
+use rules::{Beginning, Command, Step, Told};
+
+id_kinds! {
+    SubscriptionId(SubscriptionKind) = "subscription";
+    SubscriptionChangeId(SubscriptionChangeKind) = "subscriptionchange";
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subscription {
+    pub id: SubscriptionId,
+    pub tenant: TenantId,
+    pub standing: Standing,
+    pub created_at: Timestamp,
+}
+
+impl Subscription {
+    /// As it is at this instant, whether or not somebody has written down what time did to it.
+    fn at(mut self, now: Timestamp) -> Self {
+        self.standing = self.standing.step(&Command::Pass, now).after;
+        self
+    }
+}
+
+/// A change, for the history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SubscriptionChange {
+    pub at: Timestamp,
+    /// `null` for the first one.
+    pub from: Option<Status>,
+    pub to: Status,
+    /// The plan's key.
+    pub plan: String,
+    pub cause: Cause,
+    pub actor: Actor,
+}
+
+/// The workspace's newest subscription as it is now, canceled or not.
+pub fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<Subscription>> {
+    let now = tx.now();
+    Ok(store::newest(tx, app, tenant)?.map(|subscription| subscription.at(now)))
+}
+
+/// Newest first.
+pub fn history(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, page: Page) -> Result<Vec<SubscriptionChange>> {
+    workspaces::billing_view(tx, app, tenant)?;
+    store::history(tx, app, tenant, page)
+}
+
+/// Whether somebody has a subscription to the plan that is not over.
+pub fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<bool> {
+    store::any_on_plan(tx, app, plan)
+}
+
+/// Locks the workspace, lets time pass for its subscription, and gives it.
+fn locked(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Option<Subscription>> {
+    workspaces::lock(tx, tenant)?;
+    workspaces::billing_view(tx, app.id, tenant)?;
+    let Some(subscription) = store::newest(tx, app.id, tenant)? else { return Ok(None) };
+    pass(tx, app, subscription).map(Some)
+}
+
+/// What time did, in nobody's name.
+fn pass(tx: &mut Tx<'_>, app: &App, subscription: Subscription) -> Result<Subscription> {
+    if subscription.standing.due().is_none_or(|due| due > tx.now()) {
+        return Ok(subscription);
+    }
+    let caller = tx.author().actor.clone();
+    tx.acting_as(Actor::system());
+    let passed = apply(tx, app, subscription, &Command::Pass)?;
+    tx.acting_as(caller);
+    Ok(passed)
+}
+
+/// The one that is there and not over, changed; or a new one.
+fn apply_or_begin(
+    tx: &mut Tx<'_>,
+    app: &App,
+    tenant: TenantId,
+    current: Option<Subscription>,
+    command: &Command,
+    beginning: (Purchase, Beginning),
+) -> Result<Subscription> {
+    match current.filter(|subscription| !subscription.standing.is_over()) {
+        Some(subscription) => apply(tx, app, subscription, command),
+        None => begin(tx, app, tenant, beginning.0, beginning.1),
+    }
+}
+
+fn begin(tx: &mut Tx<'_>, app: &App, tenant: TenantId, bought: Purchase, how: Beginning) -> Result<Subscription> {
+    let Step { after, told } = rules::begin(bought, how, tx.now());
+    let subscription = Subscription { id: tx.new_id(), tenant, standing: after, created_at: tx.now() };
+    store::insert(tx, app.id, &subscription)?;
+    settle(tx, app, None, &subscription, &told, how.cause())?;
+    Ok(subscription)
+}
+
+fn apply(tx: &mut Tx<'_>, app: &App, mut current: Subscription, command: &Command) -> Result<Subscription> {
+    let Step { after, told } = current.standing.step(command, tx.now());
+    if after == current.standing {
+        return Ok(current);
+    }
+    let before = std::mem::replace(&mut current.standing, after);
+    store::update(tx, app.id, &current)?;
+    settle(tx, app, Some(&before), &current, &told, command.cause())?;
+    Ok(current)
+}
+
+/// Whatever follows from a change, in the same transaction.
+fn settle(
+    tx: &mut Tx<'_>,
+    app: &App,
+    before: Option<&Standing>,
+    after: &Subscription,
+    told: &[Told],
+    cause: Cause,
+) -> Result<()> {
+    let change = SubscriptionChange {
+        at: tx.now(),
+        from: before.map(Standing::status),
+        to: after.standing.status(),
+        plan: after.standing.bought.plan.key.clone(),
+        cause,
+        actor: tx.author().actor.clone(),
+    };
+    store::insert_change(tx, app.id, after.tenant, &change)?;
+    let view = view(tx, app, Some(after))?;
+    workspaces::set_billing_view(tx, app.id, after.tenant, &view)?;
+    told.iter().try_for_each(|told| tell(tx, app.id, after, told))?;
+    before.map_or(Ok(()), |before| tell_lesser(tx, app.id, before, after))
+}
+
+fn tell(tx: &mut Tx<'_>, app: AppId, subscription: &Subscription, told: &Told) -> Result<()> {
+    let Subscription { id, tenant, standing, .. } = subscription;
+    let data = SubscriptionData {
+        workspace_id: *tenant,
+        subscription_id: *id,
+        plan: standing.bought.plan.key.clone(),
+        status: standing.status(),
+        ends_at: standing.ends_at(),
+    };
+    let scope = (app, *tenant);
+    match told {
+        Told::Created => emit(tx, scope, &SubscriptionCreated(data)),
+        Told::TrialStarted => emit(tx, scope, &SubscriptionTrialStarted(data)),
+        Told::TrialEnded => emit(tx, scope, &SubscriptionTrialEnded(data)),
+        Told::PastDue => emit(tx, scope, &SubscriptionPastDue(data)),
+        Told::Reactivated => emit(tx, scope, &SubscriptionReactivated(data)),
+        Told::Canceled => emit(tx, scope, &SubscriptionCanceled(data)),
+        Told::PlanChanged { from } => {
+            let SubscriptionData { workspace_id, subscription_id, plan, status, ends_at } = data;
+            let (from_plan, to_plan) = (from.clone(), plan.clone());
+            let data = PlanChangeData { workspace_id, subscription_id, plan, status, ends_at, from_plan, to_plan };
+            emit(tx, scope, &SubscriptionPlanChanged(data))
+        }
+    }
+}
+
+/// What no webhook tells, but the service's own rooms may want to know.
+fn tell_lesser(tx: &mut Tx<'_>, app: AppId, before: &Standing, after: &Subscription) -> Result<()> {
+    let (tenant, now) = (after.tenant, &after.standing);
+    if before.bought.plan.key == now.bought.plan.key && before.bought.price != now.bought.price {
+        let plan = now.bought.plan.key.clone();
+        emit(tx, (app, tenant), &PriceChanged { workspace_id: tenant, plan })?;
+    }
+    let scheduled = |standing: &Standing| standing.scheduled.as_ref().map(|change| change.plan.key.clone());
+    if scheduled(before) != scheduled(now) {
+        emit(tx, (app, tenant), &PlanChangeScheduled { workspace_id: tenant, plan: scheduled(now) })?;
+    }
+    Ok(())
+}
+
+/// What the workspace says about its billing.
+fn view(tx: &mut Tx<'_>, app: &App, subscription: Option<&Subscription>) -> Result<BillingView> {
+    let enabled = providers::is_enabled(tx, app)?;
+    Ok(view_of(subscription.map(|subscription| &subscription.standing), enabled))
+}
+
+fn view_of(standing: Option<&Standing>, provider_enabled: bool) -> BillingView {
+    let running = standing.filter(|standing| !standing.is_over());
+    let payments_enabled = running.is_some_and(Standing::runs_at_provider);
+    let must_pay = running.is_some_and(|standing| standing.is_paid() && standing.trial_until().is_none());
+    BillingView {
+        plan_key: running.map(|standing| standing.bought.plan.key.clone()),
+        price: running
+            .and_then(|standing| standing.bought.price)
+            .map(|price| (price.amount.currency, price.interval.to_string())),
+        trial_ends_at: running.and_then(Standing::trial_until),
+        should_select_plan: running.is_none(),
+        should_setup_payments: must_pay && provider_enabled && !payments_enabled,
+        payments_enabled,
+        provider: provider_enabled.then(|| "payprovider".to_owned()),
+    }
+}
+
+/// What a workspace that is about to be made begins with.
+#[derive(Clone, Debug)]
+pub struct FirstPlan {
+    plan: Option<Plan>,
+    pub view: BillingView,
+}
+
+/// The billing of a new workspace, whether it names a plan or not. An unknown key is an invalid `field`.
+pub fn prepare_first(tx: &mut Tx<'_>, app: &App, field: &str, plan: Option<&str>) -> Result<FirstPlan> {
+    let plan = plan.map(|key| plan_to_assign(tx, app.id, field, key)).transpose()?;
+    let enabled = providers::is_enabled(tx, app)?;
+    let standing =
+        plan.as_ref().map(|plan| rules::begin(Purchase::of(plan, None), Beginning::Assigned, tx.now()).after);
+    Ok(FirstPlan { view: view_of(standing.as_ref(), enabled), plan })
+}
+
+/// The subscription of a workspace that was just made.
+pub fn begin_first(tx: &mut Tx<'_>, app: &App, tenant: TenantId, first: &FirstPlan) -> Result<()> {
+    let Some(plan) = &first.plan else { return Ok(()) };
+    begin(tx, app, tenant, Purchase::of(plan, None), Beginning::Assigned).map(|_| ())
+}
+
+fn plan_to_assign(tx: &mut Tx<'_>, app: AppId, field: &str, key: &str) -> Result<Plan> {
+    plans::assign(tx, app, key)?.ok_or_else(|| Error::invalid(field, "must be the key of a plan of this app"))
+}
+
+/// Puts a workspace on a plan by the app's word, which counts whatever the provider says.
+pub(crate) fn assign_by_key(
+    tx: &mut Tx<'_>,
+    app: &App,
+    tenant: TenantId,
+    plan_key: &str,
+    offer: Option<PriceOffer>,
+) -> Result<Subscription> {
+    let current = locked(tx, app, tenant)?;
+    let plan = plan_to_assign(tx, app.id, "planKey", plan_key)?;
+    let price = catalog::plans::chosen_price(&plan, offer)?;
+    let bought = Purchase::of(&plan, price.as_ref());
+    apply_or_begin(tx, app, tenant, current, &Command::Assign(bought.clone()), (bought, Beginning::Assigned))
+}
+
+/// `POST /account/subscription/select`: a free plan, at once or when the paid period ends.
+pub fn select(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str) -> Result<()> {
+    let current = locked(tx, app, tenant)?;
+    let plan = plan_to_assign(tx, app.id, "planKey", plan_key)?;
+    if !plan.is_free() {
+        return Err(Error::invalid("planKey", "must be the key of a free plan; use checkout for a paid one"));
+    }
+    take_free(tx, app, tenant, current, &plan)
+}
+
+fn take_free(tx: &mut Tx<'_>, app: &App, tenant: TenantId, current: Option<Subscription>, plan: &Plan) -> Result<()> {
+    let bought = Purchase::of(plan, plan.prices.first());
+    let running = current.as_ref().map(|subscription| &subscription.standing).filter(|standing| !standing.is_over());
+    let command = match running {
+        Some(standing) if standing.runs_at_provider() => Command::Schedule(bought.plan.clone()),
+        Some(standing) if standing.bought.plan.key == plan.key && standing.status() == Status::Active => return Ok(()),
+        _ => Command::Assign(bought.clone()),
+    };
+    apply_or_begin(tx, app, tenant, current, &command, (bought, Beginning::Assigned)).map(|_| ())
+}
+
+/// `POST /account/subscription/change`.
+pub fn change(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str, offer: Option<PriceOffer>) -> Result<()> {
+    let current = locked(tx, app, tenant)?;
+    let plan = plan_to_assign(tx, app.id, "planKey", plan_key)?;
+    let running = current.as_ref().map(|subscription| &subscription.standing).filter(|standing| !standing.is_over());
+    let same_plan = running.is_some_and(|standing| standing.bought.plan.key == plan.key);
+    if same_plan && offer.is_none() && running.is_some_and(|standing| standing.scheduled.is_none()) {
+        return Ok(());
+    }
+    let price = catalog::plans::offered_price(&plan, offer)?;
+    if plan.is_free() {
+        return take_free(tx, app, tenant, current, &plan);
+    }
+    let bought = Purchase::of(&plan, price.as_ref());
+    let at_provider = running.is_some_and(Standing::runs_at_provider);
+    if running.is_some_and(|standing| standing.bought == bought && standing.scheduled.is_none()) {
+        return Ok(());
+    }
+    if !at_provider && providers::is_enabled(tx, app)? {
+        return Err(checkout_required());
+    }
+    let command = if at_provider { Command::ChangePaid(bought.clone()) } else { Command::Assign(bought.clone()) };
+    apply_or_begin(tx, app, tenant, current, &command, (bought, Beginning::Assigned)).map(|_| ())
+}
+
+/// `POST /billing/subscriptions`: whichever there is, else a first one.
+pub fn ensure(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_slug: Option<&str>) -> Result<Subscription> {
+    if let Some(subscription) = locked(tx, app, tenant)? {
+        return Ok(subscription);
+    }
+    let plan = match plan_slug {
+        Some(key) => plan_to_assign(tx, app.id, "planSlug", key)?,
+        None => match plans::first_free(tx, app.id)? {
+            Some(plan) => plan_to_assign(tx, app.id, "planSlug", &plan.key)?,
+            None => return Err(Error::invalid("planSlug", "is required, since the app has no free plan")),
+        },
+    };
+    if plan.trial {
+        return begin_trial(tx, app, tenant, None, &plan);
+    }
+    if !plan.is_free() && providers::is_enabled(tx, app)? {
+        return Err(checkout_required());
+    }
+    begin(tx, app, tenant, Purchase::of(&plan, plan.prices.first()), Beginning::Assigned)
+}
+
+/// `POST /billing/cancel`.
+pub fn cancel(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Subscription> {
+    let current = locked(tx, app, tenant)?.ok_or_else(not_found)?;
+    apply(tx, app, current, &Command::Cancel)
+}
+
+/// `POST /billing/reactivate`.
+pub fn reactivate(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Subscription> {
+    let current = locked(tx, app, tenant)?.ok_or_else(not_found)?;
+    let standing = &current.standing;
+    let must_pay = standing.is_paid() && !standing.runs_at_provider() && providers::is_enabled(tx, app)?;
+    apply(tx, app, current, &Command::Reactivate { must_pay })
+}
+
+/// `POST /billing/trial/start`. A workspace tries each plan once.
+pub fn start_trial(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_slug: &str) -> Result<Subscription> {
+    let current = locked(tx, app, tenant)?;
+    let plan = plan_to_assign(tx, app.id, "planSlug", plan_slug)?;
+    if !plan.trial {
+        return Err(Error::invalid("planSlug", "must be the key of a plan with a trial"));
+    }
+    match current.filter(|subscription| !subscription.standing.is_over()) {
+        Some(running) if running.standing.trial_until().is_some() && running.standing.bought.plan.key == plan.key => {
+            Ok(running)
+        }
+        Some(running) if running.standing.is_paid() && running.standing.trial_until().is_none() => {
+            let message = "A paid subscription is running; a trial cannot take its place.";
+            Err(Error::new(Code::SubscriptionRunning, message))
+        }
+        running => begin_trial(tx, app, tenant, running, &plan),
+    }
+}
+
+fn begin_trial(
+    tx: &mut Tx<'_>,
+    app: &App,
+    tenant: TenantId,
+    running: Option<Subscription>,
+    plan: &Plan,
+) -> Result<Subscription> {
+    if !store::insert_trial(tx, app.id, tenant, plan.id)? {
+        return Err(Error::new(Code::TrialUsed, format!("The trial of the plan {} has been used.", plan.key)));
+    }
+    let bought = Purchase::of(plan, plan.prices.first());
+    let until = rules::trial_end(tx.now(), plan.trial_days.unwrap_or(1));
+    let command = Command::StartTrial(bought.clone(), until);
+    apply_or_begin(tx, app, tenant, running, &command, (bought, Beginning::Trial { until }))
+}
+
+fn checkout_required() -> Error {
+    Error::new(Code::CheckoutRequired, "This plan has to be paid for. Start a checkout instead.")
+}
+
+fn not_found() -> Error {
+    Error::not_found("subscription")
+}

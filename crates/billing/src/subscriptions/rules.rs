@@ -1,0 +1,516 @@
+//! The life of a subscription: from its state, a command (the passing of time is one) and the circumstances to the next
+//! state and what is told of it. Pure. What the contract does not list cannot be reached.
+
+use std::{borrow::Cow, time::Duration};
+
+use kernel::{Money, Timestamp};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+use store::text_enum;
+
+use super::{Cycle, Period};
+use crate::catalog::{self, Interval, Plan, Price, PriceOffer};
+
+text_enum! {
+    /// How a subscription stands.
+    #[schemars(rename = "SubscriptionStatus")]
+    #[derive(Hash, PartialOrd, Ord)]
+    wire pub enum Status {
+        Trial = "trial",
+        Active = "active",
+        PastDue = "past_due",
+        CancelAtPeriodEnd = "cancel_at_period_end",
+        Canceled = "canceled",
+    }
+}
+
+/// The status with what belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Trial { until: Timestamp },
+    Active,
+    PastDue(Dunning),
+    Ending(Ending),
+    Canceled { at: Timestamp },
+}
+
+/// A renewal that was not paid yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dunning {
+    /// The first failure.
+    pub since: Timestamp,
+    /// How often payment was tried.
+    pub attempts: u32,
+}
+
+/// Canceled, with time left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    pub at: Timestamp,
+    /// What is left is a trial's.
+    pub trial: bool,
+    /// What is left was not paid for.
+    pub unpaid: Option<Dunning>,
+}
+
+/// What was bought, as it was then: a changed or deleted price touches nobody who has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Purchase {
+    pub plan: BoughtPlan,
+    pub price: Option<BoughtPrice>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoughtPlan {
+    pub key: String,
+    pub name: String,
+    /// Whether it costs nothing, at whichever price.
+    pub free: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoughtPrice {
+    pub amount: Money,
+    pub interval: Interval,
+}
+
+impl BoughtPrice {
+    pub fn offer(self) -> PriceOffer {
+        PriceOffer { currency: self.amount.currency, recurrence_interval: self.interval }
+    }
+}
+
+impl Serialize for BoughtPrice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        catalog::plans::write_price(self.amount, self.interval, serializer)
+    }
+}
+
+impl JsonSchema for BoughtPrice {
+    fn schema_name() -> Cow<'static, str> {
+        "Price".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Price::json_schema(generator)
+    }
+}
+
+impl Purchase {
+    pub fn of(plan: &Plan, price: Option<&Price>) -> Self {
+        Self {
+            plan: BoughtPlan { key: plan.key.clone(), name: plan.name.clone(), free: plan.is_free() },
+            price: price.map(|price| BoughtPrice { amount: price.amount, interval: price.interval }),
+        }
+    }
+
+    fn interval(&self) -> Interval {
+        self.price.map_or(Interval::Month, |price| price.interval)
+    }
+}
+
+/// A plan that begins when the paid period ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduledChange {
+    pub plan: BoughtPlan,
+    pub at: Timestamp,
+}
+
+/// What a subscription is at any instant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub bought: Purchase,
+    pub state: State,
+    /// Whether access is gated.
+    pub gate_engaged: bool,
+    pub anchor: Timestamp,
+    pub scheduled: Option<ScheduledChange>,
+    /// Whether the payment provider renews it.
+    pub renewed_by_provider: bool,
+}
+
+/// What happens to a subscription.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Puts it on a plan that needs no payment provider, or that the app's key gives away.
+    Assign(Purchase),
+    /// Puts it on another plan once the paid period is over.
+    Schedule(BoughtPlan),
+    /// Begins a trial that ends then.
+    StartTrial(Purchase, Timestamp),
+    Cancel,
+    Reactivate {
+        /// Whether going on would have to be paid for at a provider.
+        must_pay: bool,
+    },
+    /// A checkout was paid: the provider renews it from now on.
+    Pay(Purchase),
+    /// Changes what the provider renews.
+    ChangePaid(Purchase),
+    /// A renewal, or a further attempt at it, was paid.
+    Renew,
+    /// A renewal, or a further attempt at it, was not paid.
+    FailRenewal,
+    /// The provider gave up on being paid.
+    Exhaust,
+    /// The provider canceled it.
+    EndAtProvider,
+    /// Time passes.
+    Pass,
+}
+
+text_enum! {
+    /// Why a subscription changed, for its history.
+    #[schemars(rename = "SubscriptionChangeCause")]
+    wire pub enum Cause {
+        Assigned = "assigned",
+        ChangeScheduled = "change_scheduled",
+        TrialStarted = "trial_started",
+        CancelRequested = "cancel_requested",
+        Reactivated = "reactivated",
+        CheckoutPaid = "checkout_paid",
+        PlanChanged = "plan_changed",
+        PaymentSucceeded = "payment_succeeded",
+        PaymentFailed = "payment_failed",
+        DunningExhausted = "dunning_exhausted",
+        CanceledByProvider = "canceled_by_provider",
+        TimePassed = "time_passed",
+    }
+}
+
+impl Command {
+    pub fn cause(&self) -> Cause {
+        match self {
+            Self::Assign(_) => Cause::Assigned,
+            Self::Schedule(_) => Cause::ChangeScheduled,
+            Self::StartTrial(..) => Cause::TrialStarted,
+            Self::Cancel => Cause::CancelRequested,
+            Self::Reactivate { .. } => Cause::Reactivated,
+            Self::Pay(_) => Cause::CheckoutPaid,
+            Self::ChangePaid(_) => Cause::PlanChanged,
+            Self::Renew => Cause::PaymentSucceeded,
+            Self::FailRenewal => Cause::PaymentFailed,
+            Self::Exhaust => Cause::DunningExhausted,
+            Self::EndAtProvider => Cause::CanceledByProvider,
+            Self::Pass => Cause::TimePassed,
+        }
+    }
+}
+
+/// What is told of a step, each by an event of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    Created,
+    PlanChanged { from: String },
+    TrialStarted,
+    TrialEnded,
+    PastDue,
+    Reactivated,
+    Canceled,
+}
+
+/// The next state, and what is told of it in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub after: Standing,
+    pub told: Vec<Told>,
+}
+
+const DAY: Duration = Duration::from_hours(24);
+/// How long after the first failure access ends, unless the provider gives up sooner.
+pub const GATE_AFTER: Duration = Duration::from_hours(14 * 24);
+/// How long after the first failure the subscription ends.
+pub const CANCEL_AFTER: Duration = Duration::from_hours(30 * 24);
+
+/// When a trial ends that begins now.
+pub fn trial_end(now: Timestamp, days: u32) -> Timestamp {
+    now.plus(DAY.saturating_mul(days))
+}
+
+/// How a new subscription starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// It needs no payment provider, or the app's key gives it away.
+    Assigned,
+    Trial {
+        until: Timestamp,
+    },
+    /// By a checkout that was paid.
+    Paid,
+}
+
+impl Beginning {
+    pub fn cause(self) -> Cause {
+        match self {
+            Self::Assigned => Cause::Assigned,
+            Self::Trial { .. } => Cause::TrialStarted,
+            Self::Paid => Cause::CheckoutPaid,
+        }
+    }
+}
+
+/// A new subscription: of a workspace that has none, or whose last one is over.
+pub fn begin(bought: Purchase, how: Beginning, now: Timestamp) -> Step {
+    let (state, told) = match how {
+        Beginning::Trial { until } => (State::Trial { until }, vec![Told::Created, Told::TrialStarted]),
+        Beginning::Assigned | Beginning::Paid => (State::Active, vec![Told::Created]),
+    };
+    let renewed_by_provider = how == Beginning::Paid;
+    let after = Standing { bought, state, gate_engaged: false, anchor: now, scheduled: None, renewed_by_provider };
+    Step { after, told }
+}
+
+impl Standing {
+    pub fn status(&self) -> Status {
+        match self.state {
+            State::Trial { .. } => Status::Trial,
+            State::Active => Status::Active,
+            State::PastDue(_) => Status::PastDue,
+            State::Ending(_) => Status::CancelAtPeriodEnd,
+            State::Canceled { .. } => Status::Canceled,
+        }
+    }
+
+    /// Present in a trial, and once it was canceled.
+    pub fn ends_at(&self) -> Option<Timestamp> {
+        match self.state {
+            State::Trial { until } => Some(until),
+            State::Ending(ending) => Some(ending.at),
+            State::Canceled { at } => Some(at),
+            State::Active | State::PastDue(_) => None,
+        }
+    }
+
+    /// Until when a trial runs, a canceled one included.
+    pub fn trial_until(&self) -> Option<Timestamp> {
+        match self.state {
+            State::Trial { until } => Some(until),
+            State::Ending(Ending { at, trial: true, .. }) => Some(at),
+            _ => None,
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Canceled { .. })
+    }
+
+    /// Whether it gives what its plan has, gate and quotas apart.
+    pub fn gives_access(&self) -> bool {
+        !self.is_over()
+    }
+
+    pub fn is_paid(&self) -> bool {
+        !self.bought.plan.free
+    }
+
+    /// Whether the provider is being paid, or asked to be.
+    pub fn runs_at_provider(&self) -> bool {
+        self.renewed_by_provider && !self.is_over()
+    }
+
+    pub fn cycle(&self) -> Cycle {
+        Cycle { anchor: self.anchor, interval: self.bought.interval() }
+    }
+
+    pub fn period(&self, now: Timestamp) -> Period {
+        self.cycle().at(now)
+    }
+
+    pub fn dunning(&self) -> Option<Dunning> {
+        match self.state {
+            State::PastDue(dunning) => Some(dunning),
+            State::Ending(ending) => ending.unpaid,
+            _ => None,
+        }
+    }
+
+    /// When time alone changes it next.
+    pub fn due(&self) -> Option<Timestamp> {
+        let dunning = self.dunning().map(|dunning| {
+            let after = if self.gate_engaged { CANCEL_AFTER } else { GATE_AFTER };
+            dunning.since.plus(after)
+        });
+        let own = match self.state {
+            State::Trial { until } => Some(until),
+            State::Ending(ending) => Some(ending.at),
+            State::Active | State::PastDue(_) => self.scheduled.as_ref().map(|change| change.at),
+            State::Canceled { .. } => return None,
+        };
+        own.into_iter().chain(dunning).min()
+    }
+
+    /// What a command makes of it.
+    #[must_use]
+    pub fn step(&self, command: &Command, now: Timestamp) -> Step {
+        let mut step = Step { after: self.clone(), told: Vec::new() };
+        if self.is_over() {
+            return step;
+        }
+        match command {
+            Command::Assign(bought) => step.assign(bought, now),
+            Command::Schedule(plan) => step.schedule(plan, now),
+            Command::StartTrial(bought, until) => step.start_trial(bought, *until, now),
+            Command::Cancel => step.cancel(now),
+            Command::Reactivate { must_pay } => step.reactivate(*must_pay, now),
+            Command::Pay(bought) => step.pay(bought, now),
+            Command::ChangePaid(bought) => step.put_on(bought, now),
+            Command::Renew => step.renew(),
+            Command::FailRenewal => step.fail_renewal(now),
+            Command::Exhaust => step.exhaust(),
+            Command::EndAtProvider => step.end(now),
+            Command::Pass => step.pass(now),
+        }
+        step
+    }
+}
+
+impl Step {
+    /// Another plan or price. The anchor stays unless the interval differs; then a new period begins.
+    fn put_on(&mut self, bought: &Purchase, now: Timestamp) {
+        let before = std::mem::replace(&mut self.after.bought, bought.clone());
+        if before.interval() != bought.interval() {
+            self.after.anchor = now;
+        }
+        if before.plan.key != bought.plan.key {
+            self.told.push(Told::PlanChanged { from: before.plan.key });
+        }
+        self.after.scheduled = None;
+    }
+
+    /// The plan counts at once. What was about to end goes on, and a trial needs no end any more.
+    fn assign(&mut self, bought: &Purchase, now: Timestamp) {
+        if matches!(self.after.state, State::Ending(_)) {
+            self.told.push(Told::Reactivated);
+        }
+        if self.after.trial_until().is_some() {
+            self.after.anchor = now;
+        }
+        self.put_on(bought, now);
+        self.after.renewed_by_provider &= self.after.is_paid();
+        match self.after.dunning().filter(|_| self.after.renewed_by_provider) {
+            Some(dunning) => self.after.state = State::PastDue(dunning),
+            None => {
+                self.after.state = State::Active;
+                self.after.gate_engaged = false;
+            }
+        }
+    }
+
+    fn schedule(&mut self, plan: &BoughtPlan, now: Timestamp) {
+        let at = match self.after.state {
+            State::Ending(ending) => ending.at,
+            _ => self.after.period(now).end,
+        };
+        self.after.scheduled = Some(ScheduledChange { plan: plan.clone(), at });
+    }
+
+    fn start_trial(&mut self, bought: &Purchase, until: Timestamp, now: Timestamp) {
+        self.put_on(bought, now);
+        self.after.state = State::Trial { until };
+        self.after.anchor = now;
+        self.told.push(Told::TrialStarted);
+    }
+
+    fn cancel(&mut self, now: Timestamp) {
+        let (trial, unpaid) = (self.after.trial_until().is_some(), self.after.dunning());
+        let at = match self.after.state {
+            State::Trial { until } => until,
+            State::Active | State::PastDue(_) => self.after.period(now).end,
+            State::Ending(_) | State::Canceled { .. } => return,
+        };
+        self.after.state = State::Ending(Ending { at, trial, unpaid });
+        self.after.scheduled = None;
+        self.told.push(Told::Canceled);
+    }
+
+    fn reactivate(&mut self, must_pay: bool, now: Timestamp) {
+        self.after.scheduled = None;
+        let State::Ending(Ending { at, trial, unpaid }) = self.after.state else { return };
+        self.after.state = match unpaid {
+            Some(dunning) => State::PastDue(dunning),
+            None if trial && must_pay => State::Trial { until: at },
+            None => State::Active,
+        };
+        if trial && !must_pay {
+            self.after.anchor = now;
+        }
+        self.told.push(Told::Reactivated);
+    }
+
+    /// Ends a trial at once and begins the first period.
+    fn pay(&mut self, bought: &Purchase, now: Timestamp) {
+        self.put_on(bought, now);
+        self.after.anchor = now;
+        self.after.state = State::Active;
+        self.after.gate_engaged = false;
+        self.after.renewed_by_provider = true;
+    }
+
+    fn renew(&mut self) {
+        match &mut self.after.state {
+            State::PastDue(_) => self.after.state = State::Active,
+            State::Ending(ending) => ending.unpaid = None,
+            State::Trial { .. } | State::Active | State::Canceled { .. } => return,
+        }
+        self.after.gate_engaged = false;
+    }
+
+    fn fail_renewal(&mut self, now: Timestamp) {
+        let dunning = match self.after.dunning() {
+            Some(Dunning { since, attempts }) => Dunning { since, attempts: attempts.saturating_add(1) },
+            None => Dunning { since: now, attempts: 1 },
+        };
+        match &mut self.after.state {
+            State::Active => {
+                self.after.state = State::PastDue(dunning);
+                self.told.push(Told::PastDue);
+            }
+            State::PastDue(known) => *known = dunning,
+            State::Ending(ending) if !ending.trial => ending.unpaid = Some(dunning),
+            State::Trial { .. } | State::Ending(_) | State::Canceled { .. } => {}
+        }
+    }
+
+    fn exhaust(&mut self) {
+        self.after.gate_engaged |= self.after.dunning().is_some();
+    }
+
+    /// The provider or dunning ends it; somebody who asked for that was told when they did.
+    fn end(&mut self, at: Timestamp) {
+        if !matches!(self.after.state, State::Ending(_)) {
+            self.told.push(Told::Canceled);
+        }
+        self.after.state = State::Canceled { at };
+        self.after.scheduled = None;
+    }
+
+    /// Everything that is due, each at its own instant.
+    fn pass(&mut self, now: Timestamp) {
+        while let Some(due) = self.after.due().filter(|due| *due <= now) {
+            self.pass_at(due);
+        }
+    }
+
+    fn pass_at(&mut self, due: Timestamp) {
+        let scheduled = self.after.scheduled.clone().filter(|change| change.at <= due);
+        match (self.after.state, scheduled) {
+            (_, Some(ScheduledChange { plan, .. })) => {
+                self.after.renewed_by_provider = false;
+                self.put_on(&Purchase { plan, price: None }, due);
+                self.after.state = State::Active;
+                self.after.gate_engaged = false;
+            }
+            (State::Trial { until }, None) => {
+                self.after.state = State::Canceled { at: until };
+                self.after.gate_engaged = true;
+                self.told.push(Told::TrialEnded);
+            }
+            (State::Ending(ending), None) if ending.at <= due => self.end(ending.at),
+            (_, None) if self.after.gate_engaged => self.end(due),
+            (_, None) => self.after.gate_engaged = true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! The calendar in UTC, as far as bills need it: months of different lengths, and where a month begins.
+
+use jiff::{Span, civil::DateTime, tz::TimeZone};
+
+use crate::Timestamp;
+
+impl Timestamp {
+    /// The same day and time so many months later, or earlier; the last day of a month that has no such day.
+    #[must_use]
+    pub fn plus_months(self, months: i64) -> Self {
+        let limit = if months < 0 { Self::MIN } else { Self::MAX };
+        let moved = self.in_utc().zip(Span::new().try_months(months).ok());
+        moved.and_then(|(civil, span)| from_utc(civil.checked_add(span).ok()?)).unwrap_or(limit)
+    }
+
+    fn in_utc(self) -> Option<DateTime> {
+        let instant = jiff::Timestamp::from_microsecond(self.as_micros()).ok()?;
+        Some(instant.to_zoned(TimeZone::UTC).datetime())
+    }
+}
+
+fn from_utc(civil: DateTime) -> Option<Timestamp> {
+    Some(Timestamp::from_micros(civil.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(from: &str, months: i64) -> String {
+        from.parse::<Timestamp>().expect("a timestamp").plus_months(months).to_string()
+    }
+
+    #[test]
+    fn a_day_that_a_month_lacks_is_its_last_one() {
+        assert_eq!(moved("2026-01-31T09:30:00Z", 1), "2026-02-28T09:30:00.000Z");
+        assert_eq!(moved("2026-01-31T09:30:00Z", 2), "2026-03-31T09:30:00.000Z");
+        assert_eq!(moved("2027-11-30T00:00:00Z", 3), "2028-02-29T00:00:00.000Z");
+        assert_eq!(moved("2028-02-29T00:00:00Z", 12), "2029-02-28T00:00:00.000Z");
+        assert_eq!(moved("2026-03-31T23:59:59Z", -1), "2026-02-28T23:59:59.000Z");
+    }
+
+    #[test]
+    fn what_lies_beyond_the_calendar_is_its_end() {
+        assert_eq!(Timestamp::from_seconds(0).plus_months(i64::MAX), Timestamp::MAX);
+        assert_eq!(Timestamp::from_seconds(0).plus_months(i64::MIN), Timestamp::MIN);
+        assert_eq!(Timestamp::MAX.plus_months(1), Timestamp::MAX);
+    }
+}

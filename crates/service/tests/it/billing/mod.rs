@@ -1,0 +1,4 @@
+//! `/billing/…`.
+
+mod life;
+mod subscriptions;
