@@ -43,9 +43,9 @@ pub struct PlanDetails {
 
 pub fn get(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<PaymentDetails> {
     let view = workspaces::billing_view(tx, app, tenant)?;
-    let subscription = subscriptions::find(tx, app, tenant)?.filter(|found| !found.standing.is_over());
+    let subscription = subscriptions::find(tx, app, tenant)?.filter(|found| !found.agreement.is_over());
     let plan = match &subscription {
-        Some(subscription) => find_plan_by_key(tx, app, &subscription.standing.bought.plan.key)?,
+        Some(subscription) => find_plan_by_key(tx, app, &subscription.agreement.bought.plan.key)?,
         None => None,
     };
     Ok(details(view, plan, subscription.as_ref(), tx.now()))
@@ -57,14 +57,14 @@ fn details(
     subscription: Option<&Subscription>,
     now: Timestamp,
 ) -> PaymentDetails {
-    let standing = subscription.map(|subscription| &subscription.standing);
-    let price = standing.and_then(|standing| standing.bought.price);
-    let trial_days_left = days_left(standing.and_then(|standing| standing.trial_until()), now);
+    let agreement = subscription.map(|subscription| &subscription.agreement);
+    let price = agreement.and_then(|agreement| agreement.bought.price);
+    let trial_days_left = days_left(agreement.and_then(|agreement| agreement.trial_until()), now);
     PaymentDetails {
         plan_key: plan.as_ref().map(|plan| plan.key.clone()),
         price_offer: price.map(|price| price.offer()),
         status: PaymentStatus {
-            should_select_plan: standing.is_none(),
+            should_select_plan: agreement.is_none(),
             should_setup_payments: view.should_setup_payments,
             payments_enabled: view.payments_enabled,
             provider: view.provider,

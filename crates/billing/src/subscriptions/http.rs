@@ -9,7 +9,7 @@ use tenancy::{
 use web::{Created, CreatedEmpty, Json, Page, Params, Path, Routes, State, Valid, ValidOrNone};
 
 use super::{
-    Standing, Status, Subscription, SubscriptionChange,
+    Agreement, Status, Subscription, SubscriptionChange,
     wire::{BillingState, PlanBySlug, PlanSelection, PlanSwitch, SubscriptionStatus, SubscriptionView},
 };
 use crate::{Billing, catalog, payment_details::days_left, providers};
@@ -72,7 +72,7 @@ async fn state(
 ) -> Result<Json<BillingState>> {
     let (app, tenant) = (user.app(), user.tenant());
     let found = billing.tenancy.db.read(move |tx| super::find(tx, app, tenant)).await?;
-    Ok(Json((&found.ok_or_else(super::not_found)?.standing).into()))
+    Ok(Json((&found.ok_or_else(super::not_found)?.agreement).into()))
 }
 
 fn shown(subscription: &Subscription) -> Created<SubscriptionView> {
@@ -149,19 +149,19 @@ async fn status(
 }
 
 fn status_of(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<SubscriptionStatus> {
-    let subscription = super::find(tx, app.id, tenant)?.filter(|found| !found.standing.is_over());
-    let standing = subscription.as_ref().map(|subscription| &subscription.standing);
-    let plan = match standing {
-        Some(standing) => catalog::find_plan_by_key(tx, app.id, &standing.bought.plan.key)?,
+    let subscription = super::find(tx, app.id, tenant)?.filter(|found| !found.agreement.is_over());
+    let agreement = subscription.as_ref().map(|subscription| &subscription.agreement);
+    let plan = match agreement {
+        Some(agreement) => catalog::find_plan_by_key(tx, app.id, &agreement.bought.plan.key)?,
         None => None,
     };
-    let view = super::view_of(standing, providers::is_enabled(tx, app)?);
-    let trial_days_left = days_left(standing.and_then(Standing::trial_until), tx.now());
+    let view = super::view_of(agreement, providers::is_enabled(tx, app)?);
+    let trial_days_left = days_left(agreement.and_then(Agreement::trial_until), tx.now());
     Ok(SubscriptionStatus {
         payments_enabled: view.payments_enabled,
         should_select_plan: view.should_select_plan,
         should_setup_payments: view.should_setup_payments,
-        payment_failed: standing.is_some_and(|standing| standing.status() == Status::PastDue),
+        payment_failed: agreement.is_some_and(|agreement| agreement.status() == Status::PastDue),
         payments_auto_redirect: app.profile.payments_auto_redirect,
         trial: trial_days_left > 0,
         trial_days_left,

@@ -20,7 +20,7 @@ use tenancy::{
 
 pub use passing::Passing;
 pub use periods::{Cycle, Period};
-pub use rules::{Cause, Purchase, Standing, Status};
+pub use rules::{Agreement, Cause, Purchase, Status};
 
 use crate::{
     catalog::{self, Plan, PriceOffer, plans},
@@ -42,14 +42,14 @@ id_kinds! {
 pub struct Subscription {
     pub id: SubscriptionId,
     pub tenant: TenantId,
-    pub standing: Standing,
+    pub agreement: Agreement,
     pub created_at: Timestamp,
 }
 
 impl Subscription {
     /// As it is at this instant, whether or not somebody has written down what time did to it.
     fn at(mut self, now: Timestamp) -> Self {
-        self.standing = self.standing.step(&Command::Pass, now).after;
+        self.agreement = self.agreement.step(&Command::Pass, now).after;
         self
     }
 }
@@ -94,7 +94,7 @@ fn locked(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Option<Subscri
 
 /// What time did, in nobody's name.
 fn pass(tx: &mut Tx<'_>, app: &App, subscription: Subscription) -> Result<Subscription> {
-    if subscription.standing.due().is_none_or(|due| due > tx.now()) {
+    if subscription.agreement.due().is_none_or(|due| due > tx.now()) {
         return Ok(subscription);
     }
     let caller = tx.author().actor.clone();
@@ -113,7 +113,7 @@ fn apply_or_begin(
     command: &Command,
     beginning: (Purchase, Beginning),
 ) -> Result<Subscription> {
-    match current.filter(|subscription| !subscription.standing.is_over()) {
+    match current.filter(|subscription| !subscription.agreement.is_over()) {
         Some(subscription) => apply(tx, app, subscription, command),
         None => begin(tx, app, tenant, beginning.0, beginning.1),
     }
@@ -121,18 +121,18 @@ fn apply_or_begin(
 
 fn begin(tx: &mut Tx<'_>, app: &App, tenant: TenantId, bought: Purchase, how: Beginning) -> Result<Subscription> {
     let Step { after, told } = rules::begin(bought, how, tx.now());
-    let subscription = Subscription { id: tx.new_id(), tenant, standing: after, created_at: tx.now() };
+    let subscription = Subscription { id: tx.new_id(), tenant, agreement: after, created_at: tx.now() };
     store::insert(tx, app.id, &subscription)?;
     settle(tx, app, None, &subscription, &told, how.cause())?;
     Ok(subscription)
 }
 
 fn apply(tx: &mut Tx<'_>, app: &App, mut current: Subscription, command: &Command) -> Result<Subscription> {
-    let Step { after, told } = current.standing.step(command, tx.now());
-    if after == current.standing {
+    let Step { after, told } = current.agreement.step(command, tx.now());
+    if after == current.agreement {
         return Ok(current);
     }
-    let before = std::mem::replace(&mut current.standing, after);
+    let before = std::mem::replace(&mut current.agreement, after);
     store::update(tx, app.id, &current)?;
     settle(tx, app, Some(&before), &current, &told, command.cause())?;
     Ok(current)
@@ -142,16 +142,16 @@ fn apply(tx: &mut Tx<'_>, app: &App, mut current: Subscription, command: &Comman
 fn settle(
     tx: &mut Tx<'_>,
     app: &App,
-    before: Option<&Standing>,
+    before: Option<&Agreement>,
     after: &Subscription,
     told: &[Told],
     cause: Cause,
 ) -> Result<()> {
     let change = SubscriptionChange {
         at: tx.now(),
-        from: before.map(Standing::status),
-        to: after.standing.status(),
-        plan: after.standing.bought.plan.key.clone(),
+        from: before.map(Agreement::status),
+        to: after.agreement.status(),
+        plan: after.agreement.bought.plan.key.clone(),
         cause,
         actor: tx.author().actor.clone(),
     };
@@ -163,13 +163,13 @@ fn settle(
 }
 
 fn tell(tx: &mut Tx<'_>, app: AppId, subscription: &Subscription, told: &Told) -> Result<()> {
-    let Subscription { id, tenant, standing, .. } = subscription;
+    let Subscription { id, tenant, agreement, .. } = subscription;
     let data = SubscriptionData {
         workspace_id: *tenant,
         subscription_id: *id,
-        plan: standing.bought.plan.key.clone(),
-        status: standing.status(),
-        ends_at: standing.ends_at(),
+        plan: agreement.bought.plan.key.clone(),
+        status: agreement.status(),
+        ends_at: agreement.ends_at(),
     };
     let scope = (app, *tenant);
     match told {
@@ -189,13 +189,13 @@ fn tell(tx: &mut Tx<'_>, app: AppId, subscription: &Subscription, told: &Told) -
 }
 
 /// What no webhook tells, but the service's own rooms may want to know.
-fn tell_lesser(tx: &mut Tx<'_>, app: AppId, before: &Standing, after: &Subscription) -> Result<()> {
-    let (tenant, now) = (after.tenant, &after.standing);
+fn tell_lesser(tx: &mut Tx<'_>, app: AppId, before: &Agreement, after: &Subscription) -> Result<()> {
+    let (tenant, now) = (after.tenant, &after.agreement);
     if before.bought.plan.key == now.bought.plan.key && before.bought.price != now.bought.price {
         let plan = now.bought.plan.key.clone();
         emit(tx, (app, tenant), &PriceChanged { workspace_id: tenant, plan })?;
     }
-    let scheduled = |standing: &Standing| standing.scheduled.as_ref().map(|change| change.plan.key.clone());
+    let scheduled = |agreement: &Agreement| agreement.scheduled.as_ref().map(|change| change.plan.key.clone());
     if scheduled(before) != scheduled(now) {
         emit(tx, (app, tenant), &PlanChangeScheduled { workspace_id: tenant, plan: scheduled(now) })?;
     }
@@ -205,19 +205,19 @@ fn tell_lesser(tx: &mut Tx<'_>, app: AppId, before: &Standing, after: &Subscript
 /// What the workspace says about its billing.
 fn view(tx: &mut Tx<'_>, app: &App, subscription: Option<&Subscription>) -> Result<BillingView> {
     let enabled = providers::is_enabled(tx, app)?;
-    Ok(view_of(subscription.map(|subscription| &subscription.standing), enabled))
+    Ok(view_of(subscription.map(|subscription| &subscription.agreement), enabled))
 }
 
-fn view_of(standing: Option<&Standing>, provider_enabled: bool) -> BillingView {
-    let running = standing.filter(|standing| !standing.is_over());
-    let payments_enabled = running.is_some_and(Standing::runs_at_provider);
-    let must_pay = running.is_some_and(|standing| standing.is_paid() && standing.trial_until().is_none());
+fn view_of(agreement: Option<&Agreement>, provider_enabled: bool) -> BillingView {
+    let running = agreement.filter(|agreement| !agreement.is_over());
+    let payments_enabled = running.is_some_and(Agreement::runs_at_provider);
+    let must_pay = running.is_some_and(|agreement| agreement.is_paid() && agreement.trial_until().is_none());
     BillingView {
-        plan_key: running.map(|standing| standing.bought.plan.key.clone()),
+        plan_key: running.map(|agreement| agreement.bought.plan.key.clone()),
         price: running
-            .and_then(|standing| standing.bought.price)
+            .and_then(|agreement| agreement.bought.price)
             .map(|price| (price.amount.currency, price.interval.to_string())),
-        trial_ends_at: running.and_then(Standing::trial_until),
+        trial_ends_at: running.and_then(Agreement::trial_until),
         should_select_plan: running.is_none(),
         should_setup_payments: must_pay && provider_enabled && !payments_enabled,
         payments_enabled,
@@ -236,9 +236,9 @@ pub struct FirstPlan {
 pub fn prepare_first(tx: &mut Tx<'_>, app: &App, field: &str, plan: Option<&str>) -> Result<FirstPlan> {
     let plan = plan.map(|key| plan_to_assign(tx, app.id, field, key)).transpose()?;
     let enabled = providers::is_enabled(tx, app)?;
-    let standing =
+    let agreement =
         plan.as_ref().map(|plan| rules::begin(Purchase::of(plan, None), Beginning::Assigned, tx.now()).after);
-    Ok(FirstPlan { view: view_of(standing.as_ref(), enabled), plan })
+    Ok(FirstPlan { view: view_of(agreement.as_ref(), enabled), plan })
 }
 
 /// The subscription of a workspace that was just made.
@@ -278,10 +278,12 @@ pub fn select(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str) -> R
 
 fn take_free(tx: &mut Tx<'_>, app: &App, tenant: TenantId, current: Option<Subscription>, plan: &Plan) -> Result<()> {
     let bought = Purchase::of(plan, plan.prices.first());
-    let running = current.as_ref().map(|subscription| &subscription.standing).filter(|standing| !standing.is_over());
+    let running = current.as_ref().map(|subscription| &subscription.agreement).filter(|agreement| !agreement.is_over());
     let command = match running {
-        Some(standing) if standing.runs_at_provider() => Command::Schedule(bought.plan.clone()),
-        Some(standing) if standing.bought.plan.key == plan.key && standing.status() == Status::Active => return Ok(()),
+        Some(agreement) if agreement.runs_at_provider() => Command::Schedule(bought.plan.clone()),
+        Some(agreement) if agreement.bought.plan.key == plan.key && agreement.status() == Status::Active => {
+            return Ok(());
+        }
         _ => Command::Assign(bought.clone()),
     };
     apply_or_begin(tx, app, tenant, current, &command, (bought, Beginning::Assigned)).map(|_| ())
@@ -291,9 +293,9 @@ fn take_free(tx: &mut Tx<'_>, app: &App, tenant: TenantId, current: Option<Subsc
 pub fn change(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str, offer: Option<PriceOffer>) -> Result<()> {
     let current = locked(tx, app, tenant)?;
     let plan = plan_to_assign(tx, app.id, "planKey", plan_key)?;
-    let running = current.as_ref().map(|subscription| &subscription.standing).filter(|standing| !standing.is_over());
-    let same_plan = running.is_some_and(|standing| standing.bought.plan.key == plan.key);
-    if same_plan && offer.is_none() && running.is_some_and(|standing| standing.scheduled.is_none()) {
+    let running = current.as_ref().map(|subscription| &subscription.agreement).filter(|agreement| !agreement.is_over());
+    let same_plan = running.is_some_and(|agreement| agreement.bought.plan.key == plan.key);
+    if same_plan && offer.is_none() && running.is_some_and(|agreement| agreement.scheduled.is_none()) {
         return Ok(());
     }
     let price = catalog::plans::offered_price(&plan, offer)?;
@@ -301,8 +303,8 @@ pub fn change(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str, offe
         return take_free(tx, app, tenant, current, &plan);
     }
     let bought = Purchase::of(&plan, price.as_ref());
-    let at_provider = running.is_some_and(Standing::runs_at_provider);
-    if running.is_some_and(|standing| standing.bought == bought && standing.scheduled.is_none()) {
+    let at_provider = running.is_some_and(Agreement::runs_at_provider);
+    if running.is_some_and(|agreement| agreement.bought == bought && agreement.scheduled.is_none()) {
         return Ok(());
     }
     if !at_provider && providers::is_enabled(tx, app)? {
@@ -342,8 +344,8 @@ pub fn cancel(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Subscripti
 /// `POST /billing/reactivate`.
 pub fn reactivate(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Subscription> {
     let current = locked(tx, app, tenant)?.ok_or_else(not_found)?;
-    let standing = &current.standing;
-    let must_pay = standing.is_paid() && !standing.runs_at_provider() && providers::is_enabled(tx, app)?;
+    let agreement = &current.agreement;
+    let must_pay = agreement.is_paid() && !agreement.runs_at_provider() && providers::is_enabled(tx, app)?;
     apply(tx, app, current, &Command::Reactivate { must_pay })
 }
 
@@ -354,11 +356,11 @@ pub fn start_trial(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_slug: &str
     if !plan.trial {
         return Err(Error::invalid("planSlug", "must be the key of a plan with a trial"));
     }
-    match current.filter(|subscription| !subscription.standing.is_over()) {
-        Some(running) if running.standing.trial_until().is_some() && running.standing.bought.plan.key == plan.key => {
+    match current.filter(|subscription| !subscription.agreement.is_over()) {
+        Some(running) if running.agreement.trial_until().is_some() && running.agreement.bought.plan.key == plan.key => {
             Ok(running)
         }
-        Some(running) if running.standing.is_paid() && running.standing.trial_until().is_none() => {
+        Some(running) if running.agreement.is_paid() && running.agreement.trial_until().is_none() => {
             let message = "A paid subscription is running; a trial cannot take its place.";
             Err(Error::new(Code::SubscriptionRunning, message))
         }

@@ -118,7 +118,7 @@ pub struct ScheduledChange {
 
 /// What a subscription is at any instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct Agreement {
     pub bought: Purchase,
     pub state: State,
     /// Whether access is gated.
@@ -212,7 +212,7 @@ pub enum Told {
 /// The next state, and what is told of it in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    pub after: Standing,
+    pub after: Agreement,
     pub told: Vec<Told>,
 }
 
@@ -256,11 +256,11 @@ pub fn begin(bought: Purchase, how: Beginning, now: Timestamp) -> Step {
         Beginning::Assigned | Beginning::Paid => (State::Active, vec![Told::Created]),
     };
     let renewed_by_provider = how == Beginning::Paid;
-    let after = Standing { bought, state, gate_engaged: false, anchor: now, scheduled: None, renewed_by_provider };
+    let after = Agreement { bought, state, gate_engaged: false, anchor: now, scheduled: None, renewed_by_provider };
     Step { after, told }
 }
 
-impl Standing {
+impl Agreement {
     pub fn status(&self) -> Status {
         match self.state {
             State::Trial { .. } => Status::Trial,
@@ -408,6 +408,7 @@ impl Step {
         self.put_on(bought, now);
         self.after.state = State::Trial { until };
         self.after.anchor = now;
+        self.after.gate_engaged = false;
         self.told.push(Told::TrialStarted);
     }
 

@@ -4,7 +4,7 @@ use ::store::{FromRow, Json, Row, Tx, args, row, sql};
 use kernel::{AppId, Currency, Error, Money, Page, Result, TenantId, Timestamp};
 
 use super::{
-    Standing, Status, Subscription, SubscriptionChange, SubscriptionChangeId,
+    Agreement, Status, Subscription, SubscriptionChange, SubscriptionChangeId,
     rules::{BoughtPlan, BoughtPrice, Dunning, Ending, Purchase, ScheduledChange, State},
 };
 use crate::catalog::{Interval, PlanId};
@@ -15,7 +15,7 @@ const COLUMNS: &str = "id, app_id, tenant_id, plan_key, plan_name, free, amount_
 
 impl FromRow for Subscription {
     fn from_row(row: &Row<'_>) -> Result<Self> {
-        let standing = Standing {
+        let agreement = Agreement {
             bought: Purchase { plan: plan(row)?, price: price(row)? },
             state: state(row)?,
             gate_engaged: row.get("gate_engaged")?,
@@ -23,7 +23,7 @@ impl FromRow for Subscription {
             scheduled: scheduled(row)?,
             renewed_by_provider: row.get("renewed_by_provider")?,
         };
-        Ok(Self { id: row.get("id")?, tenant: row.get("tenant_id")?, standing, created_at: row.get("created_at")? })
+        Ok(Self { id: row.get("id")?, tenant: row.get("tenant_id")?, agreement, created_at: row.get("created_at")? })
     }
 }
 
@@ -80,20 +80,20 @@ pub(super) fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<boo
 
 /// The row; [`update`] writes what changes.
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, subscription: &Subscription) -> Result<()> {
-    let Subscription { id, tenant, standing, created_at } = subscription;
-    let plan = &standing.bought.plan;
+    let Subscription { id, tenant, agreement, created_at } = subscription;
+    let plan = &agreement.bought.plan;
     tx.run(
         "INSERT INTO subscriptions (id, app_id, tenant_id, plan_key, plan_name, free, status, trial, gate_engaged, \
          anchor, renewed_by_provider, created_at) VALUES ($1, $2, $3, $4, $5, $6, 'active', FALSE, FALSE, $7, FALSE, $8)",
-        &args![*id, app, *tenant, plan.key, plan.name, plan.free, standing.anchor, *created_at],
+        &args![*id, app, *tenant, plan.key, plan.name, plan.free, agreement.anchor, *created_at],
     )?;
     update(tx, app, subscription)
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, subscription: &Subscription) -> Result<()> {
-    let standing = &subscription.standing;
-    let Purchase { plan, price } = &standing.bought;
-    let (scheduled, dunning) = (standing.scheduled.as_ref(), standing.dunning());
+    let agreement = &subscription.agreement;
+    let Purchase { plan, price } = &agreement.bought;
+    let (scheduled, dunning) = (agreement.scheduled.as_ref(), agreement.dunning());
     tx.run(
         "UPDATE subscriptions SET plan_key = $3, plan_name = $4, free = $5, amount_minor = $6, currency = $7, \
          recurrence_interval = $8, status = $9, trial = $10, gate_engaged = $11, ends_at = $12, anchor = $13, \
@@ -108,18 +108,18 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, subscription: &Subscription) -
             price.map(|price| price.amount.minor),
             price.map(|price| price.amount.currency),
             price.map(|price| price.interval),
-            standing.status(),
-            standing.trial_until().is_some(),
-            standing.gate_engaged,
-            standing.ends_at(),
-            standing.anchor,
+            agreement.status(),
+            agreement.trial_until().is_some(),
+            agreement.gate_engaged,
+            agreement.ends_at(),
+            agreement.anchor,
             scheduled.map(|change| change.plan.key.as_str()),
             scheduled.map(|change| change.plan.name.as_str()),
             scheduled.map(|change| change.at),
             dunning.map(|dunning| dunning.since),
             dunning.map(|dunning| dunning.attempts),
-            standing.renewed_by_provider,
-            standing.due()
+            agreement.renewed_by_provider,
+            agreement.due()
         ],
     )
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use web::Validate;
 
 use super::{
-    Standing, Status, Subscription, SubscriptionId,
+    Agreement, Status, Subscription, SubscriptionId,
     rules::{BoughtPlan, ScheduledChange},
 };
 use crate::catalog::{PriceOffer, plans::http::OfferedPlan};
@@ -57,14 +57,14 @@ pub struct BillingState {
     pub scheduled_change: Option<ScheduledPlan>,
 }
 
-impl From<&Standing> for BillingState {
-    fn from(standing: &Standing) -> Self {
+impl From<&Agreement> for BillingState {
+    fn from(agreement: &Agreement) -> Self {
         Self {
-            plan: (&standing.bought.plan).into(),
-            status: standing.status(),
-            ends_at: standing.ends_at(),
-            gate_engaged: standing.gate_engaged,
-            scheduled_change: standing.scheduled.as_ref().map(Into::into),
+            plan: (&agreement.bought.plan).into(),
+            status: agreement.status(),
+            ends_at: agreement.ends_at(),
+            gate_engaged: agreement.gate_engaged,
+            scheduled_change: agreement.scheduled.as_ref().map(Into::into),
         }
     }
 }
@@ -86,7 +86,7 @@ impl From<&Subscription> for SubscriptionView {
         Self {
             id: subscription.id,
             workspace_id: subscription.tenant,
-            state: (&subscription.standing).into(),
+            state: (&subscription.agreement).into(),
             created_at: subscription.created_at,
         }
     }

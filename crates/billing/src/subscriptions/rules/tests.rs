@@ -26,11 +26,11 @@ fn pro() -> Purchase {
     bought("pro", 2_900, Interval::Month)
 }
 
-fn begun(bought: Purchase, how: Beginning) -> Standing {
+fn begun(bought: Purchase, how: Beginning) -> Agreement {
     begin(bought, how, start()).after
 }
 
-fn trial() -> Standing {
+fn trial() -> Agreement {
     begun(pro(), Beginning::Trial { until: trial_end(start(), 14) })
 }
 
@@ -182,7 +182,7 @@ proptest! {
     #[test]
     fn nothing_is_reached_that_is_not_listed(steps in prop::collection::vec((commands(), 0u64..20), 1..40), paid: bool) {
         let mut now = start();
-        let mut standing = begun(pro(), if paid { Beginning::Paid } else { Beginning::Assigned });
+        let mut agreement = begun(pro(), if paid { Beginning::Paid } else { Beginning::Assigned });
         for (command, days) in steps {
             now = now.plus(DAYS(days));
             let command = match command {
@@ -191,18 +191,18 @@ proptest! {
             };
             // Time has passed for whoever gives a command.
             for command in [&Command::Pass, &command] {
-                let (before, step) = (standing.status(), standing.step(command, now));
+                let (before, step) = (agreement.status(), agreement.step(command, now));
                 let pair = (before, step.after.status());
                 prop_assert!(pair.0 == pair.1 || allowed(command).contains(&pair), "{command:?}: {pair:?}");
-                standing = step.after;
+                agreement = step.after;
             }
-            prop_assert!(standing.due().is_none_or(|due| due > now));
-            prop_assert_eq!(standing.ends_at().is_some(), matches!(
-                standing.status(), Status::Trial | Status::CancelAtPeriodEnd | Status::Canceled
+            prop_assert!(agreement.due().is_none_or(|due| due > now));
+            prop_assert_eq!(agreement.ends_at().is_some(), matches!(
+                agreement.status(), Status::Trial | Status::CancelAtPeriodEnd | Status::Canceled
             ));
-            prop_assert!(!standing.gate_engaged || standing.dunning().is_some() || standing.is_over());
-            let kinds: BTreeSet<_> = standing.scheduled.iter().map(|change| change.plan.key.clone()).collect();
-            prop_assert!(kinds.is_empty() || standing.status() != Status::Canceled);
+            prop_assert!(!agreement.gate_engaged || agreement.dunning().is_some() || agreement.is_over());
+            let kinds: BTreeSet<_> = agreement.scheduled.iter().map(|change| change.plan.key.clone()).collect();
+            prop_assert!(kinds.is_empty() || agreement.status() != Status::Canceled);
         }
     }
 }

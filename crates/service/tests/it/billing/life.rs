@@ -28,7 +28,7 @@ async fn a_trial_ends_at_its_own_moment(app: TestApp) {
     assert_eq!(events(&app).await, told);
     let history = format!("/account/tenant/{}/subscription/history", workspace.id);
     let history = app.key().get(&history).await.expect(200);
-    assert_eq!((history.at("/0/at"), history.at("/0/actor/type")), (started.at("/endsAt"), json!("system")));
+    assert_eq!((history.at("/0/to"), history.at("/0/actor/type")), (json!("canceled"), json!("system")));
     let status = user.get("/account/subscription/status").await.expect(200);
     assert_eq!((status.at("/shouldSelectPlan"), status.at("/trial")), (json!(true), json!(false)));
     let tenant = app.key().get(&format!("/account/tenant/byId/{}", workspace.id)).await.expect(200);

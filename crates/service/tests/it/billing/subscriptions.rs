@@ -1,6 +1,7 @@
 //! `/billing/subscriptions` and `/billing/state`, `cancel`, `reactivate`, `trial/start`.
 
 use futures_util::future::join_all;
+use http::Method;
 use serde_json::{Value, json};
 use testkit::{
     TestApp, assert_body,
@@ -31,8 +32,8 @@ async fn without_a_subscription_there_is_nothing_to_see_or_change(app: TestApp) 
 
 async fn a_first_subscription_is_to_the_oldest_free_plan(app: TestApp) {
     plan(&app, "gratis", None, None).await;
-    let (workspace, none) = (app.workspace("acme").await, Value::Null);
-    let made = workspace.owner().post("/billing/subscriptions", none).await.expect(201);
+    let workspace = app.workspace("acme").await;
+    let made = workspace.owner().call(Method::POST, "/billing/subscriptions", None).await.expect(201);
     assert_body!(made, @r#"
     {
       "createdAt": "[time]",
@@ -87,7 +88,7 @@ async fn a_trial_is_of_a_plan_that_has_one(app: TestApp) {
     let user = app.workspace("acme").await.owner();
     user.post("/billing/trial/start", json!({ "planSlug": "free" })).await.refuses(&["planSlug"]);
     user.post("/billing/trial/start", json!({ "planSlug": "nonesuch" })).await.refuses(&["planSlug"]);
-    let started = user.post("/billing/trial/start", Value::Null).await.expect(201);
+    let started = user.call(Method::POST, "/billing/trial/start", None).await.expect(201);
     assert_body!(started, @r#"
     {
       "createdAt": "[time]",

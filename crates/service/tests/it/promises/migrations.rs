@@ -50,8 +50,8 @@ async fn workspaces_that_had_a_plan_get_their_subscription(site: Site) {
     let found = found.await.expect("they can be read");
     let [Some(free), Some(paid), None] = &found[..] else { panic!("one for each plan: {found:?}") };
     assert_eq!(free.id.as_u128(), 2);
-    assert_eq!((free.standing.is_paid(), free.standing.bought.price), (false, None));
-    assert_eq!((paid.standing.bought.plan.name.as_str(), paid.standing.anchor.as_micros()), ("Named", 7));
-    assert_eq!(paid.standing.bought.price.map(|price| price.interval.as_str()), Some("year"));
+    assert_eq!((free.agreement.is_paid(), free.agreement.bought.price), (false, None));
+    assert_eq!((paid.agreement.bought.plan.name.as_str(), paid.agreement.anchor.as_micros()), ("Named", 7));
+    assert_eq!(paid.agreement.bought.price.map(|price| price.interval.as_str()), Some("year"));
     db.close().await;
 }
