@@ -9,7 +9,7 @@ macro_rules! text {
 }
 
 pub const MIGRATIONS: &[Migration] = &[
-    Migration::per_engine(1, "outbox", text!("0001_outbox.sqlite"), text!("0001_outbox.postgres")),
+    Migration::per_engine(1, "outbox", text!("sqlite/0001_outbox"), text!("postgres/0001_outbox")),
     Migration::shared(2, "messages", text!("0002_messages")),
     Migration::shared(3, "signing_keys", text!("0003_signing_keys")),
     Migration::shared(4, "installation", text!("0004_installation")),

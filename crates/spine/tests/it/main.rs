@@ -24,8 +24,8 @@ pub(crate) static MIGRATIONS: &[Migration] = &[
     Migration::per_engine(
         1,
         "outbox",
-        include_str!("../../../service/migrations/0001_outbox.sqlite.sql"),
-        include_str!("../../../service/migrations/0001_outbox.postgres.sql"),
+        include_str!("../../../service/migrations/sqlite/0001_outbox.sql"),
+        include_str!("../../../service/migrations/postgres/0001_outbox.sql"),
     ),
     Migration::shared(2, "messages", include_str!("../../../service/migrations/0002_messages.sql")),
     Migration::shared(3, "authors", include_str!("../../../service/migrations/0017_authors.sql")),
