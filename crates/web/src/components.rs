@@ -1,6 +1,7 @@
 //! Puts the schemas of requests and answers under one roof. A type that reads as it writes is listed once; one that
 //! differs keeps its name for answers and is called `…Input` in requests.
 
+use kernel::text::{MAX_QUERY_TEXT, MAX_TEXT};
 use serde_json::{Map, Value};
 
 use crate::schemas;
@@ -15,13 +16,14 @@ const PREFIX: &str = "#/components/schemas/";
 /// Merges both sets and lets the requests in `paths` refer to the renamed ones.
 pub(crate) fn merge(paths: &mut Map<String, Value>, components: Components) -> Map<String, Value> {
     let Components { mut requests, mut answers } = components;
-    requests.values_mut().for_each(schemas::bound);
+    requests.values_mut().for_each(|schema| schemas::bound(schema, MAX_TEXT));
     unite(&requests, &mut answers);
     let differing = differing(&requests, &answers);
     for operation in paths.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
         let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten();
-        parameters.filter(|parameter| parameter["in"] == "query").for_each(schemas::bound);
-        operation.get_mut("requestBody").into_iter().for_each(schemas::bound);
+        let queries = parameters.filter(|parameter| parameter["in"] == "query");
+        queries.for_each(|query| schemas::bound(query, MAX_QUERY_TEXT));
+        operation.get_mut("requestBody").into_iter().for_each(|body| schemas::bound(body, MAX_TEXT));
         for part in ["parameters", "requestBody"] {
             if let Some(part) = operation.get_mut(part) {
                 rename(part, &differing);
@@ -41,7 +43,7 @@ pub(crate) fn merge(paths: &mut Map<String, Value>, components: Components) -> M
 fn unite(requests: &Map<String, Value>, answers: &mut Map<String, Value>) {
     for (name, answer) in answers {
         let mut bounded = answer.clone();
-        schemas::bound(&mut bounded);
+        schemas::bound(&mut bounded, MAX_TEXT);
         if requests.get(name) == Some(&bounded) {
             *answer = bounded;
         }

@@ -162,6 +162,14 @@ impl Operation {
         self.failure(400, INVALID).failure(413, "The body is too large").failure(415, "The body is not JSON")
     }
 
+    /// A body as a form sends it: the members of `T`.
+    pub fn form<T: JsonSchema>(&mut self) -> &mut Self {
+        self.body = Some(BodyContent { media_type: "application/x-www-form-urlencoded", schema: Some(schema_of::<T>) });
+        self.failure(400, "The form is malformed or invalid")
+            .failure(413, "The body is too large")
+            .failure(415, "The body is not a form")
+    }
+
     pub fn body_may_be_left_out(&mut self) -> &mut Self {
         self.body_is_optional = true;
         self

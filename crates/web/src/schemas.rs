@@ -1,14 +1,14 @@
 //! What holds for every schema: the limits of texts and lists that name none themselves, and integers that are bounded
 //! as their Rust types are. Bodies are judged by the result, and the published document shows it.
 
-use kernel::text::{MAX_BYTES, MAX_LIST, MAX_TEXT, MESSAGE};
+use kernel::text::{MAX_BYTES, MAX_LIST, MESSAGE};
 use serde_json::{Map, Value, json};
 
-/// Puts the general limits into a request's schema.
-pub(crate) fn bound(schema: &mut Value) {
+/// Puts the general limits into a request's schema; `longest` is that of its texts.
+pub(crate) fn bound(schema: &mut Value, longest: usize) {
     each(schema, &|members| {
         bound_integer(members);
-        bound_text(members);
+        bound_text(members, longest);
         bound_list(members);
     });
 }
@@ -58,14 +58,14 @@ fn is(members: &Map<String, Value>, wanted: &str) -> bool {
 }
 
 /// A text that is a time, one of some values or fits a pattern from beginning to end is not long anyway.
-fn bound_text(members: &mut Map<String, Value>) {
+fn bound_text(members: &mut Map<String, Value>, longest: usize) {
     let text = |keyword: &str| members.get(keyword).and_then(Value::as_str);
     let has_form =
         text("pattern").is_some_and(|pattern| pattern.starts_with('^')) || text("format") == Some("date-time");
     let known = ["maxLength", "enum", "const"].iter().any(|keyword| members.contains_key(*keyword));
     if is(members, "string") && !has_form && !known {
-        members.insert("maxLength".to_owned(), MAX_TEXT.into());
-        members.insert(MAX_BYTES.to_owned(), MAX_TEXT.into());
+        members.insert("maxLength".to_owned(), longest.into());
+        members.insert(MAX_BYTES.to_owned(), longest.into());
     }
 }
 

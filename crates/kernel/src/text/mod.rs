@@ -13,6 +13,8 @@ pub use urls::{is_host_name, is_origin, is_redirect_uri, is_web_url};
 
 /// Texts have at most this many characters and bytes unless their type says otherwise.
 pub const MAX_TEXT: usize = 64 * 1024;
+/// The same for texts in a query, which have to fit into a request's head.
+pub const MAX_QUERY_TEXT: usize = 8 * 1024;
 /// Templates, style sheets: texts that are content have at most this many characters and bytes.
 pub const MAX_CONTENT: usize = 512 * 1024;
 /// Names of people, workspaces, apps, roles, plans, flags and tokens have at most this many characters.

@@ -5,7 +5,11 @@ use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use super::{MediaType, body::collect, params::from_texts};
+use super::{
+    MediaType,
+    body::collect,
+    params::{Place, from_texts},
+};
 use crate::{Describe, Failure, Operation};
 
 /// The fields of a form: the members of `T`, by name. Unknown ones are ignored.
@@ -23,13 +27,12 @@ impl<S: Sync, T: DeserializeOwned + JsonSchema + 'static> FromRequest<S> for For
         let bytes = collect(request).await?;
         let texts = std::str::from_utf8(&bytes)
             .map_err(|_| Error::new(Code::MalformedRequest, "The form is not valid UTF-8."))?;
-        Ok(Self(from_texts(texts, "form")?))
+        Ok(Self(from_texts(texts, Place::Form)?))
     }
 }
 
 impl<T: JsonSchema> Describe for Form<T> {
     fn describe(operation: &mut Operation) {
-        operation.raw_body("application/x-www-form-urlencoded");
-        operation.failure(400, "The form is malformed or invalid").failure(415, "The body is not a form");
+        operation.form::<T>();
     }
 }

@@ -2,7 +2,10 @@
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::{Code, Error, Result};
+use kernel::{
+    Code, Error, Result,
+    text::{MAX_QUERY_TEXT, MAX_TEXT},
+};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -18,7 +21,7 @@ impl<S: Sync, T: DeserializeOwned + JsonSchema + 'static> FromRequestParts<S> fo
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        Ok(Self(from_texts(parts.uri.query().unwrap_or_default(), "query")?))
+        Ok(Self(from_texts(parts.uri.query().unwrap_or_default(), Place::Query)?))
     }
 }
 
@@ -28,10 +31,21 @@ impl<T: JsonSchema> Describe for Params<T> {
     }
 }
 
-/// Reads and validates `name=value&…`; `place` names it in messages.
-pub(super) fn from_texts<T: DeserializeOwned + JsonSchema + 'static>(texts: &str, place: &str) -> Result<T> {
+/// Where `name=value&…` was found.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    Query,
+    Form,
+}
+
+/// Reads and validates `name=value&…`.
+pub(super) fn from_texts<T: DeserializeOwned + JsonSchema + 'static>(texts: &str, place: Place) -> Result<T> {
+    let (place, longest) = match place {
+        Place::Query => ("query", MAX_QUERY_TEXT),
+        Place::Form => ("form", MAX_TEXT),
+    };
     let texts = Value::Object(parse(texts)?);
-    let found = survey::problems_of_texts::<T>(&texts);
+    let found = survey::problems_of_texts::<T>(&texts, longest);
     match reader::read_texts::<T>(&texts) {
         Ok(read) if found.is_empty() => Ok(read),
         Ok(_) => Err(Error::invalid_fields(found)),
@@ -101,7 +115,7 @@ mod tests {
     }
 
     fn read<T: DeserializeOwned + JsonSchema + 'static>(query: &str) -> Result<T> {
-        from_texts(query, "query")
+        from_texts(query, Place::Query)
     }
 
     #[test]
@@ -130,7 +144,7 @@ mod tests {
     #[test]
     fn a_page_is_bounded() {
         for (query, fits) in [("", true), ("limit=1000&offset=5", true), ("limit=0", false), ("limit=1001", false)] {
-            assert_eq!(from_texts::<Page>(query, "query").is_ok(), fits, "{query}");
+            assert_eq!(from_texts::<Page>(query, Place::Query).is_ok(), fits, "{query}");
         }
     }
 }

@@ -10,7 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{Validate, form_fields, from_json, params::from_texts};
+use super::{
+    Validate, form_fields, from_json,
+    params::{Place, from_texts},
+};
 use crate::{Patch, TrustedProxies};
 
 const HOME: &str = env!("CARGO_MANIFEST_DIR");
@@ -113,7 +116,7 @@ struct Search {
 impl Validate for Search {}
 
 fn search(bytes: &[u8]) -> Option<Search> {
-    from_texts(std::str::from_utf8(bytes).ok()?, "form").ok()
+    from_texts(std::str::from_utf8(bytes).ok()?, Place::Form).ok()
 }
 
 fn proxies() -> TrustedProxies {

@@ -43,16 +43,20 @@ pub(super) struct Node {
     pub(super) message: Option<String>,
 }
 
-static SHAPES: LazyLock<RwLock<HashMap<TypeId, Arc<Shape>>>> = LazyLock::new(RwLock::default);
+/// By type and the limit of its texts.
+type Shapes = HashMap<(TypeId, usize), Arc<Shape>>;
+
+static SHAPES: LazyLock<RwLock<Shapes>> = LazyLock::new(RwLock::default);
 
 impl Shape {
-    pub(super) fn of<T: JsonSchema + 'static>() -> Arc<Self> {
-        let id = TypeId::of::<T>();
+    /// `longest` limits the texts that name no limit themselves.
+    pub(super) fn of<T: JsonSchema + 'static>(longest: usize) -> Arc<Self> {
+        let id = (TypeId::of::<T>(), longest);
         if let Some(known) = SHAPES.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
             return Arc::clone(known);
         }
         let mut schema = schemars::generate::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-        schemas::bound(&mut schema);
+        schemas::bound(&mut schema, longest);
         let shape = Arc::new(Self::compile(&schema));
         SHAPES.write().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&shape));
         shape

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use kernel::FieldProblem;
+use kernel::{FieldProblem, text::MAX_TEXT};
 use schemars::JsonSchema;
 use serde_json::{Map, Number, Value};
 
@@ -17,16 +17,16 @@ const MOST_VALUES: usize = 20;
 /// The problems of `value`, in the order of the schema's members. A real choice between schemas is left to reading where
 /// it is not clear which one was meant.
 pub(super) fn problems<T: JsonSchema + 'static>(value: &Value) -> Vec<FieldProblem> {
-    survey::<T>(value, false)
+    survey::<T>(value, false, MAX_TEXT)
 }
 
 /// The same for texts by name, where a number or a list is written as a text.
-pub(super) fn problems_of_texts<T: JsonSchema + 'static>(value: &Value) -> Vec<FieldProblem> {
-    survey::<T>(value, true)
+pub(super) fn problems_of_texts<T: JsonSchema + 'static>(value: &Value, longest: usize) -> Vec<FieldProblem> {
+    survey::<T>(value, true, longest)
 }
 
-fn survey<T: JsonSchema + 'static>(value: &Value, texts: bool) -> Vec<FieldProblem> {
-    let shape = Shape::of::<T>();
+fn survey<T: JsonSchema + 'static>(value: &Value, texts: bool, longest: usize) -> Vec<FieldProblem> {
+    let shape = Shape::of::<T>(longest);
     let mut survey = Survey { shape: &shape, texts, place: Vec::new(), found: Vec::new() };
     survey.look(shape.root(), value);
     survey.found
