@@ -1,15 +1,18 @@
 //! What handlers answer with. Each type is one status and one shape, so that a handler's signature states both.
 
+use std::marker::PhantomData;
+
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use kernel::Error;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Describe, Failure, Operation};
+use crate::{Describe, Failure, IfNoneMatch, Operation};
 
 macro_rules! json_answers {
     ($($(#[$doc:meta])* $name:ident = $status:ident;)*) => { $(
@@ -170,6 +173,82 @@ impl IntoResponse for Script {
 impl Describe for Script {
     fn describe(operation: &mut Operation) {
         operation.raw_answer(StatusCode::OK, "text/javascript");
+    }
+}
+
+/// 200 with JSON that is already written, in the shape of `T`.
+#[derive(Clone, Debug)]
+pub struct Prewritten<T>(Bytes, PhantomData<fn() -> T>);
+
+impl<T> Prewritten<T> {
+    pub fn new(json: impl Into<Bytes>) -> Self {
+        Self(json.into(), PhantomData)
+    }
+}
+
+impl<T> IntoResponse for Prewritten<T> {
+    fn into_response(self) -> Response {
+        plain(StatusCode::OK, "application/json", Body::from(self.0))
+    }
+}
+
+impl<T: JsonSchema> Describe for Prewritten<T> {
+    fn describe(operation: &mut Operation) {
+        operation.answer::<T>(StatusCode::OK);
+    }
+}
+
+/// 307 to another address.
+#[derive(Clone, Debug)]
+pub struct Redirect(pub String);
+
+impl IntoResponse for Redirect {
+    fn into_response(self) -> Response {
+        match HeaderValue::from_str(&self.0) {
+            Ok(location) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, location)]).into_response(),
+            Err(error) => Failure::from(Error::internal(error)).into_response(),
+        }
+    }
+}
+
+impl Describe for Redirect {
+    fn describe(operation: &mut Operation) {
+        operation.empty_answer(StatusCode::TEMPORARY_REDIRECT);
+    }
+}
+
+/// An answer with the `ETag` of what it shows, or a bare 304 for a caller who has it already.
+#[derive(Clone, Debug)]
+pub struct Tagged<R> {
+    etag: String,
+    /// Absent when nothing changed.
+    answer: Option<R>,
+}
+
+impl<R> Tagged<R> {
+    /// `etag` is quoted, as in the header.
+    pub fn new(etag: String, known: &IfNoneMatch, answer: impl FnOnce() -> R) -> Self {
+        let answer = (!known.names(&etag)).then(answer);
+        Self { etag, answer }
+    }
+}
+
+impl<R: IntoResponse> IntoResponse for Tagged<R> {
+    fn into_response(self) -> Response {
+        let etag = match HeaderValue::from_str(&self.etag) {
+            Ok(etag) => etag,
+            Err(error) => return Failure::from(Error::internal(error)).into_response(),
+        };
+        let mut response = self.answer.map_or_else(|| StatusCode::NOT_MODIFIED.into_response(), R::into_response);
+        response.headers_mut().insert(header::ETAG, etag);
+        response
+    }
+}
+
+impl<R: Describe> Describe for Tagged<R> {
+    fn describe(operation: &mut Operation) {
+        R::describe(operation);
+        operation.failure(304, "Nothing changed since the answer named in If-None-Match");
     }
 }
 

@@ -33,13 +33,16 @@ mod scope;
 pub mod server;
 mod table;
 
-pub use answers::{Accepted, Created, CreatedEmpty, Css, Empty, Html, Json, Script, Success, Text, WithHeaders};
+pub use answers::{
+    Accepted, Created, CreatedEmpty, Css, Empty, Html, Json, Prewritten, Redirect, Script, Success, Tagged, Text,
+    WithHeaders,
+};
 pub use conventions::{App, AtHand, Conventions, Peer, Settings};
 pub use cors::Origins;
 pub use docs::docs_routes;
 pub use extract::{
-    Form, MediaType, Page, Params, Path, RawBody, Valid, ValidOrNone, Validate, form_fields, from_json, not_json,
-    optional_header, required_header,
+    Form, IfNoneMatch, MediaType, Page, Params, Path, RawBody, Valid, ValidOrNone, Validate, form_fields, from_json,
+    not_json, optional_header, required_header,
 };
 pub use failure::{Failure, status_of};
 pub use handler::Handler;

@@ -48,13 +48,28 @@ type Bind<S> = Box<dyn FnOnce(S) -> Endpoint + Send>;
 /// Routes over the state `S`, under one heading of the documentation.
 pub struct Routes<S> {
     tag: &'static str,
+    /// Whether the routes added next are pages.
+    pages: bool,
+    /// What the routes added next may also answer.
+    answers: &'static [(u16, &'static str)],
     entries: Vec<(Route, Bind<S>)>,
 }
 
 impl<S: Clone + Send + Sync + 'static> Routes<S> {
     /// `tag` is the heading of these routes in the documentation.
     pub fn new(tag: &'static str) -> Self {
-        Self { tag, entries: Vec::new() }
+        Self { tag, pages: false, answers: &[], entries: Vec::new() }
+    }
+
+    /// Routes that a person looks at: their failures are pages, too.
+    pub fn pages(tag: &'static str) -> Self {
+        Self { pages: true, ..Self::new(tag) }
+    }
+
+    /// Further statuses of the routes that follow. What one of them says itself by [`answers`](Self::answers) wins.
+    #[must_use]
+    pub fn all_answer(self, answers: &'static [(u16, &'static str)]) -> Self {
+        Self { answers, ..self }
     }
 
     #[track_caller]
@@ -92,6 +107,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     ) -> Self {
         let mut operation = Operation::default();
         H::describe(&mut operation);
+        operation.failures.extend(self.answers.iter().map(|(status, when)| (*status, (*when).to_owned())));
         let route = Route {
             metrics: RouteMetrics::new(&method, path),
             method,
@@ -102,7 +118,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             file: Location::caller().file(),
             operation,
             hidden: false,
-            page: false,
+            page: self.pages,
             any_origin: false,
             always_admitted: false,
             body_limit: None,
@@ -126,7 +142,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             let bind: Bind<Outer> = Box::new(move |outer| bind(part(&outer)));
             (route, bind)
         });
-        Routes { tag: self.tag, entries: entries.collect() }
+        Routes { tag: self.tag, pages: self.pages, answers: self.answers, entries: entries.collect() }
     }
 
     /// Lets pages of any origin read the last route's answers.

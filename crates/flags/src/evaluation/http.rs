@@ -2,16 +2,11 @@
 
 use std::sync::LazyLock;
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
 use kernel::{AppId, Result};
 use schemars::JsonSchema;
 use serde_json::Value;
-use web::{Describe, Operation, Path, Routes, State};
+use web::{Path, Prewritten, Routes, State};
 
 use super::ContextBody;
 use crate::{
@@ -27,17 +22,6 @@ pub fn routes() -> Routes<Flags> {
         .any_origin()
         .post("/cloud-views/flags/bulkEvaluate/{app_id}", bulk, "Evaluate all flags for a context")
         .any_origin()
-}
-
-/// JSON that is already written.
-pub(crate) struct Written(pub(crate) Bytes);
-
-impl IntoResponse for Written {
-    fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(self.0));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response
-    }
 }
 
 /// What one flag evaluates to; for the documentation.
@@ -79,60 +63,40 @@ struct NamedEvaluation {
     evaluation: Evaluation,
 }
 
-pub struct OneAnswer(Written);
-pub struct BulkAnswer(Written);
-
-impl IntoResponse for OneAnswer {
-    fn into_response(self) -> Response {
-        self.0.into_response()
-    }
-}
-
-impl IntoResponse for BulkAnswer {
-    fn into_response(self) -> Response {
-        self.0.into_response()
-    }
-}
-
-impl Describe for OneAnswer {
-    fn describe(operation: &mut Operation) {
-        operation.answer::<Evaluation>(StatusCode::OK);
-    }
-}
-
-impl Describe for BulkAnswer {
-    fn describe(operation: &mut Operation) {
-        operation.answer::<BulkEvaluation>(StatusCode::OK);
-    }
-}
-
-async fn without_context(State(flags): State<Flags>, Path((app, key)): Path<(AppId, String)>) -> Result<OneAnswer> {
+async fn without_context(
+    State(flags): State<Flags>,
+    Path((app, key)): Path<(AppId, String)>,
+) -> Result<Prewritten<Evaluation>> {
     flags.require_app(app)?;
-    Ok(OneAnswer(Written(flags.one(app, &key, &Context::default()).body)))
+    Ok(Prewritten::new(flags.one(app, &key, &Context::default()).body))
 }
 
 async fn with_context(
     State(flags): State<Flags>,
     Path((app, key)): Path<(AppId, String)>,
     body: ContextBody,
-) -> Result<OneAnswer> {
+) -> Result<Prewritten<Evaluation>> {
     flags.require_app(app)?;
     let (context, token_ignored) = flags.context(app, body.read()?).await?;
     let mut answer = flags.one(app, &key, &context).body;
     if token_ignored {
         answer = with_error_code(&answer);
     }
-    Ok(OneAnswer(Written(answer)))
+    Ok(Prewritten::new(answer))
 }
 
-async fn bulk(State(flags): State<Flags>, Path(app): Path<AppId>, body: ContextBody) -> Result<BulkAnswer> {
+async fn bulk(
+    State(flags): State<Flags>,
+    Path(app): Path<AppId>,
+    body: ContextBody,
+) -> Result<Prewritten<BulkEvaluation>> {
     flags.require_app(app)?;
     let (context, token_ignored) = flags.context(app, body.read()?).await?;
     let mut answer = Bytes::from(flags.all(app, &context));
     if token_ignored {
         answer = with_error_code(&answer);
     }
-    Ok(BulkAnswer(Written(answer)))
+    Ok(Prewritten::new(answer))
 }
 
 static UNKNOWN: LazyLock<FlagResult> = LazyLock::new(FlagResult::unknown);

@@ -10,6 +10,7 @@ use http::{HeaderValue, StatusCode, header};
 use kernel::Error;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use web::{IfNoneMatch, Tagged};
 
 use crate::rules::{Flag, FlagVerdict, Reason};
 
@@ -60,20 +61,10 @@ pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
 }
 
 /// The bulk answer, or 304 when the client has it already.
-pub(super) fn tagged(body: Vec<u8>, known: Option<&str>) -> Response {
+pub(super) fn tagged(body: Vec<u8>, known: &IfNoneMatch) -> Response {
     let digest = Sha256::digest(&body);
     let tag: String = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-    let tag = format!("\"{tag}\"");
-    let matches = |known: &str| known.trim().trim_start_matches("W/") == tag || known.trim() == "*";
-    let mut response = if known.is_some_and(|known| known.split(',').any(matches)) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        json(StatusCode::OK, Bytes::from(body))
-    };
-    if let Ok(tag) = HeaderValue::try_from(tag) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response
+    Tagged::new(format!("\"{tag}\""), known, || json(StatusCode::OK, Bytes::from(body))).into_response()
 }
 
 /// What the protocol calls the causes it knows.

@@ -4,13 +4,13 @@ use axum::{
     extract::{FromRequestParts, Request},
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, StatusCode, header, request::Parts};
+use http::{StatusCode, request::Parts};
 use kernel::{AppId, Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tenancy::callers::{AnyKey, KeyCaller};
-use web::{Describe, Failure, Operation, Path, RawBody, RequestId, Routes, Scope, State, optional_header};
+use web::{Describe, Failure, IfNoneMatch, Operation, Path, RawBody, RequestId, Routes, Scope, State, optional_header};
 
 use super::answers::{Problem, failure, json, tagged, write};
 use crate::{
@@ -85,7 +85,7 @@ struct OpenFeatureRequest {
 /// The body and what the answer may depend on.
 pub struct OfrepRequest {
     body: bytes::Bytes,
-    if_none_match: Option<String>,
+    known: IfNoneMatch,
 }
 
 impl<S: Sync> axum::extract::FromRequest<S> for OfrepRequest {
@@ -93,14 +93,10 @@ impl<S: Sync> axum::extract::FromRequest<S> for OfrepRequest {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
         require_json(request.headers())?;
-        let if_none_match = header_text(request.headers());
+        let known = IfNoneMatch::of(request.headers());
         let RawBody(body) = RawBody::from_request(request, state).await?;
-        Ok(Self { body, if_none_match })
+        Ok(Self { body, known })
     }
-}
-
-fn header_text(headers: &HeaderMap) -> Option<String> {
-    headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
 impl Describe for OfrepRequest {
@@ -230,6 +226,6 @@ impl Flags {
             write(flag, evaluate(flag, &seen, identity.as_deref()), token_ignored, &mut text);
         }
         text.extend_from_slice(b"]}");
-        Ok(OfrepAnswer(tagged(text, asked.if_none_match.as_deref())))
+        Ok(OfrepAnswer(tagged(text, &asked.known)))
     }
 }

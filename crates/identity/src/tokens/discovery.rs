@@ -1,18 +1,14 @@
 //! What others need to verify tokens: the discovery document and the public keys, both from memory.
 
-use axum::{
-    body::Body,
-    response::{IntoResponse, Response},
-};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, header};
 use kernel::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use vault::{JWKS_MAX_AGE, JwkSet};
-use web::{Describe, Json, Operation, Routes, State, WithHeaders};
+use web::{IfNoneMatch, Json, Prewritten, Redirect, Routes, State, Tagged, WithHeaders};
 
 use super::{OIDC_SCOPES, claims::ABOUT_CLAIMS};
-use crate::{Identity, browser::Request};
+use crate::Identity;
 
 pub fn routes() -> Routes<Identity> {
     Routes::new("Token verification")
@@ -81,63 +77,16 @@ async fn configuration(State(identity): State<Identity>) -> Result<WithHeaders<J
     Ok(WithHeaders::new(Json(configuration)).with(header::CACHE_CONTROL, "public, max-age=300"))
 }
 
-/// The key set as it was rendered when it last changed; 304 for whoever has it already.
-struct JwksAnswer(Response);
-
-impl IntoResponse for JwksAnswer {
-    fn into_response(self) -> Response {
-        self.0
-    }
-}
-
-impl Describe for JwksAnswer {
-    fn describe(operation: &mut Operation) {
-        operation.answer::<JwkSet>(StatusCode::OK);
-    }
-}
-
-async fn jwks(request: Request, State(identity): State<Identity>) -> Result<JwksAnswer> {
+/// The key set as it was rendered when it last changed.
+async fn jwks(known: IfNoneMatch, State(identity): State<Identity>) -> Result<WithHeaders<Tagged<Prewritten<JwkSet>>>> {
     let jwks = identity.tenancy.signing_keys.jwks();
-    let mut response = if is_known(&request.headers, &jwks.etag) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        let mut response = Response::new(Body::from(jwks.body.clone()));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response
-    };
     let cached = format!("public, max-age={}", JWKS_MAX_AGE.as_secs());
-    let headers = response.headers_mut();
-    headers.insert(header::ETAG, HeaderValue::from_str(&jwks.etag).map_err(Error::internal)?);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_str(&cached).map_err(Error::internal)?);
-    Ok(JwksAnswer(response))
-}
-
-/// RFC 9110 §13.1.2: a list of validators, weak ones count here, or a star.
-fn is_known(headers: &HeaderMap, etag: &str) -> bool {
-    let sent = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    sent.flat_map(|value| value.split(','))
-        .map(str::trim)
-        .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == etag)
+    let cached = HeaderValue::try_from(cached).map_err(Error::internal)?;
+    let tagged = Tagged::new(jwks.etag.clone(), &known, || Prewritten::new(jwks.body.clone()));
+    Ok(WithHeaders(HeaderMap::from_iter([(header::CACHE_CONTROL, cached)]), tagged))
 }
 
 /// Where some clients look first.
-struct Elsewhere(String);
-
-impl IntoResponse for Elsewhere {
-    fn into_response(self) -> Response {
-        match HeaderValue::from_str(&self.0) {
-            Ok(location) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, location)]).into_response(),
-            Err(error) => web::Failure::from(Error::internal(error)).into_response(),
-        }
-    }
-}
-
-impl Describe for Elsewhere {
-    fn describe(operation: &mut Operation) {
-        operation.empty_answer(StatusCode::TEMPORARY_REDIRECT);
-    }
-}
-
-async fn redirect(State(identity): State<Identity>) -> Result<Elsewhere> {
-    Ok(Elsewhere(format!("{}/.well-known/openid-configuration", identity.tenancy.issuer)))
+async fn redirect(State(identity): State<Identity>) -> Result<Redirect> {
+    Ok(Redirect(format!("{}/.well-known/openid-configuration", identity.tenancy.issuer)))
 }

@@ -17,7 +17,7 @@ mod survey;
 
 pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json, not_json};
 pub use form::Form;
-pub use header::{optional_header, required_header};
+pub use header::{IfNoneMatch, optional_header, required_header};
 pub use kernel::Page;
 pub use media_type::MediaType;
 pub use params::{Params, form_fields};
