@@ -134,12 +134,18 @@ impl Document {
             false => json!({ "description": when, "content": { "application/json": { "schema": self.error } } }),
         };
         for (status, when) in &route.operation.failures {
-            responses.entry(status.to_string()).or_insert_with(|| failure(when));
+            responses.entry(status.to_string()).or_insert_with(|| match BARE.contains(status) {
+                true => json!({ "description": when }),
+                false => failure(when),
+            });
         }
         responses.insert("default".to_owned(), failure("Any other failure"));
         responses.into()
     }
 }
+
+/// Answers without a body: nothing has changed, or the request could not be read as far as its operation.
+const BARE: [u16; 2] = [304, 431];
 
 fn description(route: &Route) -> Option<String> {
     let access = route.operation.access;

@@ -153,7 +153,7 @@ impl Operation {
     /// Query parameters: the members of `T`.
     pub fn query<T: JsonSchema>(&mut self) -> &mut Self {
         self.query.push(T::json_schema);
-        self.failure(400, INVALID)
+        self.failure(400, INVALID).failure(431, "The address and the headers are too long together")
     }
 
     /// A JSON body.
