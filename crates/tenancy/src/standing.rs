@@ -4,7 +4,7 @@
 use kernel::{AppId, MemberId, Result, TenantId, Timestamp, UserId};
 use store::{Db, FromRow, Row, Tx, args};
 
-use crate::logins::login_counts;
+use crate::logins::{Login, LoginId, login_counts};
 
 /// A member with the person, the role and the workspace.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct Standing {
     pub should_setup_payments: bool,
     /// Whether the person can choose between workspaces.
     pub multi_tenant: bool,
+    /// When the member last got tokens.
+    pub last_seen_at: Option<Timestamp>,
 }
 
 impl FromRow for Standing {
@@ -61,6 +63,7 @@ impl FromRow for Standing {
             should_select_plan: row.get("should_select_plan")?,
             should_setup_payments: row.get("should_setup_payments")?,
             multi_tenant: workspaces > 1,
+            last_seen_at: row.get("last_seen_at")?,
         })
     }
 }
@@ -98,7 +101,7 @@ macro_rules! select {
         concat!(
             "SELECT users.id AS user_id, users.email, users.first_name, users.last_name, users.phone_number, ",
             "(users.email_verified_at IS NOT NULL) AS email_verified, ",
-            "members.id AS member_id, members.onboarded, roles.key AS role_key, ",
+            "members.id AS member_id, members.onboarded, members.last_seen_at, roles.key AS role_key, ",
             "(SELECT string_agg(privileges.key, ' ') FROM role_privileges ",
             "JOIN privileges ON privileges.id = role_privileges.privilege_id ",
             "WHERE role_privileges.role_id = members.role_id) AS privileges, ",
@@ -125,6 +128,38 @@ pub fn find(tx: &mut Tx<'_>, app: AppId, member: MemberId) -> Result<Option<Stan
 /// Every workspace that the person may sign in to, newest first.
 pub fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Standing>> {
     tx.all(select!("members.user_id = $3 ORDER BY members.id DESC LIMIT 1000"), &args![tx.now(), app, user])
+}
+
+/// A login that counts and the member of its person, in one statement.
+struct LiveMember {
+    login: Login,
+    standing: Standing,
+}
+
+impl FromRow for LiveMember {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        let standing = Standing::from_row(row)?;
+        let login = Login {
+            id: row.get("login_id")?,
+            user: standing.user,
+            mfa: row.get("login_mfa")?,
+            authenticated_at: row.get("authenticated_at")?,
+        };
+        Ok(Self { login, standing })
+    }
+}
+
+/// The login and the member as they are now; `None` when the login no longer counts, or its person is no longer this
+/// enabled member.
+pub fn of_login(tx: &mut Tx<'_>, app: AppId, login: LoginId, member: MemberId) -> Result<Option<(Login, Standing)>> {
+    const LIVE: &str = select!(
+        ", refresh_families.id AS login_id, refresh_families.mfa AS login_mfa, refresh_families.authenticated_at",
+        "JOIN refresh_families ON refresh_families.app_id = members.app_id \
+         AND refresh_families.user_id = members.user_id ",
+        concat!("members.id = $3 AND refresh_families.id = $4 AND ", login_counts!())
+    );
+    let found: Option<LiveMember> = tx.opt(LIVE, &args![tx.now(), app, member, login])?;
+    Ok(found.map(|LiveMember { login, standing }| (login, standing)))
 }
 
 /// `$3` is the workspace, `$4` the person, `$5` the login.

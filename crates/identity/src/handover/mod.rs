@@ -73,12 +73,8 @@ pub fn redeem(tx: &mut Tx<'_>, app: AppId, code: &str) -> Result<Handover> {
         &args![app, hash_token(code), tx.now()],
     )?;
     let handover = handover.ok_or_else(refused)?;
-    let login = logins::live(tx, app, handover.family)?;
-    let standing = standing::find(tx, app, handover.member)?;
-    if login.user != handover.user || standing.is_none_or(|standing| standing.user != handover.user) {
-        return Err(logins::ended());
-    }
-    Ok(handover)
+    let live = standing::of_login(tx, app, handover.family, handover.member)?;
+    live.filter(|(login, _)| login.user == handover.user).map(|_| handover).ok_or_else(logins::ended)
 }
 
 fn refused() -> Error {

@@ -84,7 +84,7 @@ pub fn prepare(
     nonce: Option<String>,
 ) -> Result<Prepared> {
     let (refresh_id, refresh_expires_at) = refresh_tokens::add(tx, app, login.id, standing.member, &granted)?;
-    members::seen(tx, app.id, standing.member)?;
+    members::seen(tx, app.id, &standing)?;
     let access_ttl = app.profile.access_token_ttl;
     let (app, now) = (app.id, tx.now());
     Ok(Prepared { standing, login, granted, nonce, access_ttl, app, refresh_id, refresh_expires_at, now })
@@ -198,8 +198,7 @@ pub async fn from_refresh_token(
             RefreshOutcome::Good(record) => record,
             RefreshOutcome::Reused => return Ok(None),
         };
-        let login = logins::live(tx, owned.id, login)?;
-        let standing = admitted(tx, &owned, &login, member)?;
+        let (login, standing) = standing::of_login(tx, owned.id, login, member)?.ok_or_else(logins::ended)?;
         prepare(tx, &owned, login, standing, granted.narrowed(&asked), None).map(Some)
     });
     refreshed.await?.ok_or_else(logins::ended)?.sign(tenancy)
@@ -223,12 +222,12 @@ pub async fn from_access_token(
     let app = tenancy.apps.find(user.app()).await?.ok_or_else(logins::ended)?;
     let prepared = tenancy.db.write(move |tx| {
         check_scope(tx, &app, &asked)?;
-        let login = logins::live(tx, app.id, user.claims.sid.parse().map_err(|_| logins::ended())?)?;
+        let (login, member) = (user.claims.sid.parse().map_err(|_| logins::ended())?, to.unwrap_or(user.member()));
+        let (login, standing) = standing::of_login(tx, app.id, login, member)?.ok_or_else(logins::ended)?;
         let lifetime = Duration::from_secs(app.profile.refresh_token_ttl.into());
         if login.authenticated_at.plus(lifetime) <= tx.now() {
             return Err(logins::ended());
         }
-        let standing = admitted(tx, &app, &login, to.unwrap_or(user.member()))?;
         if to.is_some() {
             check_factors(&app, &standing, login.mfa)?;
         }

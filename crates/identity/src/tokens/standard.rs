@@ -166,14 +166,14 @@ async fn of_refresh_token(tenancy: &Tenancy, app: AppId, token: &str) -> Result<
     let (record, standing) = tenancy
         .db
         .read(move |tx| {
-            logins::live(tx, app, login)?;
             let record: Option<RefreshRecord> = tx.opt(
                 "SELECT family_id, member_id, oidc_scope, privileges, rotated_at FROM refresh_tokens \
                  WHERE app_id = $1 AND id = $2 AND rotated_at IS NULL",
                 &args![app, id],
             )?;
             let record = record.ok_or_else(logins::ended)?;
-            let standing = standing::find(tx, app, record.member)?.ok_or_else(logins::ended)?;
+            let live = standing::of_login(tx, app, login, record.member)?;
+            let (_, standing) = live.ok_or_else(logins::ended)?;
             Ok((record, standing))
         })
         .await?;

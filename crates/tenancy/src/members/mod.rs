@@ -28,6 +28,7 @@ use crate::{
     paths,
     people::{self, User},
     roles::{self, Role, RoleId},
+    standing::Standing,
     workspaces::{self, Tenant},
 };
 
@@ -195,8 +196,12 @@ pub fn update(
 const SEEN_EVERY: Duration = Duration::from_secs(60);
 
 /// Notes that the member got tokens.
-pub fn seen(tx: &mut Tx<'_>, app: AppId, id: MemberId) -> Result<()> {
-    store::seen(tx, app, id, tx.now().minus(SEEN_EVERY))
+pub fn seen(tx: &mut Tx<'_>, app: AppId, standing: &Standing) -> Result<()> {
+    let not_since = tx.now().minus(SEEN_EVERY);
+    match standing.last_seen_at.is_some_and(|at| at > not_since) {
+        true => Ok(()),
+        false => store::seen(tx, app, standing.member, not_since),
+    }
 }
 
 /// Takes a member out of the workspace. A person who belongs nowhere else is gone too.
