@@ -28,4 +28,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(17, "authors", text!("0017_authors")),
     Migration::shared(18, "operator_keys", text!("0018_operator_keys")),
     Migration::shared(19, "subscriptions", text!("0019_subscriptions")),
+    Migration::shared(20, "authority", text!("0020_authority")),
 ];

@@ -6,6 +6,7 @@
 pub mod alerts;
 pub mod api_tokens;
 pub mod apps;
+pub mod authority;
 pub mod branding;
 pub mod callers;
 pub mod credentials;
@@ -34,6 +35,7 @@ use vault::{Keyring, SigningKeys};
 
 pub use api_tokens::ApiTokens;
 pub use apps::{App, AppDirectory};
+pub use authority::Authority;
 use callers::AccessTokens;
 pub use keys::Keys;
 pub use operator_key::OperatorKey;

@@ -4,9 +4,9 @@ use kernel::{Error, Phone, Problems, Result, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::{
-    App,
+    App, Authority,
     callers::{TenantCaller, UserWrite},
-    members::{self, By, MemberRef},
+    members::{self, MemberRef},
 };
 use web::{Json, LimitClass, Path, Routes, State, Success, Valid, Validate, WithHeaders};
 
@@ -250,10 +250,11 @@ async fn clear(
     State(identity): State<Identity>,
     Path(who): Path<MemberRef>,
 ) -> Result<Success> {
-    let (app, tenant, by) = (caller.app_id(), caller.tenant(), By::credential(&caller));
+    let (app, tenant, authority) = (caller.app_id(), caller.tenant(), Authority::of_key(&caller));
     let cleared = identity.tenancy.db.by(&caller).write(move |tx| {
         let member = members::get(tx, app, tenant, who)?;
-        by.may_change_person(tx, app, &member)?;
+        authority.may_change_person(tx, app, member.user_id)?;
+        authority.may_become(tx, app, member.user_id)?;
         super::clear(tx, app, member.user_id)
     });
     cleared.await?;

@@ -102,10 +102,13 @@ fn owns(user: &SignedIn, id: TenantId) -> Result<()> {
 
 /// Looks only.
 pub async fn preview_deletion(core: &Core, app: AppId, id: TenantId) -> Result<DeletionPreview> {
-    let look = core.db.snapshot(move |tx| Ok((workspaces::get(tx, app, id)?, workspaces::holdings(tx, app, id)?)));
-    let (tenant, holdings): (Tenant, Holdings) = look.await?;
+    let look = core.db.snapshot(move |tx| {
+        let (tenant, holdings) = (workspaces::get(tx, app, id)?, workspaces::holdings(tx, app, id)?);
+        Ok((tenant, holdings, workspaces::acts_for_app(tx, app, id)?))
+    });
+    let (tenant, holdings, acts_for_app): (Tenant, Holdings, bool) = look.await?;
     let mut farewell = core.departure.look(app, id).await?;
-    farewell.blockers.extend(operator_workspace(core, app, id));
+    farewell.blockers.extend(acts_for_app.then(|| Blocker::new("OPERATOR_WORKSPACE", workspaces::ACTS_FOR_APP)));
     Ok(DeletionPreview {
         tenant: PreviewedTenant { id, name: tenant.name },
         counts: Counts {
@@ -130,15 +133,4 @@ pub async fn delete_workspace(core: &Core, who: &impl Authored, app: AppId, id: 
     core.departure.settle(app, id).await?;
     let tenancy = core.tenancy.clone();
     core.db.by(who).write(move |tx| workspaces::delete(tx, &tenancy, app, id)).await
-}
-
-/// Without it nobody could act for the app any more, and nobody could tell why.
-fn operator_workspace(core: &Core, app: AppId, id: TenantId) -> Option<Blocker> {
-    let app = core.tenancy.apps.get(app)?;
-    (app.profile.operator_tenant_id == Some(id)).then(|| {
-        Blocker::new(
-            "OPERATOR_WORKSPACE",
-            "This is the app's operator workspace. Change the app's operatorTenantId first.",
-        )
-    })
 }

@@ -1,9 +1,11 @@
 //! API tokens: JWTs signed with the app's own secret, each backed by a record that is looked at on every call.
 //!
 //! A token does what its record says, as far as the app still defines those privileges, and nothing from the moment its
-//! record, its secret or its app is gone. The token itself is shown once and never stored.
+//! record, its secret or its app is gone. What a token made ends with it, and what a member made with the membership. The
+//! token itself is shown once and never stored.
 
 pub mod http;
+mod maker;
 mod rules;
 mod secrets;
 mod store;
@@ -12,7 +14,7 @@ mod uses;
 use std::sync::Arc;
 
 use ::store::{Db, Tx, args};
-use kernel::{AppId, Error, Result, TenantId, Timestamp, id_kinds};
+use kernel::{AppId, Error, MemberId, Result, TenantId, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spine::{Cached, News, Runner, emit};
@@ -22,6 +24,7 @@ use vault::{
 };
 use web::Scope;
 
+pub use maker::{CreatedBy, MadeBy, Maker};
 use rules::Measure;
 pub use rules::NewApiToken;
 use secrets::Secrets;
@@ -29,7 +32,7 @@ pub use secrets::{SecretId, SecretRecord, create_secret};
 use uses::{LastSeen, UseWriter, Uses};
 
 use crate::{
-    AppDirectory, apps,
+    AppDirectory, Authority, apps,
     callers::{KeyCredential, KeyHolder},
     facts::{ApiTokenCreated, ApiTokenData, ApiTokenRevoked, AppDeleted, AppSecretRetired},
     roles::{self, PrivilegeRecord},
@@ -60,6 +63,10 @@ pub struct ApiTokenRecord {
     pub expire_at: Option<Timestamp>,
     /// To the minute; `null` when it was never used.
     pub last_used_at: Option<Timestamp>,
+    /// `null` for a token of a release that did not note it.
+    #[serde(rename = "createdBy")]
+    #[schemars(with = "Option<CreatedBy>")]
+    pub made_by: MadeBy,
     pub created_at: Timestamp,
 }
 
@@ -121,62 +128,42 @@ pub struct CreatedToken {
     pub record: ApiTokenRecord,
 }
 
-/// Who grants: an app API key may grant anything, everybody else what they hold themselves.
-#[derive(Clone, Debug)]
-pub enum Granter {
-    AppKey,
-    Holder(Arc<[String]>),
-}
-
-impl Granter {
-    pub(crate) fn of(credential: &KeyCredential) -> Self {
-        match credential.holder {
-            KeyHolder::AppKey(_) => Self::AppKey,
-            KeyHolder::ApiToken(_) => Self::Holder(credential.privileges.clone()),
-        }
-    }
-
-    pub(crate) fn held(&self) -> Option<&[String]> {
-        match self {
-            Self::AppKey => None,
-            Self::Holder(held) => Some(held),
-        }
-    }
-}
-
 /// Makes a token of the whole app, or of one workspace.
 pub fn create(
     tx: &mut Tx<'_>,
     keyring: &Keyring,
     app: AppId,
     tenant: Option<TenantId>,
-    granter: &Granter,
+    maker: &Maker,
     new: &NewApiToken,
 ) -> Result<CreatedToken> {
     // Not beside a deletion of the app or the workspace, which would leave the token behind, nor beside a retirement
     // of the secret that signs it.
     let profile = apps::locked(tx, app)?.profile;
-    if let Some(tenant) = tenant {
-        crate::workspaces::lock(tx, tenant)?;
-        if !store::has_workspace(tx, app, tenant)? {
+    let workspace = tenant.or(maker.authority.workspace());
+    if let Some(workspace) = workspace {
+        crate::workspaces::lock(tx, workspace)?;
+        if !store::has_workspace(tx, app, workspace)? {
             return Err(Error::not_found("workspace"));
         }
     }
+    let origin = maker.still_there(tx, keyring, app, workspace)?;
     let defined = roles::defined_privileges(tx, app)?;
     let defined: Vec<&str> = defined.iter().map(|privilege| privilege.key.as_str()).collect();
     let allowed = profile.allowed_token_privileges.as_deref();
-    let measure = Measure { defined: &defined, allowed, held: granter.held(), now: tx.now() };
+    let measure = Measure { defined: &defined, allowed, authority: &maker.authority, now: tx.now() };
     let record = ApiTokenRecord {
         privileges: measure.granted(new)?.into(),
         id: tx.new_id(),
         app,
         name: new.name.trim().to_owned(),
         tenant_id: tenant,
-        expire_at: new.expire_at,
+        expire_at: rules::earlier(new.expire_at, origin.expire_at),
         last_used_at: None,
+        made_by: origin.made_by,
         created_at: tx.now(),
     };
-    let secret = secrets::newest(tx, keyring, app)?;
+    let secret = &origin.secret;
     let token = sign_hs256(&secret.key, &secret.id.to_string(), TYP, &record.claims())?;
     store::insert(tx, &record, secret.id)?;
     emit(tx, (app, tenant), &ApiTokenCreated(record.told()))?;
@@ -184,10 +171,10 @@ pub fn create(
 }
 
 /// The privileges that this caller could put into a token.
-pub fn grantable(tx: &mut Tx<'_>, app: AppId, granter: &Granter) -> Result<Vec<PrivilegeRecord>> {
+pub fn grantable(tx: &mut Tx<'_>, app: AppId, authority: &Authority) -> Result<Vec<PrivilegeRecord>> {
     let profile = apps::get(tx, app)?.profile;
     let allowed = profile.allowed_token_privileges.as_deref();
-    let measure = Measure { defined: &[], allowed, held: granter.held(), now: tx.now() };
+    let measure = Measure { defined: &[], allowed, authority, now: tx.now() };
     let mut defined = roles::defined_privileges(tx, app)?;
     defined.retain(|privilege| measure.holds(&privilege.key) && measure.allows(&privilege.key));
     Ok(defined)
@@ -196,17 +183,38 @@ pub fn grantable(tx: &mut Tx<'_>, app: AppId, granter: &Granter) -> Result<Vec<P
 /// The token is refused from the next request on, on every node. With a workspace, only one of that workspace's tokens.
 pub fn revoke(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, tenant: Option<TenantId>, id: ApiTokenId) -> Result<()> {
     let record = store::delete(tx, app, tenant, id)?.ok_or_else(|| Error::not_found("API token"))?;
-    emit(tx, (app, record.tenant_id), &ApiTokenRevoked(record.told()))?;
-    let tokens = tokens.clone();
-    tx.on_commit(move || tokens.forget(id));
+    end(tx, tokens, app, vec![record])
+}
+
+/// Part of removing or disabling a member, under the workspace's lock.
+pub(crate) fn revoke_of_member(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, member: MemberId) -> Result<()> {
+    let made = store::delete_of_member(tx, app, member)?;
+    end(tx, tokens, app, made)
+}
+
+/// Tells of tokens that were deleted, and ends what they had made, down to the last. Whoever makes a token by another one
+/// holds that one's row, so that each round sees what was made until then.
+fn end(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, mut ended: Vec<ApiTokenRecord>) -> Result<()> {
+    while !ended.is_empty() {
+        for record in &ended {
+            emit(tx, (app, record.tenant_id), &ApiTokenRevoked(record.told()))?;
+            let (tokens, id) = (tokens.clone(), record.id);
+            tx.on_commit(move || tokens.forget(id));
+        }
+        let ids: Vec<ApiTokenId> = ended.iter().map(|record| record.id).collect();
+        ended = store::delete_made_by(tx, app, &ids)?;
+    }
     Ok(())
 }
 
-/// Part of deleting a workspace: its tokens are refused at once. The caller emits the fact; how many there were.
-pub fn revoke_of_workspace(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, tenant: TenantId) -> Result<u64> {
-    let revoked = store::delete_of_workspace(tx, app, tenant)?;
+/// Part of deleting a workspace, while its members are still there: its tokens are refused at once, and so are those of
+/// the whole app that its members made. The caller emits the fact of the workspace's.
+pub fn revoke_of_workspace(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, tenant: TenantId) -> Result<()> {
+    store::delete_of_workspace(tx, app, tenant)?;
+    let of_the_app = store::delete_of_members(tx, app, tenant)?;
+    end(tx, tokens, app, of_the_app)?;
     tokens.forget_all_on_commit(tx);
-    Ok(revoked)
+    Ok(())
 }
 
 /// Checks tokens: the signature in memory, the record in memory where this process is the only one, else in the
@@ -260,6 +268,7 @@ impl ApiTokens {
             holder: KeyHolder::ApiToken(live.record.id),
             tenant: live.record.tenant_id,
             privileges: live.privileges.clone(),
+            unrestricted: false,
             scope: Arc::clone(scope),
         })
     }

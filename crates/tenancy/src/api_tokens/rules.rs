@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use web::Validate;
 
+use crate::Authority;
+
 /// What a new token is asked to be.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -34,8 +36,8 @@ pub(super) struct Measure<'a> {
     pub(super) defined: &'a [&'a str],
     /// What tokens of this app may hold; `None` for anything.
     pub(super) allowed: Option<&'a [String]>,
-    /// What the granting caller holds; `None` for an app API key, which may grant anything.
-    pub(super) held: Option<&'a [String]>,
+    /// What the granting caller holds.
+    pub(super) authority: &'a Authority,
     pub(super) now: Timestamp,
 }
 
@@ -50,10 +52,7 @@ impl Measure<'_> {
         }
         problems.check("expireAt", new.expire_at.is_none_or(|at| at > self.now), "must be in the future");
         problems.finish()?;
-        if let Some(key) = new.privileges.iter().find(|key| !self.holds(key)) {
-            let message = format!("You can only grant privileges that you have yourself, and you do not have {key}.");
-            return Err(Error::new(Code::MissingPrivilege, message));
-        }
+        self.authority.may_grant(new.privileges.iter().map(|key| key.as_str()))?;
         if let Some(key) = new.privileges.iter().find(|key| !self.allows(key)) {
             let message = format!("API tokens of this app cannot have {key}: it is not in allowedTokenPrivileges.");
             return Err(Error::new(Code::PrivilegeNotAllowed, message));
@@ -68,11 +67,19 @@ impl Measure<'_> {
     }
 
     pub(super) fn holds(&self, key: &str) -> bool {
-        self.held.is_none_or(|held| held.iter().any(|own| own == key))
+        self.authority.held().has(key)
     }
 
     pub(super) fn allows(&self, key: &str) -> bool {
         self.allowed.is_none_or(|allowed| allowed.iter().any(|one| one == key))
+    }
+}
+
+/// What a token makes expires no later than it does.
+pub(super) fn earlier(asked: Option<Timestamp>, bound: Option<Timestamp>) -> Option<Timestamp> {
+    match (asked, bound) {
+        (Some(asked), Some(bound)) => Some(asked.min(bound)),
+        (asked, bound) => asked.or(bound),
     }
 }
 
@@ -92,13 +99,18 @@ mod tests {
         NewApiToken { name: "CI".parse().expect("a name"), privileges, expire_at }
     }
 
-    fn measure<'a>(held: Option<&'a [String]>, allowed: Option<&'a [String]>) -> Measure<'a> {
-        Measure { defined: DEFINED, allowed, held, now: NOW }
+    fn measure<'a>(authority: &'a Authority, allowed: Option<&'a [String]>) -> Measure<'a> {
+        Measure { defined: DEFINED, allowed, authority, now: NOW }
+    }
+
+    fn holding(held: Option<&[String]>) -> Authority {
+        held.map_or_else(Authority::unlimited, Authority::holding)
     }
 
     #[test]
     fn what_is_wrong_is_told_all_at_once() {
-        let error = measure(None, None).granted(&new(&["APP_READ", "NOPE", "NO"], Some(NOW))).unwrap_err();
+        let key = Authority::unlimited();
+        let error = measure(&key, None).granted(&new(&["APP_READ", "NOPE", "NO"], Some(NOW))).unwrap_err();
         let fields: Vec<&str> = error.details().iter().map(|problem| problem.field.as_str()).collect();
         assert_eq!(fields, ["privileges[1]", "privileges[2]", "expireAt"]);
     }
@@ -107,10 +119,21 @@ mod tests {
     fn an_app_key_grants_anything_and_others_what_they_hold() {
         let later = Some(NOW.plus(Duration::from_secs(1)));
         let wanted = new(&["TENANT_DELETE", "APP_READ", "TENANT_DELETE"], later);
-        assert_eq!(measure(None, None).granted(&wanted).unwrap(), ["TENANT_DELETE", "APP_READ"]);
-        let held = ["APP_READ".to_owned()];
-        assert_eq!(measure(Some(&held), None).granted(&wanted).unwrap_err().code(), Code::MissingPrivilege);
-        assert_eq!(measure(None, Some(&held)).granted(&wanted).unwrap_err().code(), Code::PrivilegeNotAllowed);
+        let (key, held) = (Authority::unlimited(), ["APP_READ".to_owned()]);
+        assert_eq!(measure(&key, None).granted(&wanted).unwrap(), ["TENANT_DELETE", "APP_READ"]);
+        let refused = |authority, allowed| measure(authority, allowed).granted(&wanted).unwrap_err().code();
+        let holder = Authority::holding(&held);
+        assert_eq!(refused(&holder, None), Code::MissingPrivilege);
+        assert_eq!(refused(&key, Some(&held)), Code::PrivilegeNotAllowed);
+    }
+
+    #[test]
+    fn the_earlier_end_counts() {
+        let later = NOW.plus(Duration::from_secs(1));
+        assert_eq!(earlier(Some(later), Some(NOW)), Some(NOW));
+        assert_eq!(earlier(Some(NOW), Some(later)), Some(NOW));
+        assert_eq!(earlier(None, Some(NOW)), Some(NOW));
+        assert_eq!((earlier(Some(NOW), None), earlier(None, None)), (Some(NOW), None));
     }
 
     fn keys() -> impl Strategy<Value = Vec<String>> {
@@ -123,7 +146,8 @@ mod tests {
         fn what_is_granted_is_asked_for_defined_held_and_allowed(
             asked in keys(), held in prop::option::of(keys()), allowed in prop::option::of(keys()),
         ) {
-            let measure = measure(held.as_deref(), allowed.as_deref());
+            let authority = holding(held.as_deref());
+            let measure = measure(&authority, allowed.as_deref());
             let asked = new(&asked.iter().map(String::as_str).collect::<Vec<_>>(), None);
             let within = |key: &str| DEFINED.contains(&key) && measure.holds(key) && measure.allows(key);
             match measure.granted(&asked) {

@@ -63,6 +63,8 @@ struct Sealed {
 row! { Sealed = "app_secrets" { id, app: "app_id", sealed } }
 
 const FIND: &str = sql!("SELECT ", Sealed::COLUMNS, " FROM app_secrets WHERE id = $1 AND retired_at IS NULL");
+const GET: &str =
+    sql!("SELECT ", Sealed::COLUMNS, " FROM app_secrets WHERE app_id = $1 AND id = $2 AND retired_at IS NULL");
 const NEWEST: &str = sql!(
     "SELECT ",
     Sealed::COLUMNS,
@@ -86,6 +88,12 @@ pub fn create_secret(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId) -> Result<S
 pub(super) fn newest(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId) -> Result<AppSecret> {
     let sealed: Sealed = tx.one(NEWEST, &args![app])?;
     open(keyring, &sealed)
+}
+
+/// A secret that was not retired.
+pub(super) fn get(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, id: SecretId) -> Result<Option<AppSecret>> {
+    let sealed: Option<Sealed> = tx.opt(GET, &args![app, id])?;
+    sealed.map(|sealed| open(keyring, &sealed)).transpose()
 }
 
 /// Newest first.

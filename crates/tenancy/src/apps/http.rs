@@ -9,7 +9,7 @@ use web::{Created as CreatedAnswer, Json, Page, Params, Path, Routes, State, Suc
 
 use super::{App, NewApp, ProfileChange, sender_page, webhook};
 use crate::{
-    Tenancy,
+    Authority, Tenancy,
     callers::{AppCaller, AppDelete, AppRead, AppWrite, Operator},
 };
 
@@ -31,8 +31,12 @@ fn own_routes() -> Routes<Tenancy> {
         .put("/account/app", change_own_profile, "Change the app profile")
         .description(
             "A missing member keeps its value, `null` clears it where it may be absent, read-only members are ignored. \
-             A new `emailSenderEmail` is sent an email with a verification link.",
+             A new `emailSenderEmail` is sent an email with a verification link. What decides who can act for the app and \
+             where people are sent (`operatorTenantId`, `allowedTokenPrivileges`, `redirectUris`, `defaultCallbackUri`, \
+             `allowedOrigins`, an origin by `uiUrl`, `requirePkce`, `webhookUrl`, `emailSenderEmail`, `emailSenderName`) \
+             can be changed by a caller with every built-in privilege but the destructive two.",
         )
+        .answers(403, "A setting that requires every built-in privilege but the destructive two")
         .delete("/account/app", delete_own, "Delete the app and everything in it")
 }
 
@@ -78,8 +82,8 @@ async fn change_own_profile(
     State(tenancy): State<Tenancy>,
     Valid(change): Valid<ProfileChange>,
 ) -> Result<Json<App>> {
-    let (id, db) = (caller.app_id(), tenancy.db.by(&caller));
-    Ok(Json(db.write(move |tx| super::update(tx, &tenancy, id, change.clone())).await?))
+    let (id, db, authority) = (caller.app_id(), tenancy.db.by(&caller), Authority::of_key(&caller));
+    Ok(Json(db.write(move |tx| super::update(tx, &tenancy, id, &authority, change.clone())).await?))
 }
 
 async fn delete_own(caller: AppCaller<AppDelete>, State(tenancy): State<Tenancy>) -> Result<Success> {

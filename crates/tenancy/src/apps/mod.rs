@@ -23,11 +23,11 @@ pub use profile::{App, OnboardingFlow, Profile};
 pub use rules::{NewApp, first_app};
 
 use crate::{
-    Tenancy, api_tokens, branding, credentials,
+    Authority, Tenancy, api_tokens, branding, credentials,
     facts::{AppChanged, AppCreated, AppData, AppDeleted, AppWebhookChanged},
     keys::{self, NewKey},
     locks::Lock,
-    roles,
+    roles, workspaces,
 };
 
 /// An app together with its first key, which is shown this once.
@@ -72,16 +72,25 @@ pub(crate) fn locked(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
 }
 
 /// Changes the profile; a new sender's address gets a mail with the link that verifies it.
-pub fn update(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId, change: ProfileChange) -> Result<App> {
-    if let Some(tenant) = change.operator_tenant_id.value()
-        && !store::has_workspace(tx, id, *tenant)?
-    {
-        return Err(Error::invalid("operatorTenantId", "must be a workspace of this app"));
-    }
+pub fn update(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    id: AppId,
+    authority: &Authority,
+    change: ProfileChange,
+) -> Result<App> {
     let mut app = locked(tx, id)?;
+    if let Some(tenant) = change.operator_tenant_id.value() {
+        // Held, so that it is not deleted meanwhile.
+        workspaces::lock(tx, *tenant)?;
+        if !store::has_workspace(tx, id, *tenant)? {
+            return Err(Error::invalid("operatorTenantId", "must be a workspace of this app"));
+        }
+    }
     let before = app.profile.clone();
     let sender = sender::asked_for(&before, &change);
     change.apply(&mut app.profile);
+    authority.may_change(&before, &app.profile, &changed_settings(&before, &app.profile)?)?;
     if let Some(sender) = sender {
         app.profile.email_sender_verified = false;
         sender::ask(tx, tenancy, &app, &sender)?;

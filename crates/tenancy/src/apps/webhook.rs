@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use web::{Given, Json, Patch, Path, Routes, State, Valid, Validate};
 
 use super::{Profile, ProfileChange};
-use crate::{Tenancy, callers::Operator};
+use crate::{Authority, Tenancy, callers::Operator};
 
 /// Every event type there is.
 pub const EVENTS: [&str; 19] = [
@@ -116,6 +116,6 @@ async fn change(
         ..ProfileChange::default()
     };
     let db = tenancy.db.by(&caller);
-    let app = db.write(move |tx| super::update(tx, &tenancy, app, change.clone())).await?;
+    let app = db.write(move |tx| super::update(tx, &tenancy, app, &Authority::unlimited(), change.clone())).await?;
     Ok(Json(Webhook::of(app.profile)))
 }

@@ -17,6 +17,8 @@ pub struct KeyCredential {
     /// Set for a workspace-scoped token: it acts nowhere else.
     pub tenant: Option<TenantId>,
     pub privileges: Arc<[String]>,
+    /// Whether it may give any privilege; else those it holds.
+    pub unrestricted: bool,
     /// The request that it came with.
     pub scope: Arc<Scope>,
 }
@@ -113,6 +115,7 @@ async fn find(presented: &str, tenancy: &Tenancy, scope: &Arc<Scope>) -> Result<
         holder: KeyHolder::AppKey(key.id),
         tenant: None,
         privileges: key.privileges.clone(),
+        unrestricted: key.unrestricted,
         scope: Arc::clone(scope),
     })
 }

@@ -5,7 +5,7 @@ use web::{Json, Routes, State, Valid};
 
 use super::{CredentialChange, CredentialsState};
 use crate::{
-    Tenancy,
+    Authority, Tenancy,
     callers::{AppCaller, AppRead, AppWrite},
 };
 
@@ -13,6 +13,7 @@ pub fn routes() -> Routes<Tenancy> {
     Routes::new("App profile")
         .put("/account/app/credentials", change, "Set or clear third-party credentials")
         .description("Write-only. A missing member keeps its value; an empty text or `null` clears it.")
+        .answers(403, "Setting credentials requires every built-in privilege but the destructive two")
         .get("/account/app/credentialsState", state, "See which credentials are set")
 }
 
@@ -21,8 +22,8 @@ async fn change(
     State(tenancy): State<Tenancy>,
     Valid(change): Valid<CredentialChange>,
 ) -> Result<Json<CredentialsState>> {
-    let (app, db) = (caller.app_id(), tenancy.db.by(&caller));
-    Ok(Json(db.write(move |tx| super::change(tx, &tenancy, app, &change)).await?))
+    let (app, db, authority) = (caller.app_id(), tenancy.db.by(&caller), Authority::of_key(&caller));
+    Ok(Json(db.write(move |tx| super::change(tx, &tenancy, app, &authority, &change)).await?))
 }
 
 async fn state(caller: AppCaller<AppRead>, State(tenancy): State<Tenancy>) -> Result<Json<CredentialsState>> {

@@ -11,7 +11,7 @@ use spine::emit;
 use vault::Place;
 use web::{Patch, Validate};
 
-use crate::{Tenancy, apps, facts::AppCredentialsChanged};
+use crate::{Authority, Tenancy, apps, facts::AppCredentialsChanged};
 
 text_enum! {
     /// The credentials by their names on the wire and in the store.
@@ -94,7 +94,16 @@ pub fn state(tx: &mut Tx<'_>, app: AppId) -> Result<CredentialsState> {
 }
 
 /// Sets and clears what the change names.
-pub fn change(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &CredentialChange) -> Result<CredentialsState> {
+pub fn change(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: AppId,
+    authority: &Authority,
+    change: &CredentialChange,
+) -> Result<CredentialsState> {
+    if let Some((name, _)) = change.members().iter().find(|(_, member)| !matches!(member, Patch::Missing)) {
+        authority.may_move_power(name.as_str())?;
+    }
     apps::locked(tx, app)?;
     let mut changed = Vec::new();
     for (name, member) in change.members() {

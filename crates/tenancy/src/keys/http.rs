@@ -3,7 +3,7 @@
 use kernel::{AppId, KeyId, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
-use web::{Created as CreatedAnswer, Json, Path, Routes, State, Success, Valid};
+use web::{Created as CreatedAnswer, Json, Page, Params, Path, Routes, State, Success, Valid};
 
 use super::{KeyRecord, NewKey};
 use crate::{Tenancy, apps, callers::Operator};
@@ -22,12 +22,17 @@ pub struct CreatedKey {
     record: KeyRecord,
 }
 
-async fn list(_: Operator, State(tenancy): State<Tenancy>, Path(app): Path<AppId>) -> Result<Json<Vec<KeyRecord>>> {
+async fn list(
+    _: Operator,
+    State(tenancy): State<Tenancy>,
+    Path(app): Path<AppId>,
+    Params(page): Params<Page>,
+) -> Result<Json<Vec<KeyRecord>>> {
     let records = tenancy
         .db
         .read(move |tx| {
             apps::get(tx, app)?;
-            super::list(tx, app)
+            super::list(tx, app, page)
         })
         .await?;
     Ok(Json(records))

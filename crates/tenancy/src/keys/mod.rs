@@ -6,7 +6,7 @@ mod store;
 use std::{borrow::Cow, sync::Arc};
 
 use ::store::{Db, Tx};
-use kernel::{AppId, Error, KeyId, Name, Result, Timestamp};
+use kernel::{AppId, Error, KeyId, Name, Page, Result, Timestamp};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use spine::{Cached, News, emit};
@@ -31,6 +31,9 @@ pub struct KeyRecord {
     pub app: AppId,
     pub name: String,
     pub privileges: Arc<[String]>,
+    /// Whether it was made without a list of privileges, and may grant any.
+    #[serde(skip)]
+    pub unrestricted: bool,
     pub created_at: Timestamp,
 }
 
@@ -61,14 +64,21 @@ impl JsonSchema for BuiltInPrivilege {
 impl Validate for NewKey {}
 
 impl NewKey {
+    fn listed(&self) -> &[String] {
+        self.privileges.as_deref().unwrap_or_default()
+    }
+
+    /// Nothing is listed, or only what is opted in to.
+    fn is_unrestricted(&self) -> bool {
+        self.listed().iter().all(|key| privileges::is_destructive(key))
+    }
+
     fn granted(&self) -> Vec<String> {
-        let listed = self.privileges.as_deref().unwrap_or_default();
-        let only_destructive = listed.iter().all(|key| privileges::is_destructive(key));
         BUILT_IN
             .iter()
             .filter(|known| {
-                listed.iter().any(|key| key == known.key)
-                    || (only_destructive && !privileges::is_destructive(known.key))
+                self.listed().iter().any(|key| key == known.key)
+                    || (self.is_unrestricted() && !privileges::is_destructive(known.key))
             })
             .map(|known| known.key.to_owned())
             .collect()
@@ -88,6 +98,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewKey) -> Result<KeyWithSecret
         app,
         name: new.name.trim().to_owned(),
         privileges: new.granted().into(),
+        unrestricted: new.is_unrestricted(),
         created_at: tx.now(),
     };
     store::insert(tx, &record, &hash_token(&key))?;
@@ -97,8 +108,8 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewKey) -> Result<KeyWithSecret
 }
 
 /// Newest first.
-pub fn list(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<KeyRecord>> {
-    store::list(tx, app)
+pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<KeyRecord>> {
+    store::list(tx, app, page)
 }
 
 /// The key is refused from the next request on, on every node.

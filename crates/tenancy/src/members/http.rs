@@ -5,9 +5,9 @@ use std::sync::Arc;
 use kernel::Result;
 use web::{Created, Empty, Json, Page, Params, Path, Routes, State, Success, Valid};
 
-use super::{Association, By, MemberChanges, MemberRef, NewMember, TenantUser};
+use super::{Association, MemberChanges, MemberRef, NewMember, TenantUser};
 use crate::{
-    Tenancy,
+    Authority, Tenancy,
     callers::{TenantCaller, UserRead, UserWrite},
     people, workspaces,
 };
@@ -25,6 +25,7 @@ pub fn routes() -> Routes<Tenancy> {
         .get("/account/tenant/user/{user_id}/associations", associations, "List the workspaces a user belongs to")
         .post("/account/tenant/user/{user_id}/password", send_reset_mail, "Email a password reset link")
         .get("/account/tenant/user/{user_id}/passwordLink", reset_link, "Create a password reset link")
+        .answers(403, "The person has a role with a privilege that the caller does not have")
         .delete("/account/tenant/user/{user_id}/sessions", end_sessions, "Sign a user out everywhere")
 }
 
@@ -66,6 +67,7 @@ async fn associations(
     caller: TenantCaller<UserRead>,
     State(tenancy): State<Tenancy>,
     Path(who): Path<MemberRef>,
+    Params(page): Params<Page>,
 ) -> Result<Json<Vec<Association>>> {
     let (app, tenant, only) = (caller.app_id(), caller.tenant(), caller.scoped_to());
     let associations = tenancy
@@ -73,7 +75,7 @@ async fn associations(
         .read(move |tx| {
             let member = super::get(tx, app, tenant, who)?;
             let all = super::associations(tx, app, member.user_id)?;
-            Ok(all.into_iter().filter(|one| only.is_none_or(|own| own == one.tenant_id)).collect())
+            Ok(page.of(all.into_iter().filter(|one| only.is_none_or(|own| own == one.tenant_id))))
         })
         .await?;
     Ok(Json(associations))
@@ -85,8 +87,8 @@ async fn create(
     Valid(new): Valid<NewMember>,
 ) -> Result<Created<TenantUser>> {
     let (app, tenant, db) = (caller.app.clone(), caller.tenant(), tenancy.db.by(&caller));
-    let by = By::credential(&caller);
-    let (member, tenant) = db.write(move |tx| super::create(tx, &tenancy, &app, &by, tenant, &new)).await?;
+    let authority = Authority::of_key(&caller);
+    let (member, tenant) = db.write(move |tx| super::create(tx, &tenancy, &app, &authority, tenant, &new)).await?;
     Ok(Created(TenantUser { member, tenant: Arc::new(tenant) }))
 }
 
@@ -96,12 +98,12 @@ async fn update(
     Path(who): Path<MemberRef>,
     Valid(changes): Valid<MemberChanges>,
 ) -> Result<Json<TenantUser>> {
-    let (app, tenant, by) = (caller.app_id(), caller.tenant(), By::credential(&caller));
+    let (app, tenant, authority) = (caller.app_id(), caller.tenant(), Authority::of_key(&caller));
     let user = tenancy
         .db
         .by(&caller)
         .write(move |tx| {
-            let member = super::update(tx, app, &by, tenant, who, &changes)?;
+            let member = super::update(tx, &tenancy, app, &authority, tenant, who, &changes)?;
             Ok(TenantUser { member, tenant: Arc::new(workspaces::get(tx, app, tenant)?) })
         })
         .await?;
@@ -113,8 +115,8 @@ async fn remove(
     State(tenancy): State<Tenancy>,
     Path(who): Path<MemberRef>,
 ) -> Result<Empty> {
-    let (app, tenant) = (caller.app_id(), caller.tenant());
-    tenancy.db.by(&caller).write(move |tx| super::remove(tx, app, tenant, who)).await?;
+    let (app, tenant, db) = (caller.app_id(), caller.tenant(), tenancy.db.by(&caller));
+    db.write(move |tx| super::remove(tx, &tenancy, app, tenant, who)).await?;
     Ok(Empty)
 }
 
@@ -140,9 +142,11 @@ async fn reset_link(
 ) -> Result<Json<String>> {
     caller.for_whole_app()?;
     let (app, tenant, db) = (caller.app_id(), caller.tenant(), tenancy.db.by(&caller));
+    let authority = Authority::of_key(&caller);
     let link = db
         .write(move |tx| {
             let member = super::get(tx, app, tenant, who)?;
+            authority.may_become(tx, app, member.user_id)?;
             super::reset_link(tx, &tenancy, app, &member)
         })
         .await?;
@@ -154,13 +158,13 @@ async fn end_sessions(
     State(tenancy): State<Tenancy>,
     Path(who): Path<MemberRef>,
 ) -> Result<Success> {
-    let (app, tenant, by) = (caller.app_id(), caller.tenant(), By::credential(&caller));
+    let (app, tenant, authority) = (caller.app_id(), caller.tenant(), Authority::of_key(&caller));
     tenancy
         .db
         .by(&caller)
         .write(move |tx| {
             let member = super::get(tx, app, tenant, who)?;
-            by.may_change_person(tx, app, &member)?;
+            authority.may_change_person(tx, app, member.user_id)?;
             people::end_sessions(tx, app, member.user_id)
         })
         .await?;

@@ -1,7 +1,6 @@
 //! Members: what a person is in one workspace; `tenantUser` on the wire. A workspace always keeps an enabled OWNER:
 //! every change that could take the last one away is refused.
 
-mod by;
 pub mod http;
 mod member_ref;
 mod rules;
@@ -16,12 +15,11 @@ use serde::Serialize;
 use serde_json::json;
 use spine::emit;
 
-pub use by::By;
 pub use member_ref::MemberRef;
 pub use rules::{MemberChanges, NewMember};
 
 use crate::{
-    App, Tenancy,
+    App, Authority, Tenancy, api_tokens,
     facts::{MemberData, PasswordLinkCreated, PersonRemoved, TenantUserCreated, TenantUserDeleted, TenantUserUpdated},
     links::{self, LinkPurpose},
     mails::{self, AppMail},
@@ -59,6 +57,18 @@ pub struct Member {
     pub teams: Vec<String>,
     pub last_seen: Option<Timestamp>,
     pub created_at: Timestamp,
+}
+
+impl Member {
+    fn person(&self) -> User {
+        User {
+            id: self.user_id,
+            email: self.email.clone(),
+            first_name: self.first_name.clone(),
+            last_name: self.last_name.clone(),
+            phone_number: self.phone_number.clone(),
+        }
+    }
 }
 
 /// A member together with the workspace, as it goes over the wire.
@@ -118,14 +128,14 @@ pub fn create(
     tx: &mut Tx<'_>,
     tenancy: &Tenancy,
     app: &App,
-    by: &By,
+    authority: &Authority,
     tenant: TenantId,
     new: &NewMember,
 ) -> Result<(Member, Tenant)> {
     workspaces::lock(tx, tenant)?;
     let tenant = workspaces::get(tx, app.id, tenant)?;
     let role = roles::assign(tx, app.id, new.role.as_deref())?;
-    by.may_give(tx, app.id, &role)?;
+    authority.may_give(&role)?;
     let joining = Joining {
         email: &new.username,
         first_name: new.first_name.as_deref().unwrap_or_default(),
@@ -155,39 +165,52 @@ pub fn associations(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Ass
     store::associations(tx, app, user)
 }
 
+/// The roles that a person has in the workspaces of this app, each once.
+pub(crate) fn roles_of(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<RoleId>> {
+    store::roles_of(tx, app, user)
+}
+
+pub(crate) fn belongs_to_several(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
+    store::belongs_to_several(tx, app, user)
+}
+
+/// Changes what the person is in the workspace, and the person where the changes name something of them. A member who is
+/// disabled loses the tokens that they made.
 pub fn update(
     tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
     app: AppId,
-    by: &By,
+    authority: &Authority,
     tenant: TenantId,
     who: MemberRef,
     changes: &MemberChanges,
 ) -> Result<Member> {
     workspaces::lock(tx, tenant)?;
-    let before = get(tx, app, tenant, who)?;
+    let mut before = get(tx, app, tenant, who)?;
+    if changes.name_the_person() {
+        // The workspace's lock does not keep other workspaces from changing the same person.
+        people::hold(tx, app, before.user_id)?;
+        before = get(tx, app, tenant, who)?;
+    }
     let role = changes.role.value().map(|key| roles::assign(tx, app, Some(key))).transpose()?;
     let after = changes.apply(&before, role.as_ref());
     if after == before {
         return Ok(after);
     }
     if let Some(role) = role.filter(|role| role.id != before.role_id) {
-        by.may_give(tx, app, &role)?;
-    }
-    if rules::is_another_person(&before, &after) {
-        by.may_change_person(tx, app, &before)?;
+        authority.may_give(&role)?;
     }
     if rules::is_active_owner(&before) && !rules::is_active_owner(&after) {
         keep_an_owner(tx, app, &before)?;
     }
+    if rules::is_another_person(&before, &after) {
+        authority.may_change_person(tx, app, before.user_id)?;
+        people::update(tx, app, &after.person())?;
+    }
     store::update(tx, app, &after)?;
-    let user = User {
-        id: after.user_id,
-        email: after.email.clone(),
-        first_name: after.first_name.clone(),
-        last_name: after.last_name.clone(),
-        phone_number: after.phone_number.clone(),
-    };
-    people::update(tx, app, &user)?;
+    if before.enabled && !after.enabled {
+        api_tokens::revoke_of_member(tx, &tenancy.api_tokens, app, after.id)?;
+    }
     emit(tx, (app, tenant), &TenantUserUpdated(told(&after)))?;
     Ok(after)
 }
@@ -204,14 +227,15 @@ pub fn seen(tx: &mut Tx<'_>, app: AppId, standing: &Standing) -> Result<()> {
     }
 }
 
-/// Takes a member out of the workspace. A person who belongs nowhere else is gone too.
-pub fn remove(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<()> {
+/// Takes a member out of the workspace, with the tokens that they made. A person who belongs nowhere else is gone too.
+pub fn remove(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, tenant: TenantId, who: MemberRef) -> Result<()> {
     workspaces::lock(tx, tenant)?;
     let member = get(tx, app, tenant, who)?;
     if rules::is_active_owner(&member) {
         keep_an_owner(tx, app, &member)?;
     }
     store::delete(tx, app, &member)?;
+    api_tokens::revoke_of_member(tx, &tenancy.api_tokens, app, member.id)?;
     let is_gone = people::delete_if_nowhere(tx, app, member.user_id)?;
     emit(tx, (app, tenant), &TenantUserDeleted(told(&member)))?;
     if is_gone { emit(tx, app, &PersonRemoved { user_id: member.user_id }) } else { Ok(()) }

@@ -48,6 +48,12 @@ pub struct MemberChanges {
 impl Validate for MemberChanges {}
 
 impl MemberChanges {
+    /// Whether they say anything about the person, who is the same in all workspaces.
+    pub(super) fn name_the_person(&self) -> bool {
+        let names = [&self.first_name, &self.last_name];
+        names.iter().any(|name| !matches!(name, Patch::Missing)) || !matches!(self.phone_number, Patch::Missing)
+    }
+
     /// `role` is what the changes' role key stands for.
     pub(super) fn apply(&self, before: &Member, role: Option<&Role>) -> Member {
         let name = |change: &Patch<OptionalName>, before: &str| {

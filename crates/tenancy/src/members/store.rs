@@ -95,6 +95,16 @@ pub(super) fn associations(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<
     )
 }
 
+pub(super) fn roles_of(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<RoleId>> {
+    let roles: Vec<(RoleId,)> =
+        tx.all("SELECT DISTINCT role_id FROM members WHERE app_id = $1 AND user_id = $2", &args![app, user])?;
+    Ok(roles.into_iter().map(|(role,)| role).collect())
+}
+
+pub(super) fn belongs_to_several(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
+    tx.exists("SELECT id FROM members WHERE app_id = $1 AND user_id = $2 LIMIT 1 OFFSET 1", &args![app, user])
+}
+
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()> {
     tx.run(
         "UPDATE members SET role_id = $3, enabled = $4, teams = $5, onboarded = $6, consents_to_privacy_policy = $7 \

@@ -40,8 +40,13 @@ pub fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<User>> {
     store::find(tx, app, id)
 }
 
+/// Keeps others from changing or deleting the person until the transaction ends.
+pub fn hold(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
+    store::hold_by_id(tx, app, id)
+}
+
 /// Changes names and phone number, in every workspace at once.
-pub fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {
+pub(crate) fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {
     store::update(tx, app, user)
 }
 

@@ -5,10 +5,12 @@ use web::{Json, Page, Params, Path, Routes, State, Success, Valid};
 
 use super::{NewPrivilege, NewRole, PrivilegeChange, PrivilegeId, PrivilegeRecord, Role, RoleChange, RoleId};
 use crate::{
-    Tenancy,
+    Authority, Tenancy,
     callers::{AppCaller, AppRead, AppWrite},
 };
 
+/// What may come of giving more than one has.
+const BEYOND: &str = "The role would get a privilege that the caller does not have";
 const ROLE_CONFLICT: &str =
     "The key is taken, OWNER's key would change, or the app would be left without a default role";
 const ROLE_STAYS: &str = "It is the default role or OWNER, or members still have it";
@@ -19,9 +21,11 @@ pub fn routes() -> Routes<Tenancy> {
     Routes::new("Roles and privileges")
         .get("/account/role", list, "List roles, newest first")
         .post("/account/role", create, "Create a role")
+        .answers(403, BEYOND)
         .answers(409, "Another role already has this key")
         .get("/account/role/{role_id}", get, "Get a role")
         .put("/account/role/{role_id}", update, "Change a role; members have its privileges at once")
+        .answers(403, BEYOND)
         .answers(409, ROLE_CONFLICT)
         .delete("/account/role/{role_id}", delete, "Delete a role; its privileges are kept")
         .answers(409, ROLE_STAYS)
@@ -30,6 +34,7 @@ pub fn routes() -> Routes<Tenancy> {
         .answers(409, "Another privilege already has this key")
         .get("/account/role/privilege/{privilege_id}", get_privilege, "Get a privilege")
         .put("/account/role/privilege/{privilege_id}", update_privilege, "Change a privilege")
+        .answers(403, BEYOND)
         .answers(409, PRIVILEGE_CONFLICT)
         .delete("/account/role/privilege/{privilege_id}", delete_privilege, "Delete a privilege; it leaves every role")
         .answers(409, PRIVILEGE_STAYS)
@@ -50,8 +55,8 @@ async fn create(
     State(tenancy): State<Tenancy>,
     Valid(new): Valid<NewRole>,
 ) -> Result<Json<Role>> {
-    let app = caller.app_id();
-    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::create(tx, app, &new)).await?))
+    let (app, authority) = (caller.app_id(), Authority::of_key(&caller));
+    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::create(tx, app, &authority, &new)).await?))
 }
 
 async fn get(caller: AppCaller<AppRead>, State(tenancy): State<Tenancy>, Path(id): Path<RoleId>) -> Result<Json<Role>> {
@@ -65,8 +70,8 @@ async fn update(
     Path(id): Path<RoleId>,
     Valid(change): Valid<RoleChange>,
 ) -> Result<Json<Role>> {
-    let app = caller.app_id();
-    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::update(tx, app, id, &change)).await?))
+    let (app, authority) = (caller.app_id(), Authority::of_key(&caller));
+    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::update(tx, app, &authority, id, &change)).await?))
 }
 
 async fn delete(
@@ -113,12 +118,12 @@ async fn update_privilege(
     Path(id): Path<PrivilegeId>,
     Valid(change): Valid<PrivilegeChange>,
 ) -> Result<Json<PrivilegeRecord>> {
-    let app = caller.app_id();
+    let (app, authority) = (caller.app_id(), Authority::of_key(&caller));
     let Tenancy { db, api_tokens, .. } = tenancy;
     let changed = db.by(&caller).write(move |tx| {
         // Tokens name privileges by key: one with another key is no longer theirs.
         api_tokens.forget_all_on_commit(tx);
-        super::update_privilege(tx, app, id, &change)
+        super::update_privilege(tx, app, &authority, id, &change)
     });
     Ok(Json(changed.await?))
 }

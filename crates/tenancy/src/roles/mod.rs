@@ -16,7 +16,7 @@ use spine::emit;
 pub use rules::{NewPrivilege, NewRole, OIDC_SCOPES, PrivilegeChange, RoleChange};
 
 use crate::{
-    apps,
+    Authority, apps,
     callers::privileges::{BUILT_IN, is_destructive},
     facts::{Change, PrivilegeChanged, RoleChanged},
     locks::Lock,
@@ -147,7 +147,7 @@ pub fn assign(tx: &mut Tx<'_>, app: AppId, key: Option<&str>) -> Result<Role> {
     find(tx)
 }
 
-pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewRole) -> Result<Role> {
+pub fn create(tx: &mut Tx<'_>, app: AppId, authority: &Authority, new: &NewRole) -> Result<Role> {
     apps::hold(tx, app)?;
     let privileges = known_privileges(tx, app, &new.privileges)?;
     let role = Role {
@@ -158,6 +158,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewRole) -> Result<Role> {
         privileges,
         is_default: new.is_default.unwrap_or(false),
     };
+    authority.may_define(None, &role)?;
     if role.is_default {
         store::clear_default(tx, app)?;
     }
@@ -168,7 +169,7 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewRole) -> Result<Role> {
     Ok(role)
 }
 
-pub fn update(tx: &mut Tx<'_>, app: AppId, id: RoleId, change: &RoleChange) -> Result<Role> {
+pub fn update(tx: &mut Tx<'_>, app: AppId, authority: &Authority, id: RoleId, change: &RoleChange) -> Result<Role> {
     apps::hold(tx, app)?;
     let role = get(tx, app, id)?;
     rules::check_change(&role, change)?;
@@ -178,6 +179,9 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: RoleId, change: &RoleChange) -> R
     }
     if let Some(ids) = change.privileges.value() {
         changed.privileges = known_privileges(tx, app, ids)?;
+    }
+    authority.may_define(Some(&role), &changed)?;
+    if changed.privileges != role.privileges {
         store::replace_privileges(tx, app, &changed)?;
     }
     if changed.is_default && !role.is_default {
@@ -225,9 +229,11 @@ pub fn create_privilege(tx: &mut Tx<'_>, app: AppId, new: &NewPrivilege) -> Resu
     Ok(record)
 }
 
+/// The roles that have the privilege have it under its new key, which is why a caller has to hold that one.
 pub fn update_privilege(
     tx: &mut Tx<'_>,
     app: AppId,
+    authority: &Authority,
     id: PrivilegeId,
     change: &PrivilegeChange,
 ) -> Result<PrivilegeRecord> {
@@ -237,6 +243,9 @@ pub fn update_privilege(
     let changed = change.applied_to(record.clone());
     if changed.key != record.key && store::privilege_key_exists(tx, app, &changed.key)? {
         return Err(privilege_key_taken(&changed.key));
+    }
+    if changed.key != record.key {
+        authority.may_grant([changed.key.as_str()])?;
     }
     store::update_privilege(tx, app, &changed)?;
     privilege_changed(tx, app, &changed, Change::Updated)?;

@@ -6,7 +6,7 @@ use web::{Json, Page, Params, Path, Routes, State, Valid};
 
 use super::{Tenant, TenantChanges};
 use crate::{
-    Tenancy,
+    Authority, Tenancy,
     callers::{KeyCaller, KeyOrUser, TenantRead, TenantWrite},
 };
 
@@ -62,6 +62,6 @@ async fn update(
     Valid(changes): Valid<TenantChanges>,
 ) -> Result<Json<Tenant>> {
     caller.in_workspace(id)?;
-    let app = caller.app_id();
-    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::update(tx, app, id, &changes)).await?))
+    let (app, authority) = (caller.app_id(), Authority::of_key(&caller));
+    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::update(tx, app, &authority, id, &changes)).await?))
 }

@@ -6,7 +6,7 @@ mod rules;
 mod store;
 
 use ::store::{Db, Owner, Tx, args};
-use kernel::{AppId, Currency, Error, Locale, Page, Result, TenantId, Timestamp, UserId};
+use kernel::{AppId, Code, Currency, Error, Locale, Page, Result, TenantId, Timestamp, UserId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use spine::{emit, purge};
 pub use rules::{MAX_METADATA, TenantChanges};
 
 use crate::{
-    Tenancy, api_tokens,
+    Authority, Tenancy, api_tokens, apps,
     facts::{TenantCreated, TenantDeleted, TenantUpdated, WorkspaceData},
     federation, links,
     locks::Lock,
@@ -139,7 +139,13 @@ pub fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, page: Page) -> Result<
     store::list_of(tx, app, user, page)
 }
 
-pub fn update(tx: &mut Tx<'_>, app: AppId, id: TenantId, changes: &TenantChanges) -> Result<Tenant> {
+pub fn update(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    authority: &Authority,
+    id: TenantId,
+    changes: &TenantChanges,
+) -> Result<Tenant> {
     lock(tx, id)?;
     let before = get(tx, app, id)?;
     if let Some(connection) = changes.federation_connection.value() {
@@ -148,6 +154,9 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: TenantId, changes: &TenantChanges
     let after = changes.apply(&before);
     if after == before {
         return Ok(after);
+    }
+    if after.federation_connection != before.federation_connection {
+        authority.for_whole_app("federationConnection")?;
     }
     store::update(tx, app, &after)?;
     emit(tx, (app, id), &TenantUpdated(told(&after)))?;
@@ -172,12 +181,23 @@ pub fn holdings(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Holdings> {
 pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, id: TenantId) -> Result<()> {
     lock(tx, id)?;
     let tenant = get(tx, app, id)?;
+    if acts_for_app(tx, app, id)? {
+        return Err(Error::new(Code::WorkspaceInUse, ACTS_FOR_APP));
+    }
     links::revoke_invitations(tx, app, id)?;
     api_tokens::revoke_of_workspace(tx, &tenancy.api_tokens, app, id)?;
     let gone = store::delete(tx, app, id)?;
     purge::remember(tx, app, Owner::Workspace, &[id])?;
     purge::remember(tx, app, Owner::Person, &gone)?;
     emit(tx, (app, id), &TenantDeleted(told(&tenant)))
+}
+
+/// Without such a workspace nobody could act for the app any more, and nobody could tell why.
+pub const ACTS_FOR_APP: &str = "This is the app's operator workspace. Change the app's operatorTenantId first.";
+
+/// Whether the workspace's members act for the whole app. Whoever makes it so holds the workspace's lock.
+pub fn acts_for_app(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<bool> {
+    Ok(apps::get(tx, app)?.profile.operator_tenant_id == Some(id))
 }
 
 /// What others are told of it.

@@ -41,6 +41,10 @@ async fn a_token_of_the_app_is_shown_once_and_listed_newest_first(app: TestApp) 
     [
       {
         "createdAt": "[time]",
+        "createdBy": {
+          "id": "[key id]",
+          "type": "app_key"
+        },
         "expireAt": "[time]",
         "id": "[apitoken id]",
         "lastUsedAt": null,
@@ -53,6 +57,10 @@ async fn a_token_of_the_app_is_shown_once_and_listed_newest_first(app: TestApp) 
       },
       {
         "createdAt": "[time]",
+        "createdBy": {
+          "id": "[key id]",
+          "type": "app_key"
+        },
         "expireAt": null,
         "id": "[apitoken id]",
         "lastUsedAt": null,

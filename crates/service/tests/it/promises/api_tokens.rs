@@ -36,6 +36,8 @@ struct Known {
     id: String,
     holds: BTreeSet<&'static str>,
     scoped: bool,
+    /// The token that made it.
+    granter: Option<usize>,
     revoked: bool,
 }
 
@@ -46,6 +48,15 @@ impl Known {
             () if !self.holds.contains(privilege) || (in_app && self.scoped) => 403,
             () => 200,
         }
+    }
+}
+
+/// What a token made ends with it, and so on down.
+fn revoke(tokens: &mut [Known], chosen: usize) {
+    tokens[chosen].revoked = true;
+    let children = (0..tokens.len()).filter(|at| tokens[*at].granter == Some(chosen) && !tokens[*at].revoked);
+    for child in children.collect::<Vec<_>>() {
+        revoke(tokens, child);
     }
 }
 
@@ -65,7 +76,7 @@ async fn no_token_does_more_than_its_record_says(app: TestApp) {
                 let chosen = pick(tokens.len());
                 let status = if tokens[chosen].revoked { 404 } else { 200 };
                 app.key().delete(&format!("{APP}/{}", tokens[chosen].id)).await.expect(status);
-                tokens[chosen].revoked = true;
+                revoke(&mut tokens, chosen);
             }
             kind => {
                 let scoped = kind < 3;
@@ -86,6 +97,7 @@ async fn no_token_does_more_than_its_record_says(app: TestApp) {
                         id: made.text("/record/id"),
                         holds: wanted.into_iter().collect(),
                         scoped,
+                        granter,
                         revoked: false,
                     });
                 }

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod api_tokens;
+mod authority;
 mod authorization;
 mod authors;
 mod backup;

@@ -16,6 +16,8 @@ on_both_engines!(
     sixteen_guesses_at_once_end_the_session,
     sixteen_wrong_passwords_at_once_are_all_counted,
     a_right_password_behind_wrong_ones_has_to_wait,
+    two_workspaces_change_one_person,
+    an_operator_workspace_is_never_a_deleted_one,
 );
 
 const CALLERS: usize = 16;
@@ -159,4 +161,42 @@ async fn a_right_password_behind_wrong_ones_has_to_wait(app: TestApp) {
     let (guesses, right) = join(join_all(guesses), ada.log_in()).await;
     assert!(with_status(&guesses, 401) >= 10, "{guesses:?}");
     right.error(429, "RATE_LIMITED");
+}
+
+/// Each workspace changes its own part of one person; nothing that either said is lost.
+async fn two_workspaces_change_one_person(app: TestApp) {
+    let (acme, other) = (app.workspace("acme").await, app.workspace("other").await);
+    let (here, there) = (acme.add("bob@example.com", "MEMBER").await, other.add("bob@example.com", "MEMBER").await);
+    let (a, b) = (acme.key(), other.key());
+    let (in_acme, in_other) = (acme.path_of(&here), other.path_of(&there));
+    for round in 0..8 {
+        let (first, last, phone) = (format!("F{round}"), format!("L{round}"), format!("+49301234{round:02}"));
+        let changes = join_all([
+            a.put(&in_acme, json!({ "firstName": first })),
+            b.put(&in_other, json!({ "lastName": last, "teams": [first] })),
+            a.put(&in_acme, json!({ "phoneNumber": phone })),
+            b.put(&in_other, json!({ "teams": [last] })),
+        ]);
+        changes.await.into_iter().for_each(|changed| drop(changed.expect(200)));
+        let now = a.get(&in_acme).await.expect(200);
+        assert_eq!((now.at("/firstName"), now.at("/lastName")), (first.into(), last.into()), "round {round}");
+        assert_eq!(now.at("/phoneNumber"), phone, "round {round}");
+    }
+}
+
+async fn an_operator_workspace_is_never_a_deleted_one(app: TestApp) {
+    let deleting = app.key_with(&["TENANT_DELETE"]).await;
+    for round in 0..6 {
+        let one = app.workspace(&format!("w{round}")).await;
+        let path = format!("/account/tenant/{}", one.id);
+        let key = app.key();
+        let naming = key.put("/account/app", json!({ "operatorTenantId": one.id }));
+        let (named, deleted) = join(naming, deleting.delete(&path)).await;
+        match (named.status(), deleted.status()) {
+            (200, 409) => drop(key.put("/account/app", json!({ "operatorTenantId": null })).await.expect(200)),
+            (400, 200) => {}
+            both => panic!("{both:?}"),
+        }
+        assert_eq!(key.get("/account/app").await.expect(200).at("/operatorTenantId"), Value::Null);
+    }
 }

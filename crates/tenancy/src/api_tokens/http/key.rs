@@ -1,6 +1,6 @@
 //! Tokens by key: those of a workspace, and all of the app.
 
-use kernel::{Code, Error, Key, Name, Problems, Result, Timestamp, Words};
+use kernel::{Key, Name, Problems, Result, Timestamp, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid, Validate};
@@ -8,7 +8,7 @@ use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid, Vali
 use super::NOT_GRANTED;
 use crate::{
     Tenancy,
-    api_tokens::{self, ApiTokenId, ApiTokenRecord, CreatedToken, Granter, NewApiToken, store},
+    api_tokens::{self, ApiTokenId, ApiTokenRecord, CreatedToken, Maker, NewApiToken, store},
     callers::{AppCaller, AppRead, AppWrite, TenantCaller, TenantRead, TenantWrite},
 };
 
@@ -39,7 +39,7 @@ struct NewWorkspaceToken {
     /// Left out or `null`: the token does not expire.
     #[serde(default)]
     expire_at: Option<Timestamp>,
-    /// The member on whose behalf the token is made: an OWNER or ADMIN of the workspace.
+    /// The member in whose name the token is made, and with whom it ends: an OWNER or ADMIN of the workspace.
     tenant_user_id: Words,
 }
 
@@ -61,18 +61,10 @@ async fn create_in_workspace(
     State(tenancy): State<Tenancy>,
     Valid(new): Valid<NewWorkspaceToken>,
 ) -> Result<Created<CreatedToken>> {
-    let (app, tenant, granter) = (caller.app_id(), caller.tenant(), Granter::of(&caller));
-    let keyring = tenancy.keyring.clone();
-    let created = tenancy.db.by(&caller).write(move |tx| {
-        match store::role_of(tx, app, tenant, &new.tenant_user_id)?.as_deref() {
-            Some("OWNER" | "ADMIN") => {}
-            _ => {
-                let message = "tenantUserId must name an OWNER or ADMIN of this workspace.";
-                return Err(Error::new(Code::Forbidden, message));
-            }
-        }
-        api_tokens::create(tx, &keyring, app, Some(tenant), &granter, &new.token())
-    });
+    let (app, tenant, keyring) = (caller.app_id(), caller.tenant(), tenancy.keyring.clone());
+    let (maker, new) = (Maker::key(&caller).in_name_of(&new.tenant_user_id), new.token());
+    let created =
+        tenancy.db.by(&caller).write(move |tx| api_tokens::create(tx, &keyring, app, Some(tenant), &maker, &new));
     Ok(Created(created.await?))
 }
 
@@ -110,8 +102,8 @@ async fn create(
     State(tenancy): State<Tenancy>,
     Valid(new): Valid<NewApiToken>,
 ) -> Result<Created<CreatedToken>> {
-    let (app, granter, keyring) = (caller.app_id(), Granter::of(&caller), tenancy.keyring.clone());
-    let created = tenancy.db.by(&caller).write(move |tx| api_tokens::create(tx, &keyring, app, None, &granter, &new));
+    let (app, maker, keyring) = (caller.app_id(), Maker::key(&caller), tenancy.keyring.clone());
+    let created = tenancy.db.by(&caller).write(move |tx| api_tokens::create(tx, &keyring, app, None, &maker, &new));
     Ok(Created(created.await?))
 }
 

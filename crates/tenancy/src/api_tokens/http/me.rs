@@ -8,8 +8,8 @@ use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid};
 
 use super::NOT_GRANTED;
 use crate::{
-    Tenancy,
-    api_tokens::{self, ApiTokenId, ApiTokenRecord, CreatedToken, Granter, NewApiToken, store},
+    Authority, Tenancy,
+    api_tokens::{self, ApiTokenId, ApiTokenRecord, CreatedToken, Maker, NewApiToken, store},
     apps,
     callers::{AnyMember, BearerCaller, OwnerOrAdmin, SignedIn},
 };
@@ -42,17 +42,15 @@ fn reach(tx: &mut Tx<'_>, user: &SignedIn) -> Result<Option<TenantId>> {
     Ok((!acts_for_app).then(|| user.tenant()))
 }
 
-fn granter(user: &SignedIn) -> Granter {
-    Granter::Holder(user.privileges.clone().into())
-}
-
 async fn available(
     BearerCaller(user, _): BearerCaller<AnyMember>,
     State(tenancy): State<Tenancy>,
+    Params(page): Params<Page>,
 ) -> Result<Json<Vec<AvailablePrivilege>>> {
-    let grantable = tenancy.db.read(move |tx| api_tokens::grantable(tx, user.app(), &granter(&user))).await?;
-    let shown = grantable.into_iter().map(|one| AvailablePrivilege { key: one.key, description: one.description });
-    Ok(Json(shown.collect()))
+    let (app, authority) = (user.app(), Authority::of_user(&user));
+    let grantable = tenancy.db.read(move |tx| api_tokens::grantable(tx, app, &authority)).await?;
+    let shown = page.of(grantable).into_iter();
+    Ok(Json(shown.map(|one| AvailablePrivilege { key: one.key, description: one.description }).collect()))
 }
 
 async fn list(
@@ -75,7 +73,7 @@ async fn create(
     let keyring = tenancy.keyring.clone();
     let created = tenancy.db.by(&user).write(move |tx| {
         let tenant = reach(tx, &user)?;
-        api_tokens::create(tx, &keyring, user.app(), tenant, &granter(&user), &new)
+        api_tokens::create(tx, &keyring, user.app(), tenant, &Maker::user(&user), &new)
     });
     Ok(Created(created.await?))
 }

@@ -1,7 +1,7 @@
 //! `/admin/apps/{app_id}/secrets`: the secrets that sign an app's API tokens. They are listed and changed, never shown.
 
 use kernel::{AppId, Result};
-use web::{Created, Json, Path, Routes, State, Success};
+use web::{Created, Json, Page, Params, Path, Routes, State, Success};
 
 use crate::{
     Tenancy,
@@ -20,12 +20,17 @@ pub(super) fn routes() -> Routes<Tenancy> {
         .answers(409, "The secret signs new API tokens; rotate first")
 }
 
-async fn list(_: Operator, State(tenancy): State<Tenancy>, Path(app): Path<AppId>) -> Result<Json<Vec<SecretRecord>>> {
+async fn list(
+    _: Operator,
+    State(tenancy): State<Tenancy>,
+    Path(app): Path<AppId>,
+    Params(page): Params<Page>,
+) -> Result<Json<Vec<SecretRecord>>> {
     let records = tenancy.db.read(move |tx| {
         apps::get(tx, app)?;
         secrets::list(tx, app)
     });
-    Ok(Json(records.await?))
+    Ok(Json(page.of(records.await?)))
 }
 
 async fn rotate(
