@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::logins::LoginId;
 
-use crate::sessions::Method;
+use crate::proof::Method;
 
 /// Why somebody was not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

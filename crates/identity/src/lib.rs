@@ -5,6 +5,7 @@
 //! used once, whoever races for it; known and unknown accounts are answered alike and at the same price.
 
 pub mod abuse;
+mod announcements;
 pub mod authorize;
 mod browser;
 mod browser_sessions;
@@ -14,6 +15,7 @@ pub mod hosted;
 pub mod login;
 pub mod mfa;
 pub mod passkeys;
+pub mod proof;
 pub mod sessions;
 mod tables;
 pub mod tokens;
@@ -70,11 +72,10 @@ pub fn routes() -> Routes<Identity> {
     tokens::http::routes()
         .merge(tokens::standard::routes())
         .merge(tokens::discovery::routes())
-        .merge(sessions::http::routes())
+        .merge(tokens::direct::routes())
         .merge(login::http::routes())
         .merge(mfa::http::routes())
         .merge(passkeys::http::routes())
-        .merge(authorize::http::routes())
         .merge(hosted::routes())
         .merge(handover::http::routes())
 }

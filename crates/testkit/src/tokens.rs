@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use identity::{
-    sessions,
+    proof::Method,
     tokens::{Granted, codes},
 };
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ pub async fn code(app: &TestApp, person: &Person, challenge: Option<&'static str
             nonce: Some("n-0S6"),
             code_challenge: challenge,
             mfa: false,
-            method: sessions::Method::Password,
+            method: Method::Password,
             authenticated_at: tx.now(),
             browser: None,
         };

@@ -7,8 +7,8 @@ use axum::{body::Body, extract::Request};
 use bench::Result;
 use http_body_util::BodyExt as _;
 use identity::{
-    login::credentials,
-    sessions::{self, Method},
+    login::{self, credentials},
+    proof::Method,
 };
 use kernel::{AppId, Clock, Entropy, Secret, UserId};
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ async fn people(core: &Core, app: AppId) -> Result<Vec<Value>> {
         let app = core.tenancy.apps.get(app).ok_or("the app is gone")?;
         let begun = core.db.write(move |tx| {
             credentials::set(tx, app.id, user, &digest)?;
-            sessions::begin(tx, &identity, &app, user, Method::Password, false)
+            login::begin(tx, &identity, &app, user, Method::Password, false)
         });
         told.push(json!({ "email": email, "session": begun.await?.sign(&core.tenancy)?.session }));
     }

@@ -2,12 +2,13 @@
 //! in this node's memory. Beyond a few in a minute each further failure doubles the wait.
 
 mod addresses;
+mod store;
 mod streak;
 
 use std::time::Duration;
 
-use kernel::{AppId, Code, Error, Result, Timestamp, UserId, email_key};
-use store::{FromRow, Row, Tx, args};
+use ::store::Tx;
+use kernel::{AppId, Code, Error, Result, UserId, email_key};
 use tenancy::locks::Lock;
 use vault::hash_token;
 
@@ -62,21 +63,9 @@ impl Subject {
     }
 }
 
-impl FromRow for Streak {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            failures: row.get("attempts")?,
-            window_started_at: row.get("window_started_at")?,
-            blocked_until: row.get("blocked_until")?,
-        })
-    }
-}
-
-const FIND: &str = "SELECT attempts, window_started_at, blocked_until FROM attempt_counters WHERE subject = $1";
-
 /// 429 while the subject has to wait.
 pub fn check(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
-    match tx.opt::<Streak>(FIND, &args![subject.key])?.and_then(|streak| streak.wait(tx.now())) {
+    match store::find(tx, &subject.key)?.and_then(|streak| streak.wait(tx.now())) {
         Some(wait) => Err(too_many(wait)),
         None => Ok(()),
     }
@@ -86,7 +75,7 @@ pub fn check(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
 pub fn fail(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
     tx.lock(&Lock::Attempts(subject.key.clone()))?;
     let now = tx.now();
-    let before: Streak = tx.opt(FIND, &args![subject.key])?.unwrap_or_else(|| Streak::new(now));
+    let before = store::find(tx, &subject.key)?.unwrap_or_else(|| Streak::new(now));
     let after = before.failed(subject.rule, now);
     let (kind, locked) = (subject.kind, after.wait(now).is_some());
     tx.on_commit(move || {
@@ -95,21 +84,7 @@ pub fn fail(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
             metrics::counter!("tenantry_lockouts_total", "kind" => kind).increment(1);
         }
     });
-    tx.exec(
-        "INSERT INTO attempt_counters (subject, app_id, attempts, window_started_at, blocked_until, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (subject) DO UPDATE SET attempts = excluded.attempts, \
-         window_started_at = excluded.window_started_at, blocked_until = excluded.blocked_until, \
-         expires_at = excluded.expires_at",
-        &args![
-            subject.key,
-            subject.app,
-            after.failures,
-            after.window_started_at,
-            after.blocked_until,
-            after.forgotten_at(subject.rule)
-        ],
-    )
-    .map(|_| ())
+    store::put(tx, subject.app, &subject.key, &after, after.forgotten_at(subject.rule))
 }
 
 /// The right answer, unless the subject has to wait by now: guesses that were under way together count too. What was
@@ -117,21 +92,13 @@ pub fn fail(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
 pub fn succeed(tx: &mut Tx<'_>, subject: &Subject) -> Result<()> {
     tx.lock(&Lock::Attempts(subject.key.clone()))?;
     check(tx, subject)?;
-    tx.exec("DELETE FROM attempt_counters WHERE subject = $1", &args![subject.key]).map(|_| ())
+    store::delete(tx, &subject.key)
 }
 
 /// Counts a message to somebody; 429 when there were too many of late.
 pub fn count_message(tx: &mut Tx<'_>, app: AppId, to: &str) -> Result<()> {
     let (subject, now) = (Subject::recipient(app, to), tx.now());
-    let (count, started_at): (i64, Timestamp) = tx.one(
-        "INSERT INTO attempt_counters (subject, app_id, attempts, window_started_at, expires_at) \
-         VALUES ($1, $2, 1, $3, $4) ON CONFLICT (subject) DO UPDATE SET \
-         attempts = CASE WHEN attempt_counters.window_started_at <= $5 THEN 1 ELSE attempt_counters.attempts + 1 END, \
-         window_started_at = CASE WHEN attempt_counters.window_started_at <= $5 THEN excluded.window_started_at \
-         ELSE attempt_counters.window_started_at END, expires_at = excluded.expires_at \
-         RETURNING attempts, window_started_at",
-        &args![subject.key, app, now, now.plus(MESSAGE_WINDOW), now.minus(MESSAGE_WINDOW)],
-    )?;
+    let (count, started_at) = store::count_message(tx, app, &subject.key, MESSAGE_WINDOW)?;
     if count <= MESSAGES { Ok(()) } else { Err(too_many(started_at.plus(MESSAGE_WINDOW).since(now))) }
 }
 

@@ -1,9 +1,8 @@
 //! What an app asks for when it sends somebody here to sign in, checked once at the start. From then on it travels
 //! sealed through the pages, so that nobody can change it on the way and it needs no row until the login succeeds.
 
-pub mod http;
 pub mod redirects;
-mod wish;
+mod request;
 
 use kernel::{AppId, Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use tenancy::{App, Tenancy};
 use vault::Place;
 
 use crate::tokens::DEFAULT_SCOPE;
-pub(crate) use wish::{AuthorizeRefusal, Prompt, Wish};
+pub(crate) use request::{AuthorizationRequest, AuthorizeRefusal, Prompt};
 
 /// How the app wants to hear of the login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,9 +22,9 @@ pub enum ResponseType {
     IdToken,
 }
 
-/// What somebody who signs up wants to begin with.
+/// What somebody who signs up starts with: a plan and its price.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SignUpWish {
+pub struct SignUpPreferences {
     pub plan: Option<String>,
     pub currency: Option<String>,
     pub interval: Option<String>,
@@ -48,7 +47,7 @@ pub struct LoginRequest {
     /// The address that was typed or hinted at.
     pub username: Option<String>,
     /// Present when the person came to sign up.
-    pub sign_up: Option<SignUpWish>,
+    pub sign_up: Option<SignUpPreferences>,
 }
 
 const PLACE: Place<'static> = Place { table: "login_requests", column: "url", row: "", app: None };

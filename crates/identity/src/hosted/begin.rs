@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Identity,
-    authorize::{AuthorizeRefusal, LoginRequest, Prompt, SignUpWish, Wish},
+    authorize::{AuthorizationRequest, AuthorizeRefusal, LoginRequest, Prompt, SignUpPreferences},
     browser::Request,
     browser_sessions, sessions, tokens,
 };
@@ -25,15 +25,15 @@ pub(crate) async fn begin(
     identity: &Identity,
     from: &Request,
     app: Arc<App>,
-    wish: &Wish,
+    asked: &AuthorizationRequest,
     field: &str,
 ) -> Result<Reply> {
-    let request = wish.addressed(&app, field)?;
+    let request = asked.addressed(&app, field)?;
     let refuse = |request: &LoginRequest, refusal: &AuthorizeRefusal| {
         let parameters = [("error", refusal.error), ("error_description", refusal.description.as_str())];
         Reply::found(request.answered(&identity.tenancy.issuer, &parameters))
     };
-    let (request, prompt) = match wish.check(&app, request.clone(), identity.tenancy.db.clock().now()) {
+    let (request, prompt) = match asked.check(&app, request.clone(), identity.tenancy.db.clock().now()) {
         Ok(checked) => checked,
         Err(refusal) => return Ok(refuse(&request, &refusal)),
     };
@@ -67,7 +67,7 @@ fn known_words(
     app: &App,
     request: &LoginRequest,
 ) -> Result<std::result::Result<(), AuthorizeRefusal>> {
-    let asked = Wish::asked_scope(request);
+    let asked = AuthorizationRequest::asked_scope(request);
     match tokens::check_scope(tx, app, &asked) {
         Ok(()) => {}
         Err(error) if error.code() == Code::InvalidScope => {
@@ -77,13 +77,17 @@ fn known_words(
     }
     match &request.sign_up {
         None => Ok(Ok(())),
-        Some(wish) => plan_exists(tx, app, wish),
+        Some(preferences) => plan_exists(tx, app, preferences),
     }
 }
 
-fn plan_exists(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<std::result::Result<(), AuthorizeRefusal>> {
-    let Some(key) = &wish.plan else {
-        let nothing = wish.currency.is_none() && wish.interval.is_none();
+fn plan_exists(
+    tx: &mut Tx<'_>,
+    app: &App,
+    preferences: &SignUpPreferences,
+) -> Result<std::result::Result<(), AuthorizeRefusal>> {
+    let Some(key) = &preferences.plan else {
+        let nothing = preferences.currency.is_none() && preferences.interval.is_none();
         return Ok(if nothing {
             Ok(())
         } else {
@@ -93,10 +97,10 @@ fn plan_exists(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<std::res
     let Some(plan) = billing::catalog::find_plan_by_key(tx, app.id, key)? else {
         return Ok(Err(AuthorizeRefusal::invalid("this app has no such plan")));
     };
-    let fits = wish.currency.is_none() && wish.interval.is_none()
+    let fits = preferences.currency.is_none() && preferences.interval.is_none()
         || plan.prices.iter().any(|price| {
-            wish.currency.as_deref().is_none_or(|currency| currency == price.amount.currency.code())
-                && wish.interval.as_deref().is_none_or(|interval| interval == price.interval.as_str())
+            preferences.currency.as_deref().is_none_or(|currency| currency == price.amount.currency.code())
+                && preferences.interval.as_deref().is_none_or(|interval| interval == price.interval.as_str())
         });
     Ok(if fits {
         Ok(())

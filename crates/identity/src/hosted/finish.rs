@@ -4,16 +4,18 @@ use kernel::{Code, Error, MemberId, Result};
 use store::Tx;
 use tenancy::{
     App,
-    logins::BrowserSessionId,
+    logins::{self, BrowserSessionId},
     standing::{self, Standing},
 };
 
 use super::{Reply, Visit, cookies::Cookie, paths};
 use crate::{
-    Identity,
-    authorize::{LoginRequest, ResponseType, Wish},
+    Identity, announcements,
+    authorize::{AuthorizationRequest, LoginRequest, ResponseType},
     browser_sessions::{self, BrowserSession, BrowserSignIn},
-    sessions::{self, BegunSession, LoginClaims, MfaState, SessionAnswer},
+    login,
+    proof::MfaState,
+    sessions::{self, BegunSession, LoginClaims, SessionAnswer},
     tokens::{self, About, Granted, IdToken, codes},
 };
 
@@ -142,14 +144,14 @@ pub(super) async fn try_finish(
             Ok(Finished::Answered(AppAnswer { grant, cookie: Some(cookie) }))
         }
         SignInProof::Browser(cookie) => {
-            let session = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(sessions::over)?;
-            let standing = sessions::choose(standing::of_user(tx, app.id, session.user)?, member)?;
+            let session = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(logins::ended)?;
+            let standing = tokens::choose(standing::of_user(tx, app.id, session.user)?, member)?;
             match tokens::check_factors(&app, &standing, session.mfa) {
                 Ok(()) => {}
                 Err(error) if error.code() == Code::MfaRequired => {
                     let BrowserSession { user, method, authenticated_at, .. } = session;
                     let begun = match may_ask {
-                        true => sessions::step_up(tx, &identity, &app, user, method, authenticated_at)?,
+                        true => login::step_up(tx, &identity, &app, user, method, authenticated_at)?,
                         false => None,
                     };
                     return Ok(Finished::NeedsFactor(begun));
@@ -173,11 +175,11 @@ fn of_login(
     session: &LoginClaims,
     member: Option<MemberId>,
 ) -> Result<(Standing, BrowserSignIn)> {
-    if !matches!(session.mfa, MfaState::Completed | MfaState::Disabled) {
+    if !session.mfa.is_met() {
         return Err(Error::new(Code::MfaRequired, "Complete two-step verification first."));
     }
     let authenticated_at = sessions::use_up(tx, session)?;
-    let standing = sessions::choose(standing::of_user(tx, app.id, session.sub)?, member)?;
+    let standing = tokens::choose(standing::of_user(tx, app.id, session.sub)?, member)?;
     let mfa = session.has_two_factors();
     tokens::check_factors(app, &standing, mfa)?;
     let shown =
@@ -194,7 +196,7 @@ fn grant(
     shown: BrowserSignIn,
     browser: BrowserSessionId,
 ) -> Result<AppGrant> {
-    let asked = Wish::asked_scope(request);
+    let asked = AuthorizationRequest::asked_scope(request);
     tokens::check_scope(tx, app, &asked)?;
     let granted = Granted::everything().narrowed(&asked);
     match request.response_type {
@@ -214,7 +216,7 @@ fn grant(
             Ok(AppGrant::Code(codes::issue(tx, app.id, &new)?))
         }
         ResponseType::IdToken => {
-            sessions::announce(tx, app, &browser.to_string(), standing, shown.method, shown.mfa)?;
+            announcements::login_succeeded(tx, app, &browser.to_string(), standing, shown.method, shown.mfa)?;
             let iat = tx.now().as_seconds();
             Ok(AppGrant::IdToken(Box::new(IdToken {
                 about: About::new(standing, &granted),

@@ -7,6 +7,7 @@ use kernel::{Code, Error, Result};
 use tenancy::{
     App,
     branding::{self, Translations},
+    logins,
 };
 use web::pages::{Brand, HostedPage, PageSetting, Words};
 
@@ -137,8 +138,8 @@ impl Guest {
 
     /// The login under way in this browser.
     pub(crate) fn login(&self) -> Result<LoginClaims> {
-        let token = self.cookie(Cookie::Login).ok_or_else(sessions::over)?;
+        let token = self.cookie(Cookie::Login).ok_or_else(logins::ended)?;
         let claims = sessions::verify(&self.identity.tenancy, token)?;
-        if claims.aid == self.app.id { Ok(claims) } else { Err(sessions::over()) }
+        if claims.aid == self.app.id { Ok(claims) } else { Err(logins::ended()) }
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     Identity,
     browser::{ForRequest, Request},
     mfa::{NewSecret, Setup, Stage, flows},
-    sessions::MfaState,
+    proof::MfaState,
 };
 
 pub(super) fn routes() -> Routes<Identity> {

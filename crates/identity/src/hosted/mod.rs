@@ -5,6 +5,7 @@
 //! and every form carries a value that only this browser knows.
 
 mod address;
+mod authorize;
 mod begin;
 pub(crate) mod cookies;
 mod finish;
@@ -41,7 +42,8 @@ use crate::Identity;
 pub use crate::browser::Request;
 
 pub fn routes() -> Routes<Identity> {
-    identifier::routes()
+    authorize::routes()
+        .merge(identifier::routes())
         .merge(workspace::routes())
         .merge(mfa::routes())
         .merge(mfa_setup::routes())

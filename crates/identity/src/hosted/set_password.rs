@@ -18,7 +18,7 @@ use crate::{
     Identity,
     browser::Request,
     login::{self, SignUpRequest, credentials},
-    sessions::{self, Method},
+    proof::Method,
 };
 
 pub(super) fn routes() -> Routes<Identity> {
@@ -173,11 +173,8 @@ impl SetPasswordPage {
         let LinkPlace::Login(visit) = &self.mailed.place else { return Ok(self.done()) };
         let (identity, app) = (visit.identity.clone(), visit.app.clone());
         // Setting the password ended all sessions up to then: this one begins later, in a transaction of its own.
-        let begun = visit
-            .identity
-            .tenancy
-            .db
-            .write(move |tx| sessions::begin(tx, &identity, &app, user, Method::Password, false));
+        let begun =
+            visit.identity.tenancy.db.write(move |tx| login::begin(tx, &identity, &app, user, Method::Password, false));
         match begun.await {
             Ok(begun) => go_on(visit, begun.sign(&visit.identity.tenancy)?).await,
             // Whoever may sign in nowhere has a new password all the same.

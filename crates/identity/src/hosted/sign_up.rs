@@ -106,7 +106,7 @@ async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): 
         email,
         first_name,
         last_name: form.last_name.to_string(),
-        wish: visit.request.sign_up.clone().unwrap_or_default(),
+        preferences: visit.request.sign_up.clone().unwrap_or_default(),
         request: Some(visit.request.seal(&identity.tenancy)?),
     };
     login::sign_up(&identity, &visit.app, sign_up).await?;

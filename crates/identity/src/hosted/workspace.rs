@@ -15,8 +15,7 @@ use super::{
 use crate::{
     Identity,
     browser::{ForRequest, Request},
-    browser_sessions,
-    sessions::{self, MfaState},
+    browser_sessions, sessions,
 };
 
 pub(super) fn routes() -> Routes<Identity> {
@@ -34,7 +33,7 @@ pub(super) fn routes() -> Routes<Identity> {
 
 /// Who is choosing: the login under way, else whoever is signed in and may be taken at their word.
 async fn chooser(visit: &Visit) -> Result<Option<(SignInProof, Vec<Standing>)>> {
-    let login = visit.login().ok().filter(|claims| matches!(claims.mfa, MfaState::Disabled | MfaState::Completed));
+    let login = visit.login().ok().filter(|claims| claims.mfa.is_met());
     let (app, cookie) = (visit.app.id, visit.cookie(Cookie::SignedIn).map(str::to_owned));
     let not_before = visit.request.not_before;
     let found = visit.identity.tenancy.db.read(move |tx| {

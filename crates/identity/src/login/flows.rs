@@ -7,7 +7,7 @@ use kernel::{AppId, Code, Error, Result, Secret, email_key};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use store::{Tx, args};
+use store::Tx;
 use tenancy::{
     App, Tenancy, federation,
     links::{self, LinkPurpose},
@@ -19,14 +19,18 @@ use vault::passwords::PasswordVerdict;
 
 use super::{
     SignUpRequest,
+    begin::{begin, try_begin, wrong_credentials},
     credentials::{self, Account},
 };
 use crate::{
     Identity,
     abuse::{self, Subject},
+    announcements,
     authorize::LoginRequest,
     facts::FailureReason,
-    sessions::{self, BegunSession, Method, SessionAnswer},
+    mfa::store::passkeys,
+    proof::Method,
+    sessions::{BegunSession, SessionAnswer},
 };
 
 /// Checks a password and begins a session.
@@ -55,7 +59,7 @@ pub(crate) async fn password(
     let begun = db.write(move |tx| match (&verdict, &account) {
         // A password that was changed while this one was being checked is not the right one any more.
         (PasswordVerdict::Right { renewed }, Some(account)) if credentials::still_stored(tx, owned.id, account)? => {
-            let begun = sessions::try_begin(tx, &room, &owned, account.user, Method::Password, false)?;
+            let begun = try_begin(tx, &room, &owned, account.user, Method::Password, false)?;
             // Somebody who may sign in nowhere is told as little as somebody unknown, the counting included.
             if begun.is_none() {
                 abuse::fail(tx, &subject)?;
@@ -69,7 +73,7 @@ pub(crate) async fn password(
         }
         _ => {
             abuse::fail(tx, &subject)?;
-            sessions::announce_failure(
+            announcements::login_failed(
                 tx,
                 owned.id,
                 account.as_ref().map(|account| account.user),
@@ -87,7 +91,7 @@ fn settle(identity: &Identity, client: IpAddr, begun: Option<BegunSession>) -> R
         Some(begun) => begun.sign(&identity.tenancy),
         None => {
             identity.addresses.fail(client);
-            Err(sessions::wrong_credentials())
+            Err(wrong_credentials())
         }
     }
 }
@@ -121,13 +125,9 @@ pub(super) async fn credentials_config(
     let (app, name, rp_id) = (app.id, username.to_owned(), rp_id.to_owned());
     let config = identity.tenancy.db.read(move |tx| {
         let Some(account) = credentials::find(tx, app, &name)? else { return Ok(None) };
-        let (passkeys,): (i64,) = tx.one(
-            "SELECT count(*) FROM passkeys WHERE app_id = $1 AND user_id = $2 AND rp_id = $3",
-            &args![app, account.user, rp_id],
-        )?;
         Ok(Some(CredentialsConfig {
             has_password: account.has_password(),
-            has_passkeys: passkeys > 0,
+            has_passkeys: passkeys::has_any(tx, app, account.user, &rp_id)?,
             federation_connections: connections(tx, app, &account)?,
         }))
     });
@@ -203,7 +203,7 @@ pub(crate) async fn follow_magic_link(identity: &Identity, client: IpAddr, token
         let link = links::consume(tx, LinkPurpose::MagicLink, &token)?;
         let user = link.user.ok_or_else(|| Error::internal("a magic link without a person"))?;
         people::verify_email(tx, app.id, user)?;
-        sessions::begin(tx, &room, &app, user, Method::Link, false)
+        begin(tx, &room, &app, user, Method::Link, false)
     });
     begun.await?.sign(&identity.tenancy)
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Identity,
     abuse::LIMITED,
-    authorize::SignUpWish,
+    authorize::SignUpPreferences,
     browser::{ForRequest, Mode, Request},
     sessions::SessionAnswer,
     tokens::unstored,
@@ -99,8 +99,8 @@ async fn sign_up(
     request.require_origin(&identity.tenancy.apps, &app)?;
     let name = |name: Option<OptionalName>| name.map(String::from).unwrap_or_default();
     let (first_name, last_name) = (name(body.first_name), name(body.last_name));
-    let (email, wish) = (body.email.into(), SignUpWish::default());
-    flows::sign_up(&identity, &app, SignUpRequest { email, first_name, last_name, wish, request: None }).await?;
+    let (email, preferences) = (body.email.into(), SignUpPreferences::default());
+    flows::sign_up(&identity, &app, SignUpRequest { email, first_name, last_name, preferences, request: None }).await?;
     Ok(Json(SignUpAnswer { success: true, message: "Check your inbox to continue." }))
 }
 

@@ -1,11 +1,16 @@
 //! First factors: a password, or a link that was mailed. And the ways to get a password: by sign-up, by invitation, or
 //! after having forgotten it.
 
+mod begin;
 pub mod credentials;
+mod ending;
 mod flows;
 pub mod http;
 mod new_password;
+mod store;
 
+pub use begin::begin;
+pub(crate) use begin::step_up;
 pub(crate) use flows::{
     Landing, check_magic_links, check_sign_up, follow_magic_link, forgotten, host_of, magic_link, mail_to, password,
     payload, sign_up,

@@ -10,8 +10,8 @@ use tenancy::{
 };
 use vault::passwords::check_quality;
 
-use super::{credentials, flows::check_sign_up};
-use crate::{Identity, authorize::SignUpWish, sessions};
+use super::{credentials, ending, flows::check_sign_up};
+use crate::{Identity, authorize::SignUpPreferences};
 
 /// The links that allow to set a password.
 pub(crate) const PURPOSES: [LinkPurpose; 3] =
@@ -24,9 +24,9 @@ pub struct SignUpRequest {
     pub email: String,
     pub first_name: String,
     pub last_name: String,
-    /// What to begin with.
-    #[serde(default)]
-    pub wish: SignUpWish,
+    /// What to start with; links that are out may still call it by its former name.
+    #[serde(default, alias = "wish")]
+    pub preferences: SignUpPreferences,
     /// What the app had asked for, sealed; nothing after a sign-up on a page of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
@@ -103,7 +103,7 @@ impl NewPassword {
         {
             links::revoke(tx, self.app, purpose, user)?;
         }
-        sessions::end_all(tx, self.app, user)?;
+        ending::end_all(tx, self.app, user)?;
         people::end_sessions(tx, self.app, user)
     }
 }

@@ -6,7 +6,7 @@ use std::{net::IpAddr, sync::Arc};
 use kernel::{Code, Result};
 use tenancy::App;
 
-use super::{Factor, NewSecret, Setup, Stage};
+use super::{NewSecret, SecondFactor, Setup, Stage};
 use crate::{
     Identity,
     sessions::{LoginClaims, SessionAnswer},
@@ -44,7 +44,7 @@ pub(crate) async fn finish_setup(
 }
 
 /// Sends a fresh code for the factor that is asked for.
-pub(crate) async fn challenge(identity: &Identity, app: &Arc<App>, session: LoginClaims) -> Result<Factor> {
+pub(crate) async fn challenge(identity: &Identity, app: &Arc<App>, session: LoginClaims) -> Result<SecondFactor> {
     let (room, app) = (identity.clone(), Arc::clone(app));
     identity.tenancy.db.write(move |tx| super::challenge(tx, &room, &app, &session)).await
 }

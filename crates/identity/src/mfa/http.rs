@@ -205,7 +205,7 @@ async fn challenge(
     Valid(body): Valid<InSession>,
 ) -> Result<Json<MfaChallenge>> {
     let (session, app) = body.open(&request, &identity)?;
-    let (method, expires_in) = match flows::challenge(&identity, &app, session).await?.proof {
+    let (method, expires_in) = match flows::challenge(&identity, &app, session).await? {
         SecondFactor::Sms { .. } => (MethodName::Sms, code_lifetime()),
         SecondFactor::Totp { .. } => (MethodName::Totp, 30_000),
     };

@@ -6,60 +6,38 @@ pub(crate) mod flows;
 pub mod http;
 #[cfg(test)]
 mod properties;
+pub(crate) mod store;
 mod totp;
 
 use std::time::Duration;
 
+use ::store::Tx;
 use kernel::{Actor, AppId, Code, Error, Result, Timestamp, text::one_line};
 use spine::{NewSms, emit, queue_sms};
-use store::{FromRow, Row, Tx, args};
-use tenancy::{App, locks::Lock};
+use tenancy::{App, locks::Lock, logins};
 use vault::{Place, hash_token};
 
-pub use factors::{Factor, SecondFactor, clear, find as find_factor};
+pub use factors::{SecondFactor, clear, find as find_factor};
+use store::under_way::{self, UnderWay};
 
 use crate::{
     Identity,
     abuse::{self, Subject},
+    announcements,
     facts::{FactorChange, FactorChanged, FailureReason},
-    sessions::{self, BegunSession, LoginClaims, MfaState, SessionId},
+    proof::MfaState,
+    sessions::{self, BegunSession, LoginClaims, SessionId},
 };
 
 const CODE_LIFETIME: Duration = Duration::from_secs(5 * 60);
 const WRONG_CODES: i64 = 5;
-
-/// What a login under way keeps about its second factor.
-struct UnderWay {
-    wrong_codes: i64,
-    setup_phone: Option<String>,
-    setup_sealed_secret: Option<String>,
-    code_digest: Option<String>,
-    code_expires_at: Option<Timestamp>,
-}
-
-impl FromRow for UnderWay {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            wrong_codes: row.get("wrong_codes")?,
-            setup_phone: row.get("setup_phone")?,
-            setup_sealed_secret: row.get("setup_sealed_secret")?,
-            code_digest: row.get("code_digest")?,
-            code_expires_at: row.get("code_expires_at")?,
-        })
-    }
-}
 
 /// Counts an attempt before it is looked at, so that no number of guesses at once gets past the limit. Those of one
 /// session wait for each other here.
 fn attempt(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<UnderWay> {
     sessions::check_live(tx, session)?;
     abuse::check(tx, &Subject::second_factor(session.aid, session.sub))?;
-    let under_way = tx.opt(
-        "UPDATE login_sessions SET wrong_codes = wrong_codes + 1 WHERE app_id = $1 AND id = $2 AND ended_at IS NULL \
-         RETURNING wrong_codes, setup_phone, setup_sealed_secret, code_digest, code_expires_at",
-        &args![session.aid, session.jti],
-    )?;
-    under_way.ok_or_else(sessions::over)
+    under_way::count(tx, session)?.ok_or_else(logins::ended)
 }
 
 /// What came of an attempt. A wrong one has to be committed, so it is not an error yet.
@@ -84,13 +62,19 @@ fn wrong<T>(tx: &mut Tx<'_>, session: &LoginClaims, under_way: &UnderWay) -> Res
         sessions::end(tx, session)?;
     }
     abuse::fail(tx, &Subject::second_factor(session.aid, session.sub))?;
-    sessions::announce_failure(tx, session.aid, Some(session.sub), FailureReason::Code)?;
+    announcements::login_failed(tx, session.aid, Some(session.sub), FailureReason::Code)?;
     Ok(Attempt::Wrong)
 }
 
 /// Sends a fresh code by SMS, which takes the place of an earlier one; nothing is sent for an authenticator app.
-pub fn send_code(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: SessionId, factor: &Factor) -> Result<()> {
-    match &factor.proof {
+pub fn send_code(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    app: &App,
+    session: SessionId,
+    factor: &SecondFactor,
+) -> Result<()> {
+    match factor {
         SecondFactor::Sms { phone } => {
             abuse::count_message(tx, app.id, phone)?;
             send_to(tx, identity, app, session, phone)
@@ -102,10 +86,8 @@ pub fn send_code(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: Sessi
 fn send_to(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: SessionId, phone: &str) -> Result<()> {
     let code = six_digits(tx);
     let keyring = &identity.tenancy.keyring;
-    tx.exec(
-        "UPDATE login_sessions SET code_digest = $3, code_expires_at = $4 WHERE app_id = $1 AND id = $2",
-        &args![app.id, session, keyring.fingerprint(&session.to_string(), &code), tx.now().plus(CODE_LIFETIME)],
-    )?;
+    let digest = keyring.fingerprint(&session.to_string(), &code);
+    under_way::put_code(tx, app.id, session, &digest, tx.now().plus(CODE_LIFETIME))?;
     let text =
         format!("{code} is your verification code for {}. It expires in 5 minutes.", one_line(&app.profile.name));
     queue_sms(tx, keyring, &NewSms { app: Some(app.id), to: phone.to_owned(), text }).map(|_| ())
@@ -146,17 +128,12 @@ fn stage(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &LoginClaims)
     match session.mfa {
         MfaState::Disabled | MfaState::Completed => return Ok(Stage::Passed),
         MfaState::Required => {
-            let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
-            return Ok(Stage::Challenge(factor.proof));
+            let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(logins::ended)?;
+            return Ok(Stage::Challenge(factor));
         }
         MfaState::Setup => {}
     }
-    let under_way: Option<UnderWay> = tx.opt(
-        "SELECT wrong_codes, setup_phone, setup_sealed_secret, code_digest, code_expires_at FROM login_sessions \
-         WHERE app_id = $1 AND id = $2",
-        &args![session.aid, session.jti],
-    )?;
-    let under_way = under_way.ok_or_else(sessions::over)?;
+    let under_way = under_way::find(tx, session)?.ok_or_else(logins::ended)?;
     match (under_way.setup_phone, under_way.setup_sealed_secret) {
         (Some(phone), _) => Ok(Stage::Phone(phone)),
         (None, Some(sealed)) => {
@@ -169,12 +146,12 @@ fn stage(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &LoginClaims)
 }
 
 /// Sends a fresh code for the factor that the login asks for.
-fn challenge(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &LoginClaims) -> Result<Factor> {
+fn challenge(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &LoginClaims) -> Result<SecondFactor> {
     sessions::check_live(tx, session)?;
     if session.mfa != MfaState::Required {
         return Err(Error::new(Code::Conflict, "This login does not require a code."));
     }
-    let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
+    let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(logins::ended)?;
     send_code(tx, identity, app, session.jti, &factor)?;
     Ok(factor)
 }
@@ -193,7 +170,7 @@ pub(crate) struct NewSecret {
 }
 
 fn new_secret(tx: &mut Tx<'_>, app: &App, session: &LoginClaims, secret: &[u8]) -> Result<NewSecret> {
-    let person = tenancy::people::find(tx, app.id, session.sub)?.ok_or_else(sessions::over)?;
+    let person = tenancy::people::find(tx, app.id, session.sub)?.ok_or_else(logins::ended)?;
     Ok(NewSecret { base32: totp::base32(secret), url: totp::url(secret, &app.profile.name, &person.email)? })
 }
 
@@ -220,26 +197,17 @@ fn start_setup(
             // give, because each message costs money.
             abuse::count_message(tx, app.id, &format!("set-up:{phone}"))?;
             abuse::count_message(tx, app.id, &format!("set-up:{}", session.sub))?;
-            set_up_with(tx, session, Some(phone), None)?;
+            under_way::set_up_with(tx, session, Some(phone), None)?;
             send_to(tx, identity, app, session.jti, phone)?;
             Ok(None)
         }
         Setup::Totp => {
             let secret: [u8; totp::SECRET_LENGTH] = tx.entropy().bytes();
             let sealed = identity.tenancy.keyring.seal(&setup_place(&row, app.id), &secret);
-            set_up_with(tx, session, None, Some(&sealed))?;
+            under_way::set_up_with(tx, session, None, Some(&sealed))?;
             new_secret(tx, app, session, &secret).map(Some)
         }
     }
-}
-
-fn set_up_with(tx: &mut Tx<'_>, session: &LoginClaims, phone: Option<&str>, sealed: Option<&str>) -> Result<()> {
-    tx.exec(
-        "UPDATE login_sessions SET setup_phone = $3, setup_sealed_secret = $4, code_digest = NULL \
-         WHERE app_id = $1 AND id = $2",
-        &args![session.aid, session.jti, phone, sealed],
-    )
-    .map(|_| ())
 }
 
 /// 401 when there is a factor that this login has not shown, also one that was set up after the login began.
@@ -309,7 +277,7 @@ fn commit(tx: &mut Tx<'_>, identity: &Identity, session: &LoginClaims, code: &st
         MfaState::Required => find_factor(tx, session.aid, session.sub)?,
         _ => None,
     };
-    let fits = match factor.map(|factor| factor.proof) {
+    let fits = match factor {
         None => false,
         Some(SecondFactor::Sms { .. }) => fits_sms(identity, tx.now(), session, &under_way, code),
         Some(SecondFactor::Totp { sealed_secret }) => {

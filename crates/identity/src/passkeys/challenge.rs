@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use ::store::Tx;
 use kernel::{AppId, Error, Result, Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use store::{Tx, args};
 use vault::hash_token;
 
+use super::store;
 use crate::Identity;
 
 const TYP: &str = "challenge+jwt";
@@ -54,12 +55,9 @@ impl PasskeyChallenge {
 
     /// Of several callers at once exactly one succeeds.
     pub(super) fn use_up(&self, tx: &mut Tx<'_>) -> Result<()> {
-        let first = tx.exec(
-            "INSERT INTO used_challenges (digest, app_id, expires_at) VALUES ($1, $2, $3) \
-             ON CONFLICT (digest) DO NOTHING",
-            &args![hash_token(&self.jti), self.aid, Timestamp::from_seconds(self.exp)],
-        )?;
-        if first == 1 { Ok(()) } else { Err(over()) }
+        let expires_at = Timestamp::from_seconds(self.exp);
+        let is_first = store::use_challenge(tx, self.aid, &hash_token(&self.jti), expires_at)?;
+        if is_first { Ok(()) } else { Err(over()) }
     }
 }
 

@@ -25,15 +25,16 @@ use tenancy::{
 };
 use url::Url;
 use uuid::Uuid;
-use webauthn_rs::prelude::{DiscoverableAuthentication, Passkey, PasskeyRegistration};
+use webauthn_rs::prelude::{DiscoverableAuthentication, PasskeyRegistration};
 
 use crate::{
     Identity,
     authorize::LoginRequest,
     facts::{FactorChange, FactorChanged},
-    login::{mail_to, payload},
-    mfa,
-    sessions::{self, BegunSession, Method, SessionAnswer},
+    login::{self, mail_to, payload},
+    mfa::{self, store::passkeys},
+    proof::Method,
+    sessions::{BegunSession, SessionAnswer},
 };
 use challenge::{Kind, PasskeyChallenge};
 pub use party::{PresentedPasskey, RelyingParty};
@@ -111,7 +112,7 @@ pub(crate) async fn registration_options(identity: &Identity, app: &App, origin:
             let link = links::peek(tx, LinkPurpose::PasskeySetup, &token)?;
             let user = link.user.filter(|_| link.app == app_id).ok_or_else(invalid_setup)?;
             let person = people::find(tx, app_id, user)?.ok_or_else(invalid_setup)?;
-            Ok((person, store::of_user(tx, app_id, user, &rp_id)?))
+            Ok((person, passkeys::of_user(tx, app_id, user, &rp_id)?))
         })
         .await?;
     let exclude = known.iter().map(|passkey| passkey.cred_id().clone()).collect();
@@ -155,7 +156,7 @@ pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &
             challenge.use_up(tx)?;
             // The mailbox alone allowed this: it must not make up for a second factor that the person has.
             let unproven = mfa::find_factor(tx, app_id, user)?.is_some();
-            if !store::insert(tx, app_id, user, &rp_id, &credential_id(passkey.cred_id()), &passkey, unproven)? {
+            if !passkeys::insert(tx, app_id, user, &rp_id, &credential_id(passkey.cred_id()), &passkey, unproven)? {
                 return Err(rejected());
             }
             people::verify_email(tx, app_id, user)?;
@@ -196,7 +197,7 @@ async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremon
     let shown = party.shown(ceremony.credential)?;
     let user = shown.user;
     let (app_id, rp_id, key) = (app.id, party.id.clone(), shown.id.clone());
-    let found = identity.tenancy.db.read(move |tx| store::find(tx, app_id, user, &rp_id, &key)).await?;
+    let found = identity.tenancy.db.read(move |tx| passkeys::find(tx, app_id, user, &rp_id, &key)).await?;
     let (stored, mut passkey) = found.ok_or_else(unknown)?;
     let result = party.authenticated(state, &shown, &passkey)?;
     let verified = result.user_verified();
@@ -204,9 +205,9 @@ async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremon
     let (app, room) = (app.clone(), identity.clone());
     let begun = identity.tenancy.db.write(move |tx| {
         challenge.use_up(tx)?;
-        let unproven = store::used(tx, app.id, &shown.id, &stored, &passkey)?.ok_or_else(unknown)?;
+        let unproven = passkeys::used(tx, app.id, &shown.id, &stored, &passkey)?.ok_or_else(unknown)?;
         let strong = verified && !(unproven && mfa::find_factor(tx, app.id, user)?.is_some());
-        sessions::begin(tx, &room, &app, user, Method::Passkey, strong)
+        login::begin(tx, &room, &app, user, Method::Passkey, strong)
     });
     begun.await
 }
@@ -220,9 +221,4 @@ pub(crate) fn invalid_setup() -> Error {
     Error::credential(
         "This setup link is no longer valid: it has expired, has already been used, or has been replaced.",
     )
-}
-
-/// For the store: a passkey is kept as the library writes it.
-fn to_text(passkey: &Passkey) -> Result<String> {
-    serde_json::to_string(passkey).map_err(Error::internal)
 }

@@ -1,6 +1,6 @@
 //! The claims of the three tokens. Which of the ID token's are there depends on the granted OIDC scopes. Pure.
 
-use kernel::{AppId, MemberId, TenantId, UserId};
+use kernel::{AppId, TenantId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::{logins::LoginId, people::full_name, standing::Standing};
@@ -149,37 +149,4 @@ pub struct IdToken {
     pub sid: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
-}
-
-/// A workspace to choose from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WorkspaceEntry {
-    /// The membership's id: `tenantUserId`.
-    pub id: MemberId,
-    pub username: String,
-    pub full_name: String,
-    pub tenant: WorkspaceSummary,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct WorkspaceSummary {
-    pub id: TenantId,
-    pub name: String,
-    pub logo: Option<String>,
-}
-
-impl From<&Standing> for WorkspaceEntry {
-    fn from(standing: &Standing) -> Self {
-        Self {
-            id: standing.member,
-            username: standing.email.clone(),
-            full_name: full_name(&standing.first_name, &standing.last_name),
-            tenant: WorkspaceSummary {
-                id: standing.tenant,
-                name: standing.tenant_name.clone(),
-                logo: standing.tenant_logo.clone(),
-            },
-        }
-    }
 }

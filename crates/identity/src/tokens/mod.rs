@@ -3,7 +3,9 @@
 
 mod claims;
 pub mod codes;
+pub mod direct;
 pub mod discovery;
+mod from_session;
 pub mod http;
 mod oauth;
 #[cfg(test)]
@@ -11,13 +13,14 @@ mod properties;
 pub mod refresh_tokens;
 mod scope;
 pub mod standard;
+mod store;
 
 use std::time::Duration;
 
+use ::store::Tx;
 use kernel::{Actor, Code, Error, MemberId, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::Tx;
 use tenancy::{
     App, Tenancy,
     callers::{ACCESS_TOKEN, SignedIn},
@@ -26,13 +29,14 @@ use tenancy::{
     standing::{self, Standing},
 };
 
-pub use claims::{About, IdToken, WorkspaceEntry, WorkspaceSummary};
+pub use claims::{About, IdToken};
+pub(crate) use from_session::{choose, from_session};
 pub use oauth::TokenRequest;
 pub(crate) use oauth::unstored;
 pub use refresh_tokens::RefreshId;
 pub use scope::{DEFAULT_SCOPE, Granted, OIDC_SCOPES, ScopeRequest};
 
-use crate::sessions;
+use crate::{announcements, sessions::WorkspaceEntry};
 use claims::{AccessToken, RefreshToken};
 use refresh_tokens::{RefreshOutcome, RefreshRecord};
 
@@ -177,7 +181,7 @@ pub async fn from_code(tenancy: &Tenancy, app: &App, shown: codes::PresentedCode
         let standing = admitted(tx, &owned, &exchanged.login, exchanged.member)?;
         let login = exchanged.login;
         check_factors(&owned, &standing, login.mfa)?;
-        sessions::announce(tx, &owned, &login.id.to_string(), &standing, exchanged.method, login.mfa)?;
+        announcements::login_succeeded(tx, &owned, &login.id.to_string(), &standing, exchanged.method, login.mfa)?;
         prepare(tx, &owned, login, standing, exchanged.granted, exchanged.nonce).map(Some)
     });
     exchanged.await?.ok_or_else(codes::refused)?.sign(tenancy)

@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
+use ::store::Tx;
 use kernel::{AppId, MemberId, Result, Timestamp, id_kinds};
 use spine::emit;
-use store::{FromRow, Row, Tx, args};
 use tenancy::{
     App,
     logins::{self, LoginId, ended, expiry},
 };
 
-use super::Granted;
+use super::{Granted, store};
 use crate::facts::RefreshReused;
 
 id_kinds! {
@@ -28,19 +28,18 @@ pub struct RefreshRecord {
     pub login: LoginId,
     pub member: MemberId,
     pub granted: Granted,
-    rotated_at: Option<Timestamp>,
+    pub(super) rotated_at: Option<Timestamp>,
 }
 
-impl FromRow for RefreshRecord {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        let (oidc, privileges): (String, Option<String>) = (row.get("oidc_scope")?, row.get("privileges")?);
-        Ok(Self {
-            login: row.get("family_id")?,
-            member: row.get("member_id")?,
-            granted: Granted::read(&oidc, privileges.as_deref()),
-            rotated_at: row.get("rotated_at")?,
-        })
+impl RefreshRecord {
+    fn gets_successors(&self, now: Timestamp) -> bool {
+        self.rotated_at.is_none_or(|rotated_at| now.since(rotated_at) <= REUSE_GRACE)
     }
+}
+
+/// The record of a refresh token that was not used yet.
+pub(super) fn find_unused(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<RefreshRecord> {
+    store::find_refresh_token(tx, app, id)?.filter(|record| record.rotated_at.is_none()).ok_or_else(ended)
 }
 
 /// Adds a refresh token to the login; its id and when it expires.
@@ -52,11 +51,7 @@ pub fn add(
     granted: &Granted,
 ) -> Result<(RefreshId, Timestamp)> {
     let (id, expires_at): (RefreshId, _) = (tx.new_id(), expiry(tx.now(), app));
-    tx.exec(
-        "INSERT INTO refresh_tokens (id, app_id, family_id, member_id, oidc_scope, privileges, expires_at, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-        &args![id, app.id, login, member, granted.oidc_text(), granted.privileges_text(), expires_at, tx.now()],
-    )?;
+    store::insert_refresh_token(tx, app.id, id, (login, member), granted, expires_at)?;
     Ok((id, expires_at))
 }
 
@@ -70,22 +65,12 @@ pub enum RefreshOutcome {
 
 /// Uses a refresh token up. Of several callers at once one rotates it and the others are within the grace.
 pub fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<RefreshOutcome> {
-    let now = tx.now();
-    let rotated = tx.opt(
-        "UPDATE refresh_tokens SET rotated_at = $3 WHERE app_id = $1 AND id = $2 AND rotated_at IS NULL \
-         RETURNING family_id, member_id, oidc_scope, privileges, rotated_at",
-        &args![app, id, now],
-    )?;
-    if let Some(record) = rotated {
+    if let Some(record) = store::rotate(tx, app, id)? {
         return Ok(RefreshOutcome::Good(record));
     }
-    let known: Option<RefreshRecord> = tx.opt(
-        "SELECT family_id, member_id, oidc_scope, privileges, rotated_at FROM refresh_tokens \
-         WHERE app_id = $1 AND id = $2 AND rotated_at IS NOT NULL",
-        &args![app, id],
-    )?;
-    let record = known.ok_or_else(ended)?;
-    if record.rotated_at.is_some_and(|rotated_at| now.since(rotated_at) <= REUSE_GRACE) {
+    let record = store::find_refresh_token(tx, app, id)?.filter(|record| record.rotated_at.is_some());
+    let record = record.ok_or_else(ended)?;
+    if record.gets_successors(tx.now()) {
         return Ok(RefreshOutcome::Good(record));
     }
     if logins::revoke(tx, app, record.login)? {
@@ -97,7 +82,6 @@ pub fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<RefreshOutco
 
 /// Whether a refresh token still gets successors.
 pub(super) fn is_current(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<bool> {
-    let rotated: Option<(Option<Timestamp>,)> =
-        tx.opt("SELECT rotated_at FROM refresh_tokens WHERE app_id = $1 AND id = $2", &args![app, id])?;
-    Ok(rotated.is_some_and(|(at,)| at.is_none_or(|rotated_at| tx.now().since(rotated_at) <= REUSE_GRACE)))
+    let known = store::find_refresh_token(tx, app, id)?;
+    Ok(known.is_some_and(|record| record.gets_successors(tx.now())))
 }

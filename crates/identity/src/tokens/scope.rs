@@ -1,22 +1,56 @@
 //! What a token may tell and do. OIDC names select what is told about the person, privilege keys cut what the role
 //! grants; whichever of the two is not asked for stays whole. Pure.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, ops::Deref};
 
 use kernel::{Code, Error, Result};
+use store::{Arg, Column, ToArg, Value, WrongType, row};
 use tenancy::callers::AccessClaims;
 pub use tenancy::roles::OIDC_SCOPES;
 
 /// What is granted when nothing is asked for.
 pub const DEFAULT_SCOPE: &str = "openid profile email onboarding tenant";
 
+/// Words of a scope, which tokens and rows keep as one text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScopeWords(Vec<String>);
+
+impl ScopeWords {
+    pub fn read(text: &str) -> Self {
+        Self(text.split_whitespace().map(str::to_owned).collect())
+    }
+}
+
+impl Deref for ScopeWords {
+    type Target = Vec<String>;
+
+    fn deref(&self) -> &Vec<String> {
+        &self.0
+    }
+}
+
+impl Column for ScopeWords {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        String::from_value(value).map(|text| Self::read(&text))
+    }
+}
+
+impl ToArg for ScopeWords {
+    fn to_arg(&self) -> Arg<'_> {
+        Arg::Text(self.join(" ").into())
+    }
+}
+
 /// What one grant covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Granted {
-    pub oidc: Vec<String>,
+    pub oidc: ScopeWords,
     /// `None`: whatever the role grants at the time.
-    pub privileges: Option<Vec<String>>,
+    pub privileges: Option<ScopeWords>,
 }
+
+// Several tables keep a grant, in columns of the same names.
+row! { Granted = "" { oidc = "oidc_scope", privileges = "privileges" } }
 
 /// A scope as somebody asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +90,7 @@ impl ScopeRequest {
 
 impl Granted {
     pub fn everything() -> Self {
-        Self { oidc: OIDC_SCOPES.map(str::to_owned).to_vec(), privileges: None }
+        Self { oidc: ScopeWords(OIDC_SCOPES.map(str::to_owned).to_vec()), privileges: None }
     }
 
     /// What an access token was granted.
@@ -64,20 +98,19 @@ impl Granted {
         Self::read(&claims.oidc_scope, claims.scope_narrowed.then_some(claims.scope.as_str()))
     }
 
-    /// From the texts that tokens and rows keep.
+    /// From the texts that tokens keep.
     pub fn read(oidc: &str, privileges: Option<&str>) -> Self {
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-        Self { oidc: words(oidc), privileges: privileges.map(words) }
+        Self { oidc: ScopeWords::read(oidc), privileges: privileges.map(ScopeWords::read) }
     }
 
     /// Never more than before.
     #[must_use]
     pub fn narrowed(&self, asked: &ScopeRequest) -> Self {
-        let oidc = if asked.oidc.is_empty() { self.oidc.clone() } else { both(&self.oidc, &asked.oidc) };
+        let oidc = if asked.oidc.is_empty() { self.oidc.clone() } else { ScopeWords(both(&self.oidc, &asked.oidc)) };
         let privileges = match (&self.privileges, asked.privileges.is_empty()) {
             (kept, true) => kept.clone(),
-            (None, false) => Some(asked.privileges.clone()),
-            (Some(held), false) => Some(both(held, &asked.privileges)),
+            (None, false) => Some(ScopeWords(asked.privileges.clone())),
+            (Some(held), false) => Some(ScopeWords(both(held, &asked.privileges))),
         };
         Self { oidc, privileges }
     }

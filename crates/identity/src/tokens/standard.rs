@@ -6,7 +6,6 @@ use std::{sync::Arc, time::Duration};
 use kernel::{Actor, AppId, Code, Error, Result, TenantId, UserId, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::args;
 use tenancy::{
     Tenancy,
     callers::{AnyKey, AppCaller, SignedIn, admit},
@@ -17,8 +16,7 @@ use web::{Empty, Json, Routes, Scope, State, Validate};
 
 use super::{
     oauth::{OauthAnswer, OauthBody, client},
-    refresh_tokens::RefreshRecord,
-    verify_refresh_token,
+    refresh_tokens, verify_refresh_token,
 };
 use crate::{
     Identity,
@@ -166,12 +164,7 @@ async fn of_refresh_token(tenancy: &Tenancy, app: AppId, token: &str) -> Result<
     let (record, standing) = tenancy
         .db
         .read(move |tx| {
-            let record: Option<RefreshRecord> = tx.opt(
-                "SELECT family_id, member_id, oidc_scope, privileges, rotated_at FROM refresh_tokens \
-                 WHERE app_id = $1 AND id = $2 AND rotated_at IS NULL",
-                &args![app, id],
-            )?;
-            let record = record.ok_or_else(logins::ended)?;
+            let record = refresh_tokens::find_unused(tx, app, id)?;
             let live = standing::of_login(tx, app, login, record.member)?;
             let (_, standing) = live.ok_or_else(logins::ended)?;
             Ok((record, standing))

@@ -3,7 +3,7 @@
 
 use billing::subscriptions::{self, FirstPlan};
 use identity::{
-    authorize::SignUpWish,
+    authorize::SignUpPreferences,
     hosted::{self, Reply, SetPasswordPage},
     login::{NewPassword, PasswordOutcome, SignUpRequest},
 };
@@ -120,10 +120,10 @@ fn complete_sign_up(
     workspace: Option<&str>,
 ) -> Result<UserId> {
     apps::hold(tx, app.id)?;
-    let SignUpRequest { email, first_name, last_name, wish, .. } = request;
+    let SignUpRequest { email, first_name, last_name, preferences, .. } = request;
     let (person, _) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
     tx.acting_as(Actor::user(person.id));
-    let (first, metadata) = begin_with(tx, app, wish)?;
+    let (first, metadata) = begin_with(tx, app, preferences)?;
     let new = NewWorkspace {
         name: workspace.map_or_else(|| request.workspace_name(), str::to_owned),
         locale: Locale::ENGLISH,
@@ -141,11 +141,11 @@ fn complete_sign_up(
     Ok(members::add(tx, tenancy, app, &tenant, &owner)?.user_id)
 }
 
-/// The plan that somebody wished for when they signed up: a free one is theirs at once, any other has to be paid for
+/// The plan that somebody chose when they signed up: a free one is theirs at once, any other has to be paid for
 /// first and is remembered until then.
-fn begin_with(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<(FirstPlan, Metadata)> {
-    // A plan that was deleted since is no longer a wish that could be granted.
-    let plan = match &wish.plan {
+fn begin_with(tx: &mut Tx<'_>, app: &App, preferences: &SignUpPreferences) -> Result<(FirstPlan, Metadata)> {
+    // A plan that was deleted since cannot be given any more.
+    let plan = match &preferences.plan {
         Some(key) => billing::catalog::find_plan_by_key(tx, app.id, key)?,
         None => None,
     };
@@ -153,8 +153,9 @@ fn begin_with(tx: &mut Tx<'_>, app: &App, wish: &SignUpWish) -> Result<(FirstPla
     let first = subscriptions::prepare_first(tx, app, "plan", free)?;
     let mut metadata = Metadata::new();
     if let Some(plan) = plan.as_ref().filter(|plan| !plan.is_free()) {
-        let wished = json!({ "plan": plan.key, "currency": wish.currency, "recurrenceInterval": wish.interval });
-        metadata.insert("signup".into(), wished);
+        let chosen =
+            json!({ "plan": plan.key, "currency": preferences.currency, "recurrenceInterval": preferences.interval });
+        metadata.insert("signup".into(), chosen);
     }
     Ok((first, metadata))
 }

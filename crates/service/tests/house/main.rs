@@ -2,4 +2,5 @@
 
 mod names;
 mod sources;
+mod steps;
 mod tables;

@@ -1,4 +1,4 @@
-//! An app's request as it came in, and what is wrong with it. Once the redirect address is known to be the app's own,
+//! An authorization request as it came in, and what is wrong with it. Once the redirect address is known to be the app's own,
 //! what is wrong goes back there by its name from RFC 6749 or OpenID Connect. Pure.
 
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use kernel::{Error, Result, Timestamp};
 use tenancy::App;
 
-use super::{LoginRequest, ResponseType, SignUpWish, redirects};
+use super::{LoginRequest, ResponseType, SignUpPreferences, redirects};
 use crate::tokens::{DEFAULT_SCOPE, ScopeRequest};
 
 /// The parameters of `/auth/authorize` and `/auth/url/…`, under one set of names.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wish {
+pub(crate) struct AuthorizationRequest {
     pub(crate) redirect_uri: Option<String>,
     pub(crate) response_type: Option<String>,
     pub(crate) response_mode: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Wish {
     pub(crate) login_hint: Option<String>,
     /// As it was written, because anything but `true` and `false` goes back to the app.
     pub(crate) signup: Option<String>,
-    pub(crate) sign_up: Option<SignUpWish>,
+    pub(crate) sign_up: Option<SignUpPreferences>,
     pub(crate) force_federation: Option<String>,
     pub(crate) federation_connection: Option<String>,
     /// A request object, by value or by reference, which is not supported.
@@ -68,7 +68,7 @@ pub(crate) enum Prompt {
 
 const MAX_TEXT: usize = 4096;
 
-impl Wish {
+impl AuthorizationRequest {
     /// The request with its redirect address, as far as it is needed to answer a refusal. An error when the address is
     /// not the app's: nobody may be sent there, not even with an error.
     pub(crate) fn addressed(&self, app: &App, field: &str) -> Result<LoginRequest> {
@@ -226,39 +226,41 @@ mod tests {
         prop::option::weighted(0.7, prop_oneof![3 => known, 1 => any::<String>()])
     }
 
-    fn wish() -> impl Strategy<Value = Wish> {
+    fn any_request() -> impl Strategy<Value = AuthorizationRequest> {
         let kind = (text(&["code", "id_token", "token"]), text(&["query", "fragment", "form_post"]), any::<bool>());
         let challenge = text(&["E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "short"]);
         let how = (text(&["none", "login", "select_account", "none login"]), text(&["0", "60", "-1", "soon"]));
         let words = (text(&["openid", "openid email", " "]), text(&["s"]), text(&["n"]), text(&["ada@example.com"]));
         (kind, challenge, text(&["S256", "plain"]), how, words, text(&["saml"])).prop_map(
-            |((response_type, response_mode, needs_scope), challenge, method, how, words, federation)| Wish {
-                redirect_uri: Some(REDIRECT.into()),
-                response_type,
-                response_mode,
-                needs_scope,
-                scope: words.0,
-                state: words.1,
-                nonce: words.2,
-                login_hint: words.3,
-                code_challenge: challenge,
-                code_challenge_method: method,
-                prompt: how.0,
-                max_age: how.1,
-                force_federation: federation,
-                ..Wish::default()
+            |((response_type, response_mode, needs_scope), challenge, method, how, words, federation)| {
+                AuthorizationRequest {
+                    redirect_uri: Some(REDIRECT.into()),
+                    response_type,
+                    response_mode,
+                    needs_scope,
+                    scope: words.0,
+                    state: words.1,
+                    nonce: words.2,
+                    login_hint: words.3,
+                    code_challenge: challenge,
+                    code_challenge_method: method,
+                    prompt: how.0,
+                    max_age: how.1,
+                    force_federation: federation,
+                    ..AuthorizationRequest::default()
+                }
             },
         )
     }
 
     proptest! {
         #[test]
-        fn what_passes_is_what_can_be_kept(wish in wish(), require_pkce: bool) {
+        fn what_passes_is_what_can_be_kept(asked in any_request(), require_pkce: bool) {
             let app = app(require_pkce);
-            let addressed = wish.addressed(&app, "redirect_uri").unwrap();
+            let addressed = asked.addressed(&app, "redirect_uri").unwrap();
             prop_assert_eq!(&addressed.redirect_uri, REDIRECT);
             let now = Timestamp::from_seconds(1_000_000);
-            match wish.check(&app, addressed, now) {
+            match asked.check(&app, addressed, now) {
                 Err(refusal) => prop_assert!(!refusal.error.is_empty() && refusal.error.is_ascii()),
                 Ok((request, prompt)) => {
                     prop_assert!(!request.scope.trim().is_empty());
@@ -267,8 +269,8 @@ mod tests {
                     prop_assert!(request.code_challenge.is_some() || !(require_pkce && is_code));
                     prop_assert!(request.not_before.is_none_or(|at| at <= now));
                     prop_assert!(prompt != Prompt::Login || request.not_before == Some(now));
-                    prop_assert_eq!(request.state, wish.state);
-                    prop_assert!(wish.force_federation.is_none());
+                    prop_assert_eq!(request.state, asked.state);
+                    prop_assert!(asked.force_federation.is_none());
                 }
             }
         }
@@ -277,9 +279,9 @@ mod tests {
     #[test]
     fn an_address_that_is_not_the_apps_is_never_answered() {
         for foreign in ["https://evil.example", "https://app.example/callback/", ""] {
-            let wish = Wish { redirect_uri: Some(foreign.into()), ..Wish::default() };
-            assert!(wish.addressed(&app(false), "redirect_uri").is_err(), "{foreign}");
+            let asked = AuthorizationRequest { redirect_uri: Some(foreign.into()), ..AuthorizationRequest::default() };
+            assert!(asked.addressed(&app(false), "redirect_uri").is_err(), "{foreign}");
         }
-        assert!(Wish::default().addressed(&app(false), "redirectUri").is_err(), "there is no default");
+        assert!(AuthorizationRequest::default().addressed(&app(false), "redirectUri").is_err(), "there is no default");
     }
 }

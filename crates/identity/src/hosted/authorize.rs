@@ -8,14 +8,14 @@ use serde::Deserialize;
 use tenancy::App;
 use web::{Form, Params, Path, Routes};
 
-use super::{SignUpWish, Wish};
+use super::{Reply, begin, sign_out};
 use crate::{
     Identity,
+    authorize::{AuthorizationRequest, SignUpPreferences, redirects},
     browser::{ForRequest, Request},
-    hosted::{self, Reply},
 };
 
-pub fn routes() -> Routes<Identity> {
+pub(super) fn routes() -> Routes<Identity> {
     Routes::new("Login redirects")
         .get("/auth/authorize", authorize, "Start a login (OAuth 2.0 and OpenID Connect)")
         .description(
@@ -103,7 +103,7 @@ async fn answer(identity: &Identity, request: &Request, query: Authorize) -> Res
     let app = app.ok_or_else(|| Error::invalid("client_id", "must be the id of an app"))?;
     request.scope.set_app(app.id);
     let signs_up = query.signup.as_deref() == Some("true");
-    let wish = Wish {
+    let asked = AuthorizationRequest {
         redirect_uri: Some(query.redirect_uri),
         response_type: query.response_type,
         response_mode: query.response_mode,
@@ -117,13 +117,13 @@ async fn answer(identity: &Identity, request: &Request, query: Authorize) -> Res
         max_age: query.max_age,
         login_hint: query.login_hint,
         signup: query.signup,
-        sign_up: signs_up.then(|| SignUpWish { plan: query.signup_plan, ..SignUpWish::default() }),
+        sign_up: signs_up.then(|| SignUpPreferences { plan: query.signup_plan, ..SignUpPreferences::default() }),
         force_federation: query.force_federation,
         federation_connection: query.federation_connection,
         request: query.request,
         request_uri: query.request_uri,
     };
-    hosted::begin(identity, request, app, &wish, "redirect_uri").await
+    begin(identity, request, app, &asked, "redirect_uri").await
 }
 
 /// The query of `GET /auth/url/login/{app_id}`.
@@ -161,7 +161,7 @@ async fn login(
     Params(query): Params<LoginQuery>,
 ) -> Result<Reply> {
     let app = identity.app(&request, app)?;
-    let wish = Wish {
+    let asked = AuthorizationRequest {
         redirect_uri: query.redirect_uri,
         response_type: Some(query.response_type.unwrap_or_else(|| "code".into())),
         scope: query.scope,
@@ -173,9 +173,9 @@ async fn login(
         login_hint: query.login_hint,
         force_federation: query.force_federation,
         federation_connection: query.federation_connection,
-        ..Wish::default()
+        ..AuthorizationRequest::default()
     };
-    hosted::begin(&identity, &request, app, &wish, "redirectUri").await
+    begin(&identity, &request, app, &asked, "redirectUri").await
 }
 
 /// The query of `GET /auth/url/signup/{app_id}`.
@@ -207,21 +207,21 @@ async fn sign_up(
     Params(query): Params<SignUpQuery>,
 ) -> Result<Reply> {
     let app = identity.app(&request, app)?;
-    let wish = Wish {
+    let asked = AuthorizationRequest {
         redirect_uri: query.redirect_uri,
         response_type: Some("code".into()),
         state: query.state,
         nonce: query.nonce,
         code_challenge: query.code_challenge,
         code_challenge_method: query.code_challenge_method,
-        sign_up: Some(SignUpWish {
+        sign_up: Some(SignUpPreferences {
             plan: query.signup_plan,
             currency: query.signup_currency,
             interval: query.signup_recurrence_interval,
         }),
-        ..Wish::default()
+        ..AuthorizationRequest::default()
     };
-    hosted::begin(&identity, &request, app, &wish, "redirectUri").await
+    begin(&identity, &request, app, &asked, "redirectUri").await
 }
 
 /// The query of `GET /auth/url/logout/{app_id}`.
@@ -239,10 +239,10 @@ async fn logout(
 ) -> Result<Reply> {
     let app: Arc<App> = identity.app(&request, app)?;
     let redirect_uri = match &query.redirect_uri {
-        Some(asked) => Some(super::redirects::registered(&app.profile, Some(asked)).ok_or_else(|| {
+        Some(uri) => Some(redirects::registered(&app.profile, Some(uri)).ok_or_else(|| {
             Error::new(Code::ValidationFailed, "redirect_uri must be one of the app’s registered redirect URIs.")
         })?),
         None => None,
     };
-    hosted::sign_out(&identity, &request, &app, redirect_uri).await
+    sign_out(&identity, &request, &app, redirect_uri).await
 }

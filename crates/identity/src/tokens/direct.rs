@@ -3,12 +3,14 @@
 use kernel::{AppId, MemberId, Result, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tenancy::logins;
 use web::{Json, Routes, Valid, Validate, WithHeaders};
 
+use super::{ScopeRequest, TokenSetWithProfile, from_session, unstored};
 use crate::{
     Identity,
     browser::{ForRequest, Mode, Request},
-    tokens::{ScopeRequest, TokenSetWithProfile, unstored},
+    sessions,
 };
 
 pub fn routes() -> Routes<Identity> {
@@ -43,12 +45,12 @@ async fn direct(
 ) -> Result<WithHeaders<Json<TokenSetWithProfile>>> {
     let app = identity.app(&request, body.app_id)?;
     request.check_origin(&identity.tenancy.apps, &app)?;
-    let session = super::verify(&identity.tenancy, &body.session)?;
+    let session = sessions::verify(&identity.tenancy, &body.session)?;
     if session.aid != app.id {
-        return Err(super::over());
+        return Err(logins::ended());
     }
     // An id that is not a member's is refused like somebody else's.
     let member = body.tenant_user_id.map(|id| id.parse::<MemberId>().unwrap_or(MemberId::from_u128(0)));
     let asked = ScopeRequest::or_default(body.scope.as_deref());
-    Ok(unstored(super::exchange(&identity, &app, session, member, asked).await?))
+    Ok(unstored(from_session(&identity, &app, session, member, asked).await?))
 }
