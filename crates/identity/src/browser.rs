@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tenancy::{App, apps::AppDirectory};
 use web::{Describe, Operation, Origins as _, Scope};
 
-use crate::Identity;
+use crate::{Identity, abuse::AttemptSource};
 
 /// The request's headers and companion.
 pub struct Request {
@@ -60,6 +60,11 @@ impl Request {
     /// The client's address.
     pub fn client(&self) -> IpAddr {
         self.scope.client()
+    }
+
+    /// Where an attempt to sign in comes from: these calls bring no cookies.
+    pub(crate) fn source(&self) -> AttemptSource {
+        AttemptSource::address(self.client())
     }
 
     fn origin(&self) -> Option<&str> {

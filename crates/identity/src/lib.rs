@@ -27,7 +27,7 @@ use tenancy::{App, Tenancy};
 use vault::passwords::Passwords;
 use web::Routes;
 
-use abuse::Addresses;
+use abuse::{Addresses, Gates, LoginLimits};
 use browser::Request;
 pub use tables::TABLES;
 
@@ -38,13 +38,15 @@ pub struct Identity {
     pub passwords: Passwords,
     /// Failures per client address.
     pub addresses: Addresses,
+    pub(crate) gates: Gates,
+    pub(crate) limits: LoginLimits,
 }
 
 impl Identity {
-    pub fn new(tenancy: Tenancy) -> Result<Self> {
+    pub fn new(tenancy: Tenancy, limits: LoginLimits) -> Result<Self> {
         let passwords = Passwords::start(tenancy.db.entropy().clone())?;
-        let addresses = Addresses::new(tenancy.db.clock().clone());
-        Ok(Self { tenancy, passwords, addresses })
+        let addresses = Addresses::new(tenancy.db.clock().clone(), limits);
+        Ok(Self { tenancy, passwords, addresses, gates: Gates::default(), limits })
     }
 
     /// The same, for changes in somebody's name.

@@ -14,6 +14,16 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// What a second factor can be proven with.
+    #[schemars(rename = "SecondFactorMethod")]
+    wire pub enum MfaMethod {
+        Sms = "sms",
+        Totp = "totp",
+        Passkey = "passkey",
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum MfaState {

@@ -20,6 +20,7 @@ use std::{
 use billing::Billing;
 use flags::Flags;
 use identity::Identity;
+pub use identity::abuse::LoginLimits;
 use installation::{FirstRun, GivenKeys, Opening, OperatorKeyFile, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
@@ -56,6 +57,7 @@ pub struct Options {
     pub metrics_public: bool,
     pub web: web::Settings,
     pub rate_limits: RateLimits,
+    pub login_limits: LoginLimits,
 }
 
 /// What routes across rooms work with. Cheap to clone.
@@ -162,7 +164,7 @@ impl Service {
             base_url: options.base_url.into(),
             flags: Flags::new(tenancy.clone()),
             billing: Billing::new(tenancy.clone()),
-            identity: Identity::new(tenancy.clone())?,
+            identity: Identity::new(tenancy.clone(), options.login_limits)?,
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),

@@ -103,6 +103,19 @@ pub fn consume(tx: &mut Tx<'_>, purpose: LinkPurpose, token: &str) -> Result<Mai
     .ok_or_else(invalid)
 }
 
+/// How many links of one purpose work at a time: asking for one does not void what somebody else is about to follow.
+const WORKING: i64 = 3;
+
+/// Ends all but the newest links of this purpose, so that there is room for one more.
+pub fn keep_newest(tx: &mut Tx<'_>, app: AppId, purpose: LinkPurpose, user: UserId) -> Result<()> {
+    tx.run(
+        "UPDATE one_time_links SET used_at = $4 WHERE app_id = $1 AND purpose = $2 AND user_id = $3 AND used_at IS NULL \
+         AND id NOT IN (SELECT id FROM one_time_links WHERE app_id = $1 AND purpose = $2 AND user_id = $3 \
+         AND used_at IS NULL AND expires_at > $4 ORDER BY created_at DESC, id DESC LIMIT $5)",
+        &args![app, purpose, user, tx.now(), WORKING - 1],
+    )
+}
+
 /// Ends every unused link of this purpose that was made for the person.
 pub fn revoke(tx: &mut Tx<'_>, app: AppId, purpose: LinkPurpose, user: UserId) -> Result<()> {
     tx.run(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kernel::{Clock, Code, Entropy, Error, Result};
 use service::{
-    Options, Service,
+    LoginLimits, Options, Service,
     installation::{GivenKeys, Opening, Recovered},
 };
 use spine::outbound::{Outbound, Targets};
@@ -49,6 +49,10 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
             .with(LimitClass::General, per_second(config.requests_per_second))
             .with(LimitClass::Credential, per_minute(config.credential_failures_per_minute))
             .with(LimitClass::Message, per_minute(config.messages_per_minute)),
+        login_limits: LoginLimits {
+            per_account: config.login_failures_per_account,
+            per_address: config.login_failures_per_address,
+        },
         clock,
         entropy: Entropy::os(),
         base_url: config.base_url.clone(),

@@ -4,7 +4,7 @@ use std::{path::Path, pin::Pin, sync::Arc};
 
 use kernel::{Clock, Entropy, Result, Secret};
 use service::{
-    MIGRATIONS, Options, Service,
+    LoginLimits, MIGRATIONS, Options, Service,
     installation::{GivenKeys, Opening},
 };
 use spine::outbound::{Outbound, Targets};
@@ -82,6 +82,7 @@ impl Site {
             database: self.0.store.url.clone(),
             store_limits: store::Limits { connections: 4, ..store::Limits::default() },
             rate_limits: RateLimits::new(clock.clone()),
+            login_limits: LoginLimits::default(),
             clock,
             entropy: self.0.entropy.clone(),
             base_url: "http://tenantry.test".into(),

@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use kernel::{AppId, Clock, Entropy, MemberId, Secret, TenantId, UserId};
 use serde_json::json;
 use service::{
-    Core, Options, Service,
+    Core, LoginLimits, Options, Service,
     installation::{GivenKeys, Opening},
 };
 use spine::outbound::{Outbound, Targets};
@@ -26,6 +26,7 @@ pub async fn open(folder: &std::path::Path) -> Result<Service> {
         database: DatabaseUrl::Sqlite(folder.join("bench.db")),
         store_limits: store::Limits::default(),
         rate_limits: RateLimits::new(clock.clone()),
+        login_limits: LoginLimits::default(),
         clock,
         entropy: Entropy::os(),
         base_url: "http://bench".into(),

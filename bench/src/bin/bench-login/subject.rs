@@ -13,7 +13,7 @@ use identity::{
 use kernel::{AppId, Clock, Entropy, Secret, UserId};
 use serde_json::{Value, json};
 use service::{
-    Core, Options, Service,
+    Core, LoginLimits, Options, Service,
     installation::{GivenKeys, Opening},
 };
 use spine::outbound::{Outbound, Targets};
@@ -37,6 +37,7 @@ async fn open(folder: &Path, database: Option<&str>) -> Result<Service> {
         database,
         store_limits: store::Limits::default(),
         rate_limits: RateLimits::new(clock.clone()),
+        login_limits: LoginLimits::default(),
         clock,
         entropy: Entropy::os(),
         base_url: "http://bench".into(),

@@ -4,11 +4,16 @@ use std::{
     collections::HashMap,
     net::{IpAddr, Ipv6Addr},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use kernel::{Clock, Result, Timestamp};
+use kernel::{Clock, Code, Error, Result, Timestamp};
 
-use super::{ADDRESS, streak::Streak, too_many};
+use super::{
+    LoginLimits,
+    streak::{LONGEST_DELAY, Rule, Streak},
+    too_many,
+};
 
 /// Beyond that the addresses whose streaks end first give way.
 const CAPACITY: usize = 50_000;
@@ -17,12 +22,14 @@ const CAPACITY: usize = 50_000;
 #[derive(Clone)]
 pub struct Addresses {
     clock: Clock,
+    rule: Rule,
     streaks: Arc<Mutex<HashMap<IpAddr, Streak>>>,
 }
 
 impl Addresses {
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, streaks: Arc::default() }
+    pub(crate) fn new(clock: Clock, limits: LoginLimits) -> Self {
+        let rule = Rule { free: limits.per_address.into(), window: Duration::from_secs(60), longest: LONGEST_DELAY };
+        Self { clock, rule, streaks: Arc::default() }
     }
 
     /// 429 while the address has to wait.
@@ -31,13 +38,39 @@ impl Addresses {
         wait.map_or(Ok(()), |wait| Err(too_many(wait)))
     }
 
-    pub fn fail(&self, client: IpAddr) {
+    /// Counts an attempt before it is judged; 429 while there were too many.
+    pub fn take(&self, client: IpAddr) -> Result<()> {
+        if self.rule.free == 0 {
+            return Ok(());
+        }
         let (now, mut streaks) = (self.clock.now(), self.streaks());
         if streaks.len() >= CAPACITY {
-            make_room(&mut streaks, now);
+            make_room(&mut streaks, self.rule, now);
         }
         let streak = streaks.entry(network(client)).or_insert_with(|| Streak::new(now));
-        *streak = streak.failed(ADDRESS, now);
+        if let Some(wait) = streak.wait(now) {
+            return Err(too_many(wait));
+        }
+        *streak = streak.failed(self.rule, now);
+        Ok(())
+    }
+
+    /// Gives an attempt back that was right, or was not judged.
+    pub fn give_back(&self, client: IpAddr) {
+        if let Some(streak) = self.streaks().get_mut(&network(client)) {
+            *streak = streak.forgiven(self.rule);
+        }
+    }
+
+    /// Judges an attempt, and gives it back unless it was wrong.
+    pub async fn judge<T>(&self, client: IpAddr, attempt: impl Future<Output = Result<T>>) -> Result<T> {
+        self.take(client)?;
+        let outcome = attempt.await;
+        let is_wrong = |error: &Error| matches!(error.code(), Code::InvalidCredential | Code::WrongCode);
+        if !outcome.as_ref().err().is_some_and(is_wrong) {
+            self.give_back(client);
+        }
+        outcome
     }
 
     fn streaks(&self) -> MutexGuard<'_, HashMap<IpAddr, Streak>> {
@@ -46,18 +79,18 @@ impl Addresses {
 }
 
 /// Forgets what is over; when nothing is, half of what ends soonest.
-fn make_room(streaks: &mut HashMap<IpAddr, Streak>, now: Timestamp) {
-    streaks.retain(|_, streak| streak.forgotten_at(ADDRESS) > now);
+fn make_room(streaks: &mut HashMap<IpAddr, Streak>, rule: Rule, now: Timestamp) {
+    streaks.retain(|_, streak| streak.forgotten_at(rule) > now);
     if streaks.len() >= CAPACITY {
-        let mut ends: Vec<Timestamp> = streaks.values().map(|streak| streak.forgotten_at(ADDRESS)).collect();
+        let mut ends: Vec<Timestamp> = streaks.values().map(|streak| streak.forgotten_at(rule)).collect();
         let middle = ends.len() / 2;
         let (_, median, _) = ends.select_nth_unstable(middle);
         let median = *median;
-        streaks.retain(|_, streak| streak.forgotten_at(ADDRESS) > median);
+        streaks.retain(|_, streak| streak.forgotten_at(rule) > median);
     }
 }
 
-fn network(client: IpAddr) -> IpAddr {
+pub(super) fn network(client: IpAddr) -> IpAddr {
     match client {
         IpAddr::V4(_) => client,
         IpAddr::V6(address) => match address.to_ipv4_mapped() {
@@ -73,15 +106,17 @@ mod tests {
 
     #[test]
     fn a_hundred_failures_block_the_address_and_its_network_only() {
-        let addresses = Addresses::new(Clock::frozen(Timestamp::from_seconds(1_000)));
+        let addresses = Addresses::new(Clock::frozen(Timestamp::from_seconds(1_000)), LoginLimits::default());
         let (one, near, far) = ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1");
         let parse = |text: &str| text.parse::<IpAddr>().unwrap();
         for _ in 0..99 {
-            addresses.fail(parse(one));
+            addresses.take(parse(one)).unwrap();
         }
-        addresses.check(parse(near)).unwrap();
-        addresses.fail(parse(near));
-        addresses.check(parse(one)).unwrap_err();
-        addresses.check(parse(far)).unwrap();
+        addresses.take(parse(near)).unwrap();
+        addresses.give_back(parse(one));
+        addresses.take(parse(one)).unwrap();
+        addresses.take(parse(one)).unwrap_err();
+        addresses.check(parse(near)).unwrap_err();
+        addresses.take(parse(far)).unwrap();
     }
 }

@@ -40,3 +40,16 @@ pub(super) fn count_message(tx: &mut Tx<'_>, app: AppId, subject: &str, window: 
         &args![subject, app, now, now.plus(window), now.minus(window)],
     )
 }
+
+/// Whether somebody signed in from there.
+pub(super) fn is_trusted(tx: &mut Tx<'_>, key: &str) -> Result<bool> {
+    tx.exists("SELECT 1 FROM attempt_counters WHERE subject = $1 AND expires_at > $2", &args![key, tx.now()])
+}
+
+pub(super) fn trust(tx: &mut Tx<'_>, app: AppId, key: &str, until: Timestamp) -> Result<()> {
+    tx.run(
+        "INSERT INTO attempt_counters (subject, app_id, attempts, window_started_at, expires_at) \
+         VALUES ($1, $2, 0, $3, $4) ON CONFLICT (subject) DO UPDATE SET expires_at = excluded.expires_at",
+        &args![key, app, tx.now(), until],
+    )
+}

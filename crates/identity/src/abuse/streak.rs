@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use kernel::Timestamp;
 
-const FIRST_DELAY: Duration = Duration::from_secs(15);
-const LONGEST_DELAY: Duration = Duration::from_secs(15 * 60);
+pub(super) const FIRST_DELAY: Duration = Duration::from_secs(15);
+pub(super) const LONGEST_DELAY: Duration = Duration::from_secs(15 * 60);
 
 /// How many failures within which time cost nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub(super) free: i64,
     pub(super) window: Duration,
+    /// What the wait doubles up to.
+    pub(super) longest: Duration,
 }
 
 /// The failures of late.
@@ -43,8 +45,14 @@ impl Streak {
     pub(super) fn failed(self, rule: Rule, now: Timestamp) -> Self {
         let current = if now >= self.forgotten_at(rule) { Self::new(now) } else { self };
         let failures = current.failures.saturating_add(1);
-        let blocked_until = (failures >= rule.free).then(|| now.plus(delay(failures - rule.free)));
+        let blocked_until = (failures >= rule.free).then(|| now.plus(delay(failures - rule.free).min(rule.longest)));
         Self { failures, blocked_until, ..current }
+    }
+
+    /// One failure less: it turned out to be none.
+    pub(super) fn forgiven(self, rule: Rule) -> Self {
+        let failures = (self.failures - 1).max(0);
+        Self { failures, blocked_until: self.blocked_until.filter(|_| failures >= rule.free), ..self }
     }
 }
 
@@ -58,7 +66,7 @@ fn delay(doublings: i64) -> Duration {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { free: 3, window: Duration::from_secs(60) };
+    const RULE: Rule = Rule { free: 3, window: Duration::from_secs(60), longest: LONGEST_DELAY };
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_seconds(1_000_000 + seconds)
@@ -75,6 +83,16 @@ mod tests {
         assert_eq!(failing(&[0, 1, 2, 20]).wait(at(20)), Some(Duration::from_secs(30)));
         assert_eq!(failing(&[0; 40]).wait(at(0)), Some(LONGEST_DELAY));
         assert_eq!(failing(&[0, 1, 2]).wait(at(17)), None);
+    }
+
+    #[test]
+    fn what_is_forgiven_blocks_nobody() {
+        assert_eq!(failing(&[0, 1, 2]).forgiven(RULE).wait(at(2)), None);
+        assert_eq!(failing(&[0, 1, 2]).forgiven(RULE).failed(RULE, at(3)).wait(at(3)), Some(FIRST_DELAY));
+        assert_eq!(Streak::new(at(0)).forgiven(RULE), Streak::new(at(0)));
+        let slowed = Rule { longest: FIRST_DELAY, ..RULE };
+        let many = (0..9).fold(Streak::new(at(0)), |streak, _| streak.failed(slowed, at(0)));
+        assert_eq!(many.wait(at(0)), Some(FIRST_DELAY), "slowed down, not kept out");
     }
 
     #[test]

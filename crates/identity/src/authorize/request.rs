@@ -103,6 +103,7 @@ impl AuthorizationRequest {
         self.check_supported()?;
         self.check_challenge(app, request.response_type)?;
         let prompt = self.prompt()?;
+        self.check_fragment(app, request.response_type, prompt)?;
         let scope = match self.scope.as_deref().map(str::trim).filter(|scope| !scope.is_empty()) {
             Some(scope) => scope.to_owned(),
             None if self.needs_scope => return Err(AuthorizeRefusal::new("invalid_scope", "scope is required")),
@@ -170,6 +171,22 @@ impl AuthorizationRequest {
             }
             (None, None) => Ok(()),
         }
+    }
+
+    /// A token in a fragment is not bound to whoever asked for it as a code is by PKCE. So an app that insists on that gets
+    /// none; and where nobody sees a page, `nonce` has to tell whose it is.
+    fn check_fragment(&self, app: &App, response_type: ResponseType, prompt: Prompt) -> Result<(), AuthorizeRefusal> {
+        if response_type == ResponseType::Code {
+            return Ok(());
+        }
+        if app.profile.require_pkce {
+            let why = "this app requires PKCE: response_type must be code";
+            return Err(AuthorizeRefusal::new("unsupported_response_type", why));
+        }
+        if prompt == Prompt::None && self.nonce.as_deref().unwrap_or_default().is_empty() {
+            return Err(AuthorizeRefusal::invalid("nonce is required for id_token with prompt=none"));
+        }
+        Ok(())
     }
 
     fn prompt(&self) -> Result<Prompt, AuthorizeRefusal> {
@@ -266,7 +283,8 @@ mod tests {
                     prop_assert!(!request.scope.trim().is_empty());
                     prop_assert!(request.code_challenge.as_deref().is_none_or(is_challenge));
                     let is_code = request.response_type == ResponseType::Code;
-                    prop_assert!(request.code_challenge.is_some() || !(require_pkce && is_code));
+                    prop_assert!(request.code_challenge.is_some() || !require_pkce);
+                    prop_assert!(is_code || !require_pkce && (prompt != Prompt::None || request.nonce.is_some()));
                     prop_assert!(request.not_before.is_none_or(|at| at <= now));
                     prop_assert!(prompt != Prompt::Login || request.not_before == Some(now));
                     prop_assert_eq!(request.state, asked.state);

@@ -14,6 +14,8 @@ pub(crate) enum Cookie {
     Login,
     /// Somebody is signed in.
     SignedIn,
+    /// Who has signed in here before.
+    Known,
 }
 
 /// One app's cookies in a request.
@@ -35,6 +37,7 @@ impl Jar {
             Cookie::Browser => "browser",
             Cookie::Login => "login",
             Cookie::SignedIn => "session",
+            Cookie::Known => "known",
         };
         format!("{prefix}tenantry-{what}-{}", self.app)
     }

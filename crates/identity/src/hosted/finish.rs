@@ -1,6 +1,6 @@
 //! From a shown credential to the app: the second factor, the workspace, and at last the answer that the app waits for.
 
-use kernel::{Code, Error, MemberId, Result};
+use kernel::{Code, Error, MemberId, Result, UserId};
 use store::Tx;
 use tenancy::{
     App,
@@ -8,7 +8,7 @@ use tenancy::{
     standing::{self, Standing},
 };
 
-use super::{Reply, Visit, cookies::Cookie, paths};
+use super::{Reply, Visit, cookies::Cookie, known_browser, paths};
 use crate::{
     Identity, announcements,
     authorize::{AuthorizationRequest, LoginRequest, ResponseType},
@@ -88,6 +88,8 @@ enum AppGrant {
 pub(super) struct AppAnswer {
     grant: AppGrant,
     cookie: Option<String>,
+    /// Who signed in just now.
+    person: Option<(UserId, String)>,
 }
 
 pub(super) enum Finished {
@@ -116,11 +118,15 @@ impl AppAnswer {
             }
         };
         let reply = to(location).with_cookie(visit.clear(Cookie::Login));
-        Ok(match &self.cookie {
+        let reply = match &self.cookie {
             Some(cookie) => {
                 let lifetime = browser_sessions::lifetime(&visit.app);
                 reply.with_cookie(visit.set(Cookie::SignedIn, cookie, lifetime))
             }
+            None => reply,
+        };
+        Ok(match &self.person {
+            Some((user, email)) => reply.with_cookie(known_browser::remember(visit, *user, email)?),
             None => reply,
         })
     }
@@ -141,7 +147,8 @@ pub(super) async fn try_finish(
             let (standing, shown) = of_login(tx, &app, session, member)?;
             let (browser, cookie) = browser_sessions::start(tx, &app, former.as_deref(), shown)?;
             let grant = grant(tx, &identity, &app, &request, &standing, shown, browser)?;
-            Ok(Finished::Answered(AppAnswer { grant, cookie: Some(cookie) }))
+            let person = Some((standing.user, standing.email));
+            Ok(Finished::Answered(AppAnswer { grant, cookie: Some(cookie), person }))
         }
         SignInProof::Browser(cookie) => {
             let session = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(logins::ended)?;
@@ -162,7 +169,7 @@ pub(super) async fn try_finish(
             browser_sessions::choose(tx, app.id, id, standing.member)?;
             let shown = BrowserSignIn { user, member: standing.member, mfa, method, authenticated_at };
             let grant = grant(tx, &identity, &app, &request, &standing, shown, id)?;
-            Ok(Finished::Answered(AppAnswer { grant, cookie: None }))
+            Ok(Finished::Answered(AppAnswer { grant, cookie: None, person: None }))
         }
     });
     finished.await

@@ -13,7 +13,7 @@ use web::{
 use super::{
     PageQuery, Reply, Visit,
     address::{self, AddressForm, AddressStep},
-    go_on, passkeys, paths,
+    go_on, known_browser, passkeys, paths,
 };
 use crate::{
     Identity,
@@ -109,7 +109,7 @@ async fn submit_password(
     let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
     let username = visit.request.username.clone().ok_or_else(|| Error::invalid("username", "is required"))?;
     let password = Secret::new(form.password);
-    match login::password(&identity, &visit.app, visit.client, &username, password).await {
+    match login::password(&identity, &visit.app, &known_browser::source(&visit), &username, password).await {
         Ok(session) => go_on(&visit, session).await,
         Err(error) if error.code() == Code::InvalidCredential => {
             let problem = visit.say("Incorrect email address or password.");

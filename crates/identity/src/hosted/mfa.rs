@@ -10,11 +10,11 @@ use web::{
     pages::{Field, FieldKind, HostedPage},
 };
 
-use super::{ButtonForm, PageQuery, Reply, Visit, finish, go_on, paths};
+use super::{ButtonForm, PageQuery, Reply, Visit, finish, go_on, known_browser, passkeys, paths};
 use crate::{
     Identity,
     browser::{ForRequest, Request},
-    mfa::{SecondFactor, Setup, Stage, flows},
+    mfa::{Enrolled, SecondFactor, Setup, Stage, flows},
     sessions::LoginClaims,
 };
 
@@ -96,8 +96,25 @@ pub(super) fn code_field(visit: &Visit, problem: Option<&str>) -> Field {
     Field::new(FieldKind::OneTimeCode, "code", &visit.say("Code")).error(problem).focused()
 }
 
-fn challenge_page(visit: &Visit, proof: &SecondFactor, problem: Option<&str>, sent: bool) -> Result<HostedPage> {
-    let ask = match proof {
+fn challenge_page(visit: &Visit, enrolled: &Enrolled, problem: Option<&str>, sent: bool) -> Result<HostedPage> {
+    match &enrolled.factor {
+        Some(factor) => {
+            let page = code_page(visit, factor, problem, sent)?;
+            if enrolled.passkeys { passkeys::with_quiet_button(visit, page) } else { Ok(page) }
+        }
+        None => passkey_page(visit),
+    }
+}
+
+/// For somebody whose only second factor is a passkey: signing in with it meets what is asked for.
+fn passkey_page(visit: &Visit) -> Result<HostedPage> {
+    let page = visit.page("Use your passkey").paragraph(&visit.say("{appName} requires your passkey to sign you in."));
+    let page = passkeys::with_button(visit, page)?;
+    Ok(page.link("", &visit.say("Use a different email address"), &visit.path(paths::IDENTIFIER)?))
+}
+
+fn code_page(visit: &Visit, factor: &SecondFactor, problem: Option<&str>, sent: bool) -> Result<HostedPage> {
+    let ask = match factor {
         SecondFactor::Sms { phone } => {
             visit.say("Enter the code we sent to {phone}.").replace("{phone}", &masked(phone))
         }
@@ -109,7 +126,7 @@ fn challenge_page(visit: &Visit, proof: &SecondFactor, problem: Option<&str>, se
     }
     let form = visit.form(paths::MFA)?.field(code_field(visit, problem)).button(&visit.say("Continue"));
     page = page.paragraph(&ask).form(&form);
-    if matches!(proof, SecondFactor::Sms { .. }) {
+    if matches!(factor, SecondFactor::Sms { .. }) {
         page = page.form(&visit.form(paths::MFA_RESEND)?.quiet().button(&visit.say("Resend code")));
     }
     Ok(page.link(&visit.say("Lost your phone?"), &visit.say("Use your backup code"), &visit.path(paths::MFA_BACKUP)?))
@@ -131,8 +148,8 @@ async fn show(
     let visit = Visit::open(&identity, &request, &query.r).await?;
     match stage(&visit).await? {
         None => over(&visit),
-        Some((_, Stage::Challenge(proof))) => {
-            Ok(visit.show(challenge_page(&visit, &proof, None, query.sent.is_some())?))
+        Some((_, Stage::Challenge(enrolled))) => {
+            Ok(visit.show(challenge_page(&visit, &enrolled, None, query.sent.is_some())?))
         }
         Some((_, elsewhere)) => Ok(Reply::found(visit.path(page_of(&elsewhere))?)),
     }
@@ -155,13 +172,13 @@ async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): 
         Some((session, Stage::Challenge(_))) => session,
         Some((_, elsewhere)) => return Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
     };
-    match flows::commit(&identity, visit.client, session, without_spaces(&form.code)).await {
+    match flows::commit(&identity, &known_browser::source(&visit), session, without_spaces(&form.code)).await {
         Ok(session) => go_on(&visit, session).await,
         Err(error) if error.code() == Code::InvalidCredential => over(&visit),
         Err(error) => {
             let problem = problem(&visit, error)?;
-            let Some((_, Stage::Challenge(proof))) = stage(&visit).await? else { return over(&visit) };
-            let page = challenge_page(&visit, &proof, Some(&problem), false)?.status(StatusCode::UNAUTHORIZED);
+            let Some((_, Stage::Challenge(enrolled))) = stage(&visit).await? else { return over(&visit) };
+            let page = challenge_page(&visit, &enrolled, Some(&problem), false)?.status(StatusCode::UNAUTHORIZED);
             Ok(visit.show(page))
         }
     }
@@ -224,7 +241,7 @@ async fn submit_backup(
         Some((session, Stage::Challenge(_))) => session,
         Some((_, elsewhere)) => return Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
     };
-    match flows::reset(&identity, visit.client, session, without_spaces(&form.code)).await {
+    match flows::reset(&identity, &known_browser::source(&visit), session, without_spaces(&form.code)).await {
         Ok(session) => finish::ask_factor(&visit, &session),
         Err(error) if error.code() == Code::InvalidCredential => over(&visit),
         Err(error) => {

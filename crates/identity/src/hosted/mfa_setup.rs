@@ -11,7 +11,7 @@ use web::{
 };
 
 use super::{
-    ButtonForm, Reply, Visit, finish,
+    ButtonForm, Reply, Visit, finish, known_browser,
     mfa::{self, CodeForm, code_field, masked, over, page_of, stage, without_spaces},
     paths,
 };
@@ -179,7 +179,7 @@ async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): 
         Some((_, Stage::Challenge(_))) => return Ok(Reply::see(visit.path(paths::MFA)?)),
         Some((_, Stage::Choose | Stage::Passed)) => return Ok(Reply::see(visit.path(paths::MFA_SETUP)?)),
     };
-    match flows::finish_setup(&identity, visit.client, session, without_spaces(&form.code)).await {
+    match flows::finish_setup(&identity, &known_browser::source(&visit), session, without_spaces(&form.code)).await {
         Ok((session, backup_code)) => {
             // Not a redirect: the code stands on this one page, and in no address.
             let reply = visit.show(backup_page(&visit, &backup_code)?);

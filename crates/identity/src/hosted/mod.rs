@@ -12,6 +12,7 @@ mod finish;
 mod forgot;
 mod guest;
 mod identifier;
+mod known_browser;
 mod magic_link;
 mod mailed;
 mod mfa;

@@ -51,6 +51,14 @@ pub(super) fn with_button(visit: &Visit, page: HostedPage) -> Result<HostedPage>
     Ok(page.form(&button(visit)?).script(SCRIPT))
 }
 
+/// Beside another way.
+pub(super) fn with_quiet_button(visit: &Visit, page: HostedPage) -> Result<HostedPage> {
+    if !passkeys::are_possible(&visit.identity, &visit.app) {
+        return Ok(page);
+    }
+    Ok(page.form(&button(visit)?.quiet()).script(SCRIPT))
+}
+
 /// Shows only where a script runs and the browser knows passkeys.
 fn button(visit: &Visit) -> Result<PostForm> {
     let form = ceremony(visit, visit.form(paths::PASSKEY)?, "get", paths::PASSKEY_OPTIONS)

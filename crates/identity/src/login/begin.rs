@@ -2,10 +2,14 @@
 
 use kernel::{Error, Result, Timestamp, UserId};
 use store::Tx;
-use tenancy::{App, standing};
+use tenancy::{
+    App,
+    standing::{self, Standing},
+};
 
 use crate::{
-    Identity, mfa,
+    Identity,
+    mfa::{self, Enrolled},
     proof::{Method, MfaState},
     sessions::{self, BegunSession, NewSession},
 };
@@ -36,19 +40,18 @@ pub(crate) fn try_begin(
     if standings.is_empty() {
         return Ok(None);
     }
-    let factor = mfa::find_factor(tx, app.id, user)?;
-    let asked_for = app.profile.mfa_enabled || standings.iter().any(|standing| standing.tenant_mfa) || factor.is_some();
-    let mfa = match (strong, asked_for, &factor) {
-        (true, ..) | (_, false, _) => MfaState::Disabled,
-        (_, true, None) => MfaState::Setup,
-        (_, true, Some(_)) => MfaState::Required,
+    let enrolled = mfa::enrolled(tx, app, user)?;
+    // A passkey alone, where nobody asks for a second factor, does not make passwords ask for it.
+    let asks = |standing: &Standing| standing.tenant_mfa;
+    let asked_for = app.profile.mfa_enabled || standings.iter().any(asks) || enrolled.factor.is_some();
+    let mfa = match (strong || !asked_for, enrolled.is_any()) {
+        (true, _) => MfaState::Disabled,
+        (false, false) => MfaState::Setup,
+        (false, true) => MfaState::Required,
     };
-    let new = NewSession { app: app.id, user, mfa, method, strong, authenticated_at: tx.now() };
+    let new = NewSession { app: app.id, user, mfa, method, strong, backed_up: false, authenticated_at: tx.now() };
     let begun = sessions::start(tx, &new, &standings)?;
-    if let (MfaState::Required, Some(factor)) = (mfa, &factor) {
-        mfa::send_code(tx, identity, app, begun.id(), factor)?;
-    }
-    Ok(Some(begun))
+    if mfa == MfaState::Required { ask_for(tx, identity, app, begun, &enrolled).map(Some) } else { Ok(Some(begun)) }
 }
 
 /// Continues from an earlier login that proved one factor, to prove the second; `None` when there is none to prove:
@@ -61,12 +64,28 @@ pub(crate) fn step_up(
     method: Method,
     authenticated_at: Timestamp,
 ) -> Result<Option<BegunSession>> {
-    let Some(factor) = mfa::find_factor(tx, app.id, user)? else { return Ok(None) };
+    let enrolled = mfa::enrolled(tx, app, user)?;
+    if !enrolled.is_any() {
+        return Ok(None);
+    }
     let standings = standing::of_user(tx, app.id, user)?;
-    let new = NewSession { app: app.id, user, mfa: MfaState::Required, method, strong: false, authenticated_at };
+    let (mfa, strong, backed_up) = (MfaState::Required, false, false);
+    let new = NewSession { app: app.id, user, mfa, method, strong, backed_up, authenticated_at };
     let begun = sessions::start(tx, &new, &standings)?;
-    mfa::send_code(tx, identity, app, begun.id(), &factor)?;
-    Ok(Some(begun))
+    ask_for(tx, identity, app, begun, &enrolled).map(Some)
+}
+
+fn ask_for(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    app: &App,
+    begun: BegunSession,
+    enrolled: &Enrolled,
+) -> Result<BegunSession> {
+    if let Some(factor) = &enrolled.factor {
+        mfa::send_code(tx, identity, app, begun.id(), factor)?;
+    }
+    Ok(begun.asking_for(enrolled.methods()))
 }
 
 pub(super) fn wrong_credentials() -> Error {

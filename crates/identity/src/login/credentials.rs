@@ -49,6 +49,11 @@ pub fn find(tx: &mut Tx<'_>, app: AppId, username: &str) -> Result<Option<Accoun
     store::find(tx, app, &email_key(username.trim()))
 }
 
+/// Whether a person has a password, their own or an imported one.
+pub(super) fn has_password(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
+    store::exists(tx, app, user)
+}
+
 /// Stores the digest of a password that the person chose.
 pub fn set(tx: &mut Tx<'_>, app: AppId, user: UserId, digest: &str) -> Result<()> {
     store::put_digest(tx, app, user, digest)?;

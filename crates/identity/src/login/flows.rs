@@ -10,21 +10,22 @@ use serde_json::{Value, json};
 use store::Tx;
 use tenancy::{
     App, Tenancy, federation,
-    links::{self, LinkPurpose},
+    links::{self, LinkPurpose, MailedLink},
     mails::{self, AppMail},
     paths, people,
 };
 use url::Url;
-use vault::passwords::PasswordVerdict;
+use vault::passwords::{PasswordVerdict, StoredPassword};
 
 use super::{
     SignUpRequest,
     begin::{begin, try_begin, wrong_credentials},
     credentials::{self, Account},
+    new_password::peek,
 };
 use crate::{
     Identity,
-    abuse::{self, Subject},
+    abuse::{self, Attempt, AttemptSource},
     announcements,
     authorize::LoginRequest,
     facts::FailureReason,
@@ -33,67 +34,97 @@ use crate::{
     sessions::{BegunSession, SessionAnswer},
 };
 
-/// Checks a password and begins a session.
+/// Checks a password and begins a session. The attempt is taken before the password is looked at: of guesses sent at once
+/// no more are judged than one after the other.
 pub(crate) async fn password(
     identity: &Identity,
     app: &App,
-    client: IpAddr,
+    source: &AttemptSource,
     username: &str,
     password: Secret<String>,
 ) -> Result<SessionAnswer> {
-    identity.addresses.check(client)?;
+    let attempt = Attempt::password(app.id, username, source, identity.limits);
+    let _turn = identity.gates.enter(&attempt).await?;
+    // Nothing that others do from the same address keeps out a browser in which this person has signed in.
+    if attempt.is_known {
+        judge_password(identity, app, attempt, username, password).await
+    } else {
+        let judged = judge_password(identity, app, attempt, username, password);
+        identity.addresses.judge(source.client, judged).await
+    }
+}
+
+async fn judge_password(
+    identity: &Identity,
+    app: &App,
+    attempt: Attempt,
+    username: &str,
+    password: Secret<String>,
+) -> Result<SessionAnswer> {
     let db = &identity.tenancy.db;
-    let (app_id, subject, name) = (app.id, Subject::account(app.id, username), username.to_owned());
-    let guarded = subject.clone();
-    let account = db.read(move |tx| {
-        abuse::check(tx, &guarded)?;
+    let (app_id, taken, name) = (app.id, attempt.clone(), username.to_owned());
+    let account = db.write(move |tx| {
+        taken.take(tx)?;
         credentials::find(tx, app_id, &name)
     });
     let account = account.await?;
-    let stored = match &account {
-        Some(account) => account.stored(&identity.tenancy.keyring, app.id)?,
-        None => vault::passwords::StoredPassword::Nothing,
+    let verdict = match verify(identity, app.id, account.as_ref(), password).await {
+        Ok(verdict) => verdict,
+        Err(error) => {
+            db.write(move |tx| attempt.give_back(tx)).await?;
+            return Err(error);
+        }
     };
-    let verdict = identity.passwords.verify(password, stored).await?;
-    let (owned, room) = (app.clone(), identity.clone());
-    let begun = db.write(move |tx| match (&verdict, &account) {
-        // A password that was changed while this one was being checked is not the right one any more.
-        (PasswordVerdict::Right { renewed }, Some(account)) if credentials::still_stored(tx, owned.id, account)? => {
-            let begun = try_begin(tx, &room, &owned, account.user, Method::Password, false)?;
-            // Somebody who may sign in nowhere is told as little as somebody unknown, the counting included.
-            if begun.is_none() {
-                abuse::fail(tx, &subject)?;
-                return Ok(None);
+    let (app, room) = (app.clone(), identity.clone());
+    let begun = db.write(move |tx| {
+        let begun = match (&verdict, &account) {
+            (PasswordVerdict::Right { renewed }, Some(account)) => {
+                begin_with_password(tx, &room, &app, account, renewed.as_deref())?
             }
-            abuse::succeed(tx, &subject)?;
-            if let Some(digest) = renewed {
-                credentials::renew(tx, owned.id, account, digest)?;
-            }
-            Ok(begun)
+            _ => None,
+        };
+        if begun.is_some() {
+            attempt.succeeded(tx)?;
+        } else {
+            attempt.failed(tx)?;
+            let user = account.as_ref().map(|account| account.user);
+            announcements::login_failed(tx, app.id, user, FailureReason::Password)?;
         }
-        _ => {
-            abuse::fail(tx, &subject)?;
-            announcements::login_failed(
-                tx,
-                owned.id,
-                account.as_ref().map(|account| account.user),
-                FailureReason::Password,
-            )?;
-            Ok(None)
-        }
+        Ok(begun)
     });
-    settle(identity, client, begun.await?)
+    begun.await?.ok_or_else(wrong_credentials)?.sign(&identity.tenancy)
 }
 
-/// A failure counts against the address too.
-fn settle(identity: &Identity, client: IpAddr, begun: Option<BegunSession>) -> Result<SessionAnswer> {
-    match begun {
-        Some(begun) => begun.sign(&identity.tenancy),
-        None => {
-            identity.addresses.fail(client);
-            Err(wrong_credentials())
-        }
+async fn verify(
+    identity: &Identity,
+    app: AppId,
+    account: Option<&Account>,
+    password: Secret<String>,
+) -> Result<PasswordVerdict> {
+    let stored = match account {
+        Some(account) => account.stored(&identity.tenancy.keyring, app)?,
+        None => StoredPassword::Nothing,
+    };
+    identity.passwords.verify(password, stored).await
+}
+
+/// `None` for a password that was changed while this one was being checked: it is not the right one any more. And for
+/// somebody who may sign in nowhere, who is told as little as somebody unknown.
+fn begin_with_password(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    app: &App,
+    account: &Account,
+    renewed: Option<&str>,
+) -> Result<Option<BegunSession>> {
+    if !credentials::still_stored(tx, app.id, account)? {
+        return Ok(None);
     }
+    let begun = try_begin(tx, identity, app, account.user, Method::Password, false)?;
+    if let (Some(_), Some(digest)) = (&begun, renewed) {
+        credentials::renew(tx, app.id, account, digest)?;
+    }
+    Ok(begun)
 }
 
 /// A way to sign in through a workspace's own identity provider.
@@ -121,7 +152,6 @@ pub(super) async fn credentials_config(
     username: &str,
     rp_id: &str,
 ) -> Result<CredentialsConfig> {
-    identity.addresses.check(client)?;
     let (app, name, rp_id) = (app.id, username.to_owned(), rp_id.to_owned());
     let config = identity.tenancy.db.read(move |tx| {
         let Some(account) = credentials::find(tx, app, &name)? else { return Ok(None) };
@@ -131,10 +161,8 @@ pub(super) async fn credentials_config(
             federation_connections: connections(tx, app, &account)?,
         }))
     });
-    config.await?.ok_or_else(|| {
-        identity.addresses.fail(client);
-        Error::credential("There is no such user.")
-    })
+    let known = async { config.await?.ok_or_else(|| Error::credential("There is no such user.")) };
+    identity.addresses.judge(client, known).await
 }
 
 fn connections(tx: &mut Tx<'_>, app: AppId, account: &Account) -> Result<Vec<Connection>> {
@@ -162,7 +190,7 @@ pub(crate) async fn magic_link(identity: &Identity, app: &App, username: &str, l
     check_magic_links(app)?;
     let tenancy = identity.tenancy.clone();
     mail_to(identity, app, username, move |tx, app, account| {
-        links::revoke(tx, app.id, LinkPurpose::MagicLink, account.user)?;
+        links::keep_newest(tx, app.id, LinkPurpose::MagicLink, account.user)?;
         let asked = match &landing {
             Landing::Hosted(asked) => asked.as_deref(),
             Landing::Page(_) => None,
@@ -190,22 +218,40 @@ pub(crate) fn check_magic_links(app: &App) -> Result<()> {
     Err(Error::new(Code::LoginMethodOff, "This app has turned magic links off."))
 }
 
-/// Begins a session with a mailed link.
+/// Begins a session with a mailed link; all links like it are over then. A good link is a way in whatever others did from
+/// the same address: nobody guesses 256 bits.
 pub(crate) async fn follow_magic_link(identity: &Identity, client: IpAddr, token: &str) -> Result<SessionAnswer> {
-    identity.addresses.check(client)?;
-    let (token, room) = (token.to_owned(), identity.clone());
-    let peeked = token.clone();
-    let link = identity.tenancy.db.read(move |tx| links::peek(tx, LinkPurpose::MagicLink, &peeked)).await;
-    let link = link.inspect_err(|_| identity.addresses.fail(client))?;
+    let link = peek_or_count(identity, client, &[LinkPurpose::MagicLink], token).await?;
     let app = identity.tenancy.apps.find(link.app).await?.ok_or_else(|| Error::not_found("app"))?;
     check_magic_links(&app)?;
+    let (token, room) = (token.to_owned(), identity.clone());
     let begun = identity.tenancy.db.write(move |tx| {
         let link = links::consume(tx, LinkPurpose::MagicLink, &token)?;
         let user = link.user.ok_or_else(|| Error::internal("a magic link without a person"))?;
+        links::revoke(tx, app.id, LinkPurpose::MagicLink, user)?;
         people::verify_email(tx, app.id, user)?;
         begin(tx, &room, &app, user, Method::Link, false)
     });
     begun.await?.sign(&identity.tenancy)
+}
+
+/// Looks at a mailed link. One that is not valid counts against the address, and is 429 after too many.
+async fn peek_or_count(
+    identity: &Identity,
+    client: IpAddr,
+    purposes: &'static [LinkPurpose],
+    token: &str,
+) -> Result<MailedLink> {
+    let shown = token.to_owned();
+    let peeked = identity.tenancy.db.read(move |tx| peek(tx, purposes, &shown)).await;
+    match peeked {
+        Ok((_, link, _)) => Ok(link),
+        Err(error) if error.code() == Code::InvalidCredential => {
+            identity.addresses.take(client)?;
+            Err(error)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Mails a link that sets a new password, and then leads to where the app asked for it.
@@ -217,7 +263,7 @@ pub(crate) async fn forgotten(
 ) -> Result<()> {
     let tenancy = identity.tenancy.clone();
     mail_to(identity, app, username, move |tx, app, account| {
-        links::revoke(tx, app.id, LinkPurpose::PasswordReset, account.user)?;
+        links::keep_newest(tx, app.id, LinkPurpose::PasswordReset, account.user)?;
         let payload = payload(&tenancy, asked.as_ref())?;
         let token = links::create(tx, app.id, LinkPurpose::PasswordReset, Some(account.user), &payload)?;
         Ok(AppMail::ResetPassword { link: format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD) })

@@ -135,7 +135,7 @@ async fn authenticate(
     let app = identity.app(&request, body.who.app_id)?;
     request.require_origin(&identity.tenancy.apps, &app)?;
     let password = body.password.map(String::from);
-    let session = flows::password(&identity, &app, request.scope.client(), &body.who.username, password).await?;
+    let session = flows::password(&identity, &app, &request.source(), &body.who.username, password).await?;
     Ok(unstored(session))
 }
 

@@ -89,6 +89,10 @@ impl NewPassword {
             return Ok(PasswordOutcome::SignUp(request));
         }
         let user = link.user.ok_or_else(|| Error::internal("a password link without a person"))?;
+        // Invitations are kept for days and passed on: whoever has an account signs in with it.
+        if self.purpose == LinkPurpose::Invitation && credentials::has_password(tx, app.id, user)? {
+            return Err(Error::credential("This link is no longer valid: the account already has a password."));
+        }
         tx.acting_as(Actor::user(user));
         self.set_for(tx, user)?;
         Ok(PasswordOutcome::Set(user))

@@ -26,6 +26,14 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, email_key: &str) -> Result<Optio
     )
 }
 
+/// Holds the row until the transaction ends.
+pub(super) fn exists(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
+    tx.changes_one(
+        "UPDATE user_credentials SET updated_at = updated_at WHERE app_id = $1 AND user_id = $2",
+        &args![app, user],
+    )
+}
+
 pub(super) fn put_digest(tx: &mut Tx<'_>, app: AppId, user: UserId, digest: &str) -> Result<()> {
     tx.run(
         "INSERT INTO user_credentials (user_id, app_id, digest, updated_at) VALUES ($1, $2, $3, $4) \

@@ -3,11 +3,13 @@
 use ::store::Tx;
 use kernel::{AppId, Result, UserId};
 use spine::emit;
+use tenancy::App;
 use vault::Place;
 
 use super::store::{factors as store, passkeys};
 use crate::{
     facts::{FactorChange, FactorChanged},
+    proof::MfaMethod,
     sessions::LoginClaims,
 };
 
@@ -25,6 +27,34 @@ impl SecondFactor {
             Self::Totp { .. } => "totp",
         }
     }
+}
+
+/// What a person can prove a second factor with.
+#[derive(Clone, Debug)]
+pub struct Enrolled {
+    pub factor: Option<SecondFactor>,
+    /// Whether there are passkeys, each of which counts as two factors.
+    pub passkeys: bool,
+}
+
+impl Enrolled {
+    pub fn is_any(&self) -> bool {
+        self.factor.is_some() || self.passkeys
+    }
+
+    pub fn methods(&self) -> Vec<MfaMethod> {
+        let factor = self.factor.as_ref().map(|factor| match factor {
+            SecondFactor::Sms { .. } => MfaMethod::Sms,
+            SecondFactor::Totp { .. } => MfaMethod::Totp,
+        });
+        factor.into_iter().chain(self.passkeys.then_some(MfaMethod::Passkey)).collect()
+    }
+}
+
+/// Passkeys count while the app lets people use them.
+pub fn enrolled(tx: &mut Tx<'_>, app: &App, user: UserId) -> Result<Enrolled> {
+    let factor = find(tx, app.id, user)?;
+    Ok(Enrolled { factor, passkeys: app.profile.passkeys_enabled && passkeys::has_proven(tx, app.id, user)? })
 }
 
 pub(super) fn secret_place(user: &str, app: AppId) -> Place<'_> {

@@ -1,14 +1,16 @@
 //! The steps of a second factor, the same for the JSON flows and the hosted pages. A wrong code counts against the
 //! client's address too.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
-use kernel::{Code, Result};
+use kernel::Result;
+use store::Tx;
 use tenancy::App;
 
 use super::{NewSecret, SecondFactor, Setup, Stage};
 use crate::{
     Identity,
+    abuse::{Attempt, AttemptSource},
     sessions::{LoginClaims, SessionAnswer},
 };
 
@@ -32,14 +34,15 @@ pub(crate) async fn start_setup(
 /// Finishes setting a factor up: the session, completed, and the backup code.
 pub(crate) async fn finish_setup(
     identity: &Identity,
-    client: IpAddr,
+    source: &AttemptSource,
     session: LoginClaims,
     code: String,
 ) -> Result<(SessionAnswer, String)> {
-    identity.addresses.check(client)?;
     let room = identity.clone();
-    let finished = identity.tenancy.db.write(move |tx| super::finish_setup(tx, &room, &session, &code)).await?;
-    let (begun, backup_code) = counted(identity, client, finished.settled())?;
+    let (begun, backup_code) = judged(identity, source, session, move |tx, session, attempt| {
+        super::finish_setup(tx, &room, session, attempt, &code)
+    })
+    .await?;
     Ok((begun.sign(&identity.tenancy)?, backup_code))
 }
 
@@ -49,35 +52,41 @@ pub(crate) async fn challenge(identity: &Identity, app: &Arc<App>, session: Logi
     identity.tenancy.db.write(move |tx| super::challenge(tx, &room, &app, &session)).await
 }
 
-/// Shows the second factor.
+/// Verifies the second factor.
 pub(crate) async fn commit(
     identity: &Identity,
-    client: IpAddr,
+    source: &AttemptSource,
     session: LoginClaims,
     code: String,
 ) -> Result<SessionAnswer> {
-    identity.addresses.check(client)?;
     let room = identity.clone();
-    let committed = identity.tenancy.db.write(move |tx| super::commit(tx, &room, &session, &code)).await?;
-    counted(identity, client, committed.settled())?.sign(&identity.tenancy)
+    let committed = judged(identity, source, session, move |tx, session, attempt| {
+        super::commit(tx, &room, session, attempt, &code)
+    });
+    committed.await?.sign(&identity.tenancy)
 }
 
 /// Takes the factor away with the backup code.
 pub(crate) async fn reset(
     identity: &Identity,
-    client: IpAddr,
+    source: &AttemptSource,
     session: LoginClaims,
     backup_code: String,
 ) -> Result<SessionAnswer> {
-    identity.addresses.check(client)?;
-    let reset = identity.tenancy.db.write(move |tx| super::reset(tx, &session, &backup_code)).await?;
-    counted(identity, client, reset.settled())?.sign(&identity.tenancy)
+    let reset =
+        judged(identity, source, session, move |tx, session, attempt| super::reset(tx, session, attempt, &backup_code));
+    reset.await?.sign(&identity.tenancy)
 }
 
-fn counted<T>(identity: &Identity, client: IpAddr, outcome: Result<T>) -> Result<T> {
-    outcome.inspect_err(|error| {
-        if error.code() == Code::WrongCode {
-            identity.addresses.fail(client);
-        }
-    })
+/// One transaction for an attempt. A wrong one is committed, and counts against the client's address too.
+async fn judged<T: Send + 'static>(
+    identity: &Identity,
+    source: &AttemptSource,
+    session: LoginClaims,
+    judge: impl Fn(&mut Tx<'_>, &LoginClaims, &Attempt) -> Result<super::Judged<T>> + Send + 'static,
+) -> Result<T> {
+    let attempt = Attempt::second_factor(session.aid, session.sub, source, identity.limits);
+    let is_known = attempt.is_known;
+    let outcome = async { identity.tenancy.db.write(move |tx| judge(tx, &session, &attempt)).await?.settled() };
+    if is_known { outcome.await } else { identity.addresses.judge(source.client, outcome).await }
 }

@@ -184,8 +184,8 @@ async fn finish_setup(
     Valid(body): Valid<CodeBody>,
 ) -> Result<WithHeaders<Json<SetupFinished>>> {
     let (session, _) = body.session.open(&request, &identity)?;
-    let client = request.scope.client();
-    let (session, backup_code) = flows::finish_setup(&identity, client, session, body.mfa_code.into()).await?;
+    let (session, backup_code) =
+        flows::finish_setup(&identity, &request.source(), session, body.mfa_code.into()).await?;
     Ok(unstored(SetupFinished { session, backup_code }))
 }
 
@@ -218,7 +218,7 @@ async fn commit(
     Valid(body): Valid<CodeBody>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let (session, _) = body.session.open(&request, &identity)?;
-    Ok(unstored(flows::commit(&identity, request.scope.client(), session, body.mfa_code.into()).await?))
+    Ok(unstored(flows::commit(&identity, &request.source(), session, body.mfa_code.into()).await?))
 }
 
 /// The body of `POST /auth/auth/resetUserMfaSetup`.
@@ -242,7 +242,7 @@ async fn reset(
     Valid(body): Valid<Reset>,
 ) -> Result<WithHeaders<Json<SessionAnswer>>> {
     let (session, _) = body.session.open(&request, &identity)?;
-    Ok(unstored(flows::reset(&identity, request.scope.client(), session, body.backup_code.into()).await?))
+    Ok(unstored(flows::reset(&identity, &request.source(), session, body.backup_code.into()).await?))
 }
 
 async fn clear(

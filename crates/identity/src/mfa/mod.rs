@@ -17,12 +17,12 @@ use spine::{NewSms, emit, queue_sms};
 use tenancy::{App, locks::Lock, logins};
 use vault::{Place, hash_token};
 
-pub use factors::{SecondFactor, clear, find as find_factor};
+pub use factors::{Enrolled, SecondFactor, clear, enrolled, find as find_factor};
 use store::under_way::{self, UnderWay};
 
 use crate::{
     Identity,
-    abuse::{self, Subject},
+    abuse::{self, Attempt},
     announcements,
     facts::{FactorChange, FactorChanged, FailureReason},
     proof::MfaState,
@@ -32,21 +32,21 @@ use crate::{
 const CODE_LIFETIME: Duration = Duration::from_secs(5 * 60);
 const WRONG_CODES: i64 = 5;
 
-/// Counts an attempt before it is looked at, so that no number of guesses at once gets past the limit. Those of one
-/// session wait for each other here.
-fn attempt(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<UnderWay> {
+/// Counts an attempt before it is looked at, so that no number of guesses at once gets past the limit, in one session or in
+/// several. Those of one person wait for each other here.
+fn take(tx: &mut Tx<'_>, session: &LoginClaims, attempt: &Attempt) -> Result<UnderWay> {
     sessions::check_live(tx, session)?;
-    abuse::check(tx, &Subject::second_factor(session.aid, session.sub))?;
+    attempt.take(tx)?;
     under_way::count(tx, session)?.ok_or_else(logins::ended)
 }
 
 /// What came of an attempt. A wrong one has to be committed, so it is not an error yet.
-enum Attempt<T> {
+enum Judged<T> {
     Right(T),
     Wrong,
 }
 
-impl<T> Attempt<T> {
+impl<T> Judged<T> {
     fn settled(self) -> Result<T> {
         match self {
             Self::Right(value) => Ok(value),
@@ -57,13 +57,13 @@ impl<T> Attempt<T> {
     }
 }
 
-fn wrong<T>(tx: &mut Tx<'_>, session: &LoginClaims, under_way: &UnderWay) -> Result<Attempt<T>> {
+fn wrong<T>(tx: &mut Tx<'_>, session: &LoginClaims, attempt: &Attempt, under_way: &UnderWay) -> Result<Judged<T>> {
     if under_way.wrong_codes >= WRONG_CODES {
         sessions::end(tx, session)?;
     }
-    abuse::fail(tx, &Subject::second_factor(session.aid, session.sub))?;
+    attempt.failed(tx)?;
     announcements::login_failed(tx, session.aid, Some(session.sub), FailureReason::Code)?;
-    Ok(Attempt::Wrong)
+    Ok(Judged::Wrong)
 }
 
 /// Sends a fresh code by SMS, which takes the place of an earlier one; nothing is sent for an authenticator app.
@@ -111,8 +111,8 @@ fn setup_place(session: &str, app: AppId) -> Place<'_> {
 
 /// What a login waits for.
 pub(crate) enum Stage {
-    /// The factor that was set up.
-    Challenge(SecondFactor),
+    /// A factor that was set up, or a passkey.
+    Challenge(Enrolled),
     /// The choice of a factor to set up.
     Choose,
     /// The first code, sent to this phone.
@@ -128,8 +128,8 @@ fn stage(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &LoginClaims)
     match session.mfa {
         MfaState::Disabled | MfaState::Completed => return Ok(Stage::Passed),
         MfaState::Required => {
-            let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(logins::ended)?;
-            return Ok(Stage::Challenge(factor));
+            let enrolled = enrolled(tx, app, session.sub)?;
+            return if enrolled.is_any() { Ok(Stage::Challenge(enrolled)) } else { Err(logins::ended()) };
         }
         MfaState::Setup => {}
     }
@@ -151,7 +151,14 @@ fn challenge(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &LoginCla
     if session.mfa != MfaState::Required {
         return Err(Error::new(Code::Conflict, "This login does not require a code."));
     }
-    let factor = find_factor(tx, app.id, session.sub)?.ok_or_else(logins::ended)?;
+    let enrolled = enrolled(tx, app, session.sub)?;
+    let factor = match enrolled.factor {
+        Some(factor) => factor,
+        None if enrolled.passkeys => {
+            return Err(Error::new(Code::Conflict, "There is no code to send: sign in with the passkey instead."));
+        }
+        None => return Err(logins::ended()),
+    };
     send_code(tx, identity, app, session.jti, &factor)?;
     Ok(factor)
 }
@@ -189,7 +196,7 @@ fn start_setup(
     setup: &Setup,
 ) -> Result<Option<NewSecret>> {
     sessions::check_live(tx, session)?;
-    check_may_set_up(tx, session)?;
+    check_may_set_up(tx, identity, session)?;
     let row = session.jti.to_string();
     match setup {
         Setup::Sms { phone } => {
@@ -210,13 +217,17 @@ fn start_setup(
     }
 }
 
-/// 401 when there is a factor that this login has not shown, also one that was set up after the login began.
-fn check_may_set_up(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<()> {
+/// 401 when there is a factor or a passkey that this login has not proven, also one that was set up after the login began:
+/// whoever has the password alone must not add a factor of their own.
+fn check_may_set_up(tx: &mut Tx<'_>, identity: &Identity, session: &LoginClaims) -> Result<()> {
     tx.lock(&Lock::Factor(session.sub))?;
-    if session.has_two_factors() || find_factor(tx, session.aid, session.sub)?.is_none() {
+    if session.has_two_factors() {
         return Ok(());
     }
-    Err(must_show_factor())
+    let app = identity.tenancy.apps.get(session.aid).ok_or_else(logins::ended)?;
+    let enrolled = enrolled(tx, &app, session.sub)?;
+    let proven = enrolled.factor.is_none() && (session.backed_up || !enrolled.passkeys);
+    if proven { Ok(()) } else { Err(must_show_factor()) }
 }
 
 /// Finishes setting a factor up with its first code; the backup code is in the answer and nowhere else.
@@ -224,10 +235,11 @@ fn finish_setup(
     tx: &mut Tx<'_>,
     identity: &Identity,
     session: &LoginClaims,
+    attempt: &Attempt,
     code: &str,
-) -> Result<Attempt<(BegunSession, String)>> {
-    check_may_set_up(tx, session)?;
-    let under_way = attempt(tx, session)?;
+) -> Result<Judged<(BegunSession, String)>> {
+    check_may_set_up(tx, identity, session)?;
+    let under_way = take(tx, session, attempt)?;
     let keyring = &identity.tenancy.keyring;
     let (row, user) = (session.jti.to_string(), session.sub.to_string());
     let proof = if let Some(phone) = &under_way.setup_phone {
@@ -242,14 +254,14 @@ fn finish_setup(
     } else {
         None
     };
-    let Some((proof, step)) = proof else { return wrong(tx, session, &under_way) };
+    let Some((proof, step)) = proof else { return wrong(tx, session, attempt, &under_way) };
     let backup_code = backup_code(tx);
     if !factors::put(tx, session, &proof, step, &backup_digest(&backup_code))? {
         return Err(must_show_factor());
     }
     changed(tx, session, FactorChange::SetUp)?;
-    abuse::succeed(tx, &Subject::second_factor(session.aid, session.sub))?;
-    Ok(Attempt::Right((sessions::advance(tx, session, MfaState::Completed)?, backup_code)))
+    attempt.succeeded(tx)?;
+    Ok(Judged::Right((sessions::advance(tx, session, MfaState::Completed)?, backup_code)))
 }
 
 /// A hundred bits, in letters and digits that are not mistaken for each other, in groups that can be read aloud.
@@ -271,8 +283,14 @@ fn backup_digest(code: &str) -> String {
 }
 
 /// Shows the second factor.
-fn commit(tx: &mut Tx<'_>, identity: &Identity, session: &LoginClaims, code: &str) -> Result<Attempt<BegunSession>> {
-    let under_way = attempt(tx, session)?;
+fn commit(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    session: &LoginClaims,
+    attempt: &Attempt,
+    code: &str,
+) -> Result<Judged<BegunSession>> {
+    let under_way = take(tx, session, attempt)?;
     let factor = match session.mfa {
         MfaState::Required => find_factor(tx, session.aid, session.sub)?,
         _ => None,
@@ -290,22 +308,22 @@ fn commit(tx: &mut Tx<'_>, identity: &Identity, session: &LoginClaims, code: &st
         }
     };
     if !fits {
-        return wrong(tx, session, &under_way);
+        return wrong(tx, session, attempt, &under_way);
     }
-    abuse::succeed(tx, &Subject::second_factor(session.aid, session.sub))?;
-    Ok(Attempt::Right(sessions::advance(tx, session, MfaState::Completed)?))
+    attempt.succeeded(tx)?;
+    Ok(Judged::Right(sessions::advance(tx, session, MfaState::Completed)?))
 }
 
 /// Takes the factor away from somebody who has the backup code, to set up another one.
-fn reset(tx: &mut Tx<'_>, session: &LoginClaims, backup_code: &str) -> Result<Attempt<BegunSession>> {
-    let under_way = attempt(tx, session)?;
+fn reset(tx: &mut Tx<'_>, session: &LoginClaims, attempt: &Attempt, backup_code: &str) -> Result<Judged<BegunSession>> {
+    let under_way = take(tx, session, attempt)?;
     let used = session.mfa == MfaState::Required && factors::use_backup_code(tx, session, &backup_digest(backup_code))?;
     if !used {
-        return wrong(tx, session, &under_way);
+        return wrong(tx, session, attempt, &under_way);
     }
     changed(tx, session, FactorChange::Reset)?;
-    abuse::succeed(tx, &Subject::second_factor(session.aid, session.sub))?;
-    Ok(Attempt::Right(sessions::advance(tx, session, MfaState::Setup)?))
+    attempt.succeeded(tx)?;
+    Ok(Judged::Right(sessions::advance(tx, session, MfaState::Setup)?))
 }
 
 fn changed(tx: &mut Tx<'_>, session: &LoginClaims, change: FactorChange) -> Result<()> {

@@ -68,7 +68,7 @@ pub(crate) async fn mail_setup_link(
     check_enabled(app)?;
     let tenancy = identity.tenancy.clone();
     mail_to(identity, app, username, move |tx, app, account| {
-        links::revoke(tx, app.id, LinkPurpose::PasskeySetup, account.user)?;
+        links::keep_newest(tx, app.id, LinkPurpose::PasskeySetup, account.user)?;
         let token = links::create(
             tx,
             app.id,
@@ -153,6 +153,7 @@ pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &
         .write(move |tx| {
             let link = links::consume(tx, LinkPurpose::PasskeySetup, &token)?;
             let user = link.user.filter(|_| link.app == app_id).ok_or_else(invalid_setup)?;
+            links::revoke(tx, app_id, LinkPurpose::PasskeySetup, user)?;
             challenge.use_up(tx)?;
             // The mailbox alone allowed this: it must not make up for a second factor that the person has.
             let unproven = mfa::find_factor(tx, app_id, user)?.is_some();
@@ -180,13 +181,8 @@ pub(crate) async fn sign_in(
     ceremony: Ceremony,
 ) -> Result<SessionAnswer> {
     check_enabled(app)?;
-    identity.addresses.check(client)?;
-    let begun = verify_authentication(identity, app, ceremony).await.inspect_err(|error| {
-        if error.code() == Code::InvalidCredential {
-            identity.addresses.fail(client);
-        }
-    });
-    begun?.sign(&identity.tenancy)
+    let begun = identity.addresses.judge(client, verify_authentication(identity, app, ceremony)).await?;
+    begun.sign(&identity.tenancy)
 }
 
 async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremony) -> Result<BegunSession> {

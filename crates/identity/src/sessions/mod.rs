@@ -15,7 +15,7 @@ use tenancy::{
     standing::{self, Standing},
 };
 
-use crate::proof::{Method, MfaState};
+use crate::proof::{Method, MfaMethod, MfaState};
 pub use workspaces::{WorkspaceEntry, WorkspaceSummary};
 
 id_kinds! {
@@ -36,6 +36,9 @@ pub struct LoginClaims {
     pub method: Method,
     /// Whether the method alone proved two factors.
     pub strong: bool,
+    /// Whether the backup code was used in this login: another factor may be set up.
+    #[serde(default)]
+    pub backed_up: bool,
     pub exp: i64,
 }
 
@@ -55,6 +58,9 @@ pub struct SessionAnswer {
     /// Unix seconds.
     pub expires: i64,
     pub mfa_state: MfaState,
+    /// What the second factor can be proven with, while one is required. `passkey` stands for signing in with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mfa_methods: Vec<MfaMethod>,
     pub tenant_users: Vec<WorkspaceEntry>,
 }
 
@@ -62,6 +68,7 @@ pub struct SessionAnswer {
 #[derive(Clone, Debug)]
 pub struct BegunSession {
     claims: LoginClaims,
+    mfa_methods: Vec<MfaMethod>,
     tenant_users: Vec<WorkspaceEntry>,
 }
 
@@ -70,11 +77,18 @@ impl BegunSession {
         self.claims.jti
     }
 
+    /// The session, asking for a second factor that can be proven with these.
+    #[must_use]
+    pub(crate) fn asking_for(self, mfa_methods: Vec<MfaMethod>) -> Self {
+        Self { mfa_methods, ..self }
+    }
+
     pub fn sign(self, tenancy: &Tenancy) -> Result<SessionAnswer> {
         Ok(SessionAnswer {
             session: tenancy.keyring.sign_token(TYP, &self.claims)?,
             expires: self.claims.exp,
             mfa_state: self.claims.mfa,
+            mfa_methods: self.mfa_methods,
             tenant_users: self.tenant_users,
         })
     }
@@ -88,17 +102,23 @@ pub(crate) struct NewSession {
     pub(crate) mfa: MfaState,
     pub(crate) method: Method,
     pub(crate) strong: bool,
+    pub(crate) backed_up: bool,
     /// When the first factor was presented.
     pub(crate) authenticated_at: Timestamp,
 }
 
 /// Starts a session of somebody with these memberships.
 pub(crate) fn start(tx: &mut Tx<'_>, new: &NewSession, standings: &[Standing]) -> Result<BegunSession> {
-    let NewSession { app, user, mfa, method, strong, authenticated_at } = *new;
+    let NewSession { app, user, mfa, method, strong, backed_up, authenticated_at } = *new;
     let (jti, expires_at): (SessionId, Timestamp) = (tx.new_id(), tx.now().plus(LIFETIME));
     store::insert(tx, app, user, jti, expires_at, authenticated_at)?;
-    let claims = LoginClaims { jti, aid: app, sub: user, mfa, method, strong, exp: expires_at.as_seconds() };
-    Ok(BegunSession { claims, tenant_users: standings.iter().map(WorkspaceEntry::from).collect() })
+    let exp = expires_at.as_seconds();
+    let claims = LoginClaims { jti, aid: app, sub: user, mfa, method, strong, backed_up, exp };
+    Ok(BegunSession {
+        claims,
+        mfa_methods: Vec::new(),
+        tenant_users: standings.iter().map(WorkspaceEntry::from).collect(),
+    })
 }
 
 /// The same login one step further, under a new token; the old one is over.
@@ -106,7 +126,9 @@ pub(crate) fn advance(tx: &mut Tx<'_>, session: &LoginClaims, mfa: MfaState) -> 
     let authenticated_at = use_up(tx, session)?;
     let standings = standing::of_user(tx, session.aid, session.sub)?;
     let LoginClaims { aid: app, sub: user, method, strong, .. } = *session;
-    start(tx, &NewSession { app, user, mfa, method, strong, authenticated_at }, &standings)
+    // The only way back to a set-up is the backup code.
+    let backed_up = session.backed_up || mfa == MfaState::Setup;
+    start(tx, &NewSession { app, user, mfa, method, strong, backed_up, authenticated_at }, &standings)
 }
 
 /// Ends a session: it can neither be continued nor exchanged. False when it had ended before, also just now.

@@ -15,6 +15,11 @@ pub fn routes() -> Routes<Identity> {
         .get("/auth/.well-known/openid-configuration", configuration, "The OpenID Connect discovery document")
         .any_origin()
         .get("/auth/.well-known/jwks.json", jwks, "Get the public keys that verify tokens")
+        .description(
+            "**All apps of an installation share these keys: a good signature alone proves nothing about your app. Accept an \
+             access token only if `alg` is `PS256`, `typ` is `at+jwt`, `iss` is the `issuer` of the discovery document, `aud` is \
+             your app's id and `exp` is in the future.** Never take the algorithm from the token.",
+        )
         .any_origin()
         .get("/.well-known/openid-configuration", redirect, "Redirect to the discovery document")
         .any_origin()

@@ -45,7 +45,6 @@ struct SetPassword {
 impl Validate for SetPassword {}
 
 async fn set(caller: Anyone, State(core): State<Core>, Valid(body): Valid<SetPassword>) -> Result<Success> {
-    core.identity.addresses.check(caller.0.client())?;
     set_password(&core, &caller.0, &body.token, body.password.map(String::from), None).await?;
     Ok(Success)
 }
@@ -92,12 +91,14 @@ async fn set_password(
     password: Secret<String>,
     workspace: Option<String>,
 ) -> Result<UserId> {
-    let prepared = NewPassword::prepare(&core.identity, token, password).await;
-    let new = prepared.inspect_err(|error| {
-        if error.code() == Code::InvalidCredential {
-            core.identity.addresses.fail(scope.client());
+    let new = match NewPassword::prepare(&core.identity, token, password).await {
+        // A good link works whatever others did from the same address; only those that are not valid are counted.
+        Err(error) if error.code() == Code::InvalidCredential => {
+            core.identity.addresses.take(scope.client())?;
+            return Err(error);
         }
-    })?;
+        prepared => prepared?,
+    };
     let app = core.tenancy.apps.find(new.app).await?.ok_or_else(|| Error::not_found("app"))?;
     let tenancy = core.tenancy.clone();
     let set = core.db.by(scope).write(move |tx| match new.apply(tx, &app)? {

@@ -117,6 +117,17 @@ pub const SETTINGS: &[Setting] = &[
         "Refused credentials per minute and client address; 0 means no limit.",
     ),
     number(
+        "limits.login_failures_per_account",
+        "10",
+        "Wrong passwords per minute, account and client network (for codes: per hour), before each further one doubles the \
+         wait; 0 means no limit.",
+    ),
+    number(
+        "limits.login_failures_per_address",
+        "100",
+        "Failed logins per minute and client network, whatever the account; 0 means no limit.",
+    ),
+    number(
         "limits.messages_per_minute",
         "300",
         "Requests per minute and client address that send an email or an SMS; 0 means no limit.",

@@ -20,12 +20,17 @@ struct Prose<'a>(&'a str);
 
 impl Display for Prose<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Written {
-        for (place, part) in self.0.split('`').enumerate() {
-            if place % 2 == 1 {
-                write!(f, "<code>{}</code>", Escaped(part))?;
-            } else {
-                write!(f, "{}", Escaped(part))?;
+        for (place, stressed) in self.0.split("**").enumerate() {
+            let (open, close) = if place % 2 == 1 { ("<strong>", "</strong>") } else { ("", "") };
+            f.write_str(open)?;
+            for (place, part) in stressed.split('`').enumerate() {
+                if place % 2 == 1 {
+                    write!(f, "<code>{}</code>", Escaped(part))?;
+                } else {
+                    write!(f, "{}", Escaped(part))?;
+                }
             }
+            f.write_str(close)?;
         }
         Ok(())
     }

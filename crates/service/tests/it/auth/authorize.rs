@@ -14,6 +14,7 @@ on_both_engines!(
     an_app_gets_a_code_and_its_state_back,
     the_short_form_needs_nothing_but_the_app,
     an_id_token_comes_in_the_fragment,
+    an_id_token_is_for_apps_without_pkce_and_never_silent_without_a_nonce,
     whoever_is_signed_in_is_sent_back_at_once,
     prompts_are_obeyed,
     a_login_may_be_asked_to_be_young,
@@ -68,6 +69,19 @@ async fn an_id_token_comes_in_the_fragment(app: TestApp) {
     let claims = testkit::tokens::claims(&token);
     assert_eq!((claims["nonce"].as_str(), claims["email"].as_str()), (Some("n1"), Some("ada@customer.example")));
     assert_eq!(claims["aud"], app.app_id().to_string());
+}
+
+async fn an_id_token_is_for_apps_without_pkce_and_never_silent_without_a_nonce(app: TestApp) {
+    let ada = app.owner("ada@customer.example").await;
+    let mut browser = signed_in(&app, &ada).await;
+    let address = format!("/auth/url/login/{}?responseType=id_token&prompt=none", app.app_id());
+    browser.open(&address).await;
+    assert_eq!(browser.answer("error").as_deref(), Some("invalid_request"), "{}", browser.location);
+    browser.open(&format!("{address}&nonce=n1")).await;
+    assert!(browser.answer("id_token").is_some(), "{}", browser.location);
+    app.key().put("/account/app", json!({ "requirePkce": true })).await.expect(200);
+    browser.open(&format!("{address}&nonce=n1")).await;
+    assert_eq!(browser.answer("error").as_deref(), Some("unsupported_response_type"), "{}", browser.location);
 }
 
 async fn whoever_is_signed_in_is_sent_back_at_once(app: TestApp) {

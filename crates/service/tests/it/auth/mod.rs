@@ -2,6 +2,7 @@
 
 mod attacks;
 mod authorize;
+mod guessing;
 mod handover;
 mod hosted;
 mod hosted_attacks;

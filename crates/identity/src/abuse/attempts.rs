@@ -1,0 +1,189 @@
+//! Attempts to prove who one is, counted in rows that all nodes share.
+
+use std::{net::IpAddr, time::Duration};
+
+use ::store::Tx;
+use kernel::{AppId, Result, Timestamp, UserId, email_key};
+use tenancy::locks::Lock;
+
+use super::{
+    LoginLimits,
+    addresses::network,
+    store,
+    streak::{FIRST_DELAY, LONGEST_DELAY, Rule, Streak},
+    subject, too_many,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// Six digits are soon guessed by somebody who knows the password and has all day.
+const CODE_WINDOW: Duration = Duration::from_secs(3600);
+/// How long a network from which somebody signed in is remembered.
+const TRUSTED_FOR: Duration = Duration::from_secs(90 * 24 * 3600);
+
+/// A browser in which people have signed in before.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownBrowser {
+    pub(crate) id: String,
+    /// Their names, as [`account_name`] and [`person_name`] write them.
+    pub(crate) names: Vec<String>,
+}
+
+/// Where an attempt comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct AttemptSource {
+    pub(crate) client: IpAddr,
+    pub(crate) browser: Option<KnownBrowser>,
+}
+
+impl AttemptSource {
+    /// A call that brings no cookies.
+    pub(crate) fn address(client: IpAddr) -> Self {
+        Self { client, browser: None }
+    }
+}
+
+/// The account of an address, whether it exists or not: an unknown one is treated alike.
+pub(crate) fn account_name(username: &str) -> String {
+    format!("account:{}", email_key(username.trim()))
+}
+
+/// A person's second factor, over all of their sessions.
+pub(crate) fn person_name(user: UserId) -> String {
+    format!("mfa:{user}")
+}
+
+/// One attempt. It counts against its source; and, as long as nobody has signed in from there, against all such sources
+/// together.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    app: AppId,
+    /// As in the metrics.
+    kind: &'static str,
+    account: String,
+    source: String,
+    rule: Rule,
+    from_strangers: Rule,
+    /// A browser in which this person has signed in.
+    pub(crate) is_known: bool,
+    pub(crate) client: IpAddr,
+}
+
+impl Attempt {
+    fn new(
+        app: AppId,
+        kind: &'static str,
+        name: &str,
+        source: &AttemptSource,
+        rule: Rule,
+        from_strangers: Rule,
+    ) -> Self {
+        let known = source.browser.as_ref().filter(|browser| browser.names.iter().any(|known| known == name));
+        let place = match known {
+            Some(browser) => format!("browser:{}", browser.id),
+            None => format!("network:{}", network(source.client)),
+        };
+        let (account, source_key) = (subject(app, name), subject(app, &format!("{name}:{place}")));
+        let (is_known, client) = (known.is_some(), source.client);
+        Self { app, kind, account, source: source_key, rule, from_strangers, is_known, client }
+    }
+
+    /// A password for an address. From networks without a success one in 15 seconds is judged, once there were too many.
+    pub(crate) fn password(app: AppId, username: &str, source: &AttemptSource, limits: LoginLimits) -> Self {
+        let rule = Rule { free: limits.per_account.into(), window: MINUTE, longest: LONGEST_DELAY };
+        let from_strangers = Rule { longest: FIRST_DELAY, ..rule };
+        Self::new(app, "password", &account_name(username), source, rule, from_strangers)
+    }
+
+    /// A code of a person. Strangers here know the password: they wait as long as anybody.
+    pub(crate) fn second_factor(app: AppId, user: UserId, source: &AttemptSource, limits: LoginLimits) -> Self {
+        let rule = Rule { free: limits.per_account.into(), window: CODE_WINDOW, longest: LONGEST_DELAY };
+        Self::new(app, "second_factor", &person_name(user), source, rule, rule)
+    }
+
+    /// What those that are under way together share.
+    pub(super) fn key(&self) -> &str {
+        &self.source
+    }
+
+    fn trusted_key(&self) -> String {
+        format!("{}:trusted", self.source)
+    }
+
+    fn is_limited(&self) -> bool {
+        self.rule.free > 0
+    }
+
+    /// The counters of the attempt, for the rest of the transaction its own. All of an account wait for each other here.
+    fn counters(&self, tx: &mut Tx<'_>) -> Result<Vec<(&str, Rule, Streak)>> {
+        tx.lock(&Lock::Attempts(self.account.clone()))?;
+        let mut keys = vec![(self.source.as_str(), self.rule)];
+        if !self.is_known && !store::is_trusted(tx, &self.trusted_key())? {
+            keys.push((self.account.as_str(), self.from_strangers));
+        }
+        let now = tx.now();
+        let found = keys.into_iter().map(|(key, rule)| {
+            let streak = store::find(tx, key)?.unwrap_or_else(|| Streak::new(now));
+            Ok((key, rule, streak))
+        });
+        found.collect()
+    }
+
+    /// Takes the attempt before it is judged; 429 while there were too many.
+    pub(crate) fn take(&self, tx: &mut Tx<'_>) -> Result<()> {
+        if !self.is_limited() {
+            return Ok(());
+        }
+        let (counters, now) = (self.counters(tx)?, tx.now());
+        if let Some(wait) = counters.iter().filter_map(|(_, _, streak)| streak.wait(now)).max() {
+            return Err(too_many(wait));
+        }
+        for (key, rule, streak) in counters {
+            let after = streak.failed(rule, now);
+            self.put(tx, key, rule, &after)?;
+        }
+        Ok(())
+    }
+
+    fn put(&self, tx: &mut Tx<'_>, key: &str, rule: Rule, streak: &Streak) -> Result<()> {
+        store::put(tx, self.app, key, streak, streak.forgotten_at(rule))
+    }
+
+    /// Tells of an attempt that was taken and turned out to be wrong.
+    pub(crate) fn failed(&self, tx: &mut Tx<'_>) -> Result<()> {
+        let now = tx.now();
+        let (kind, locked) =
+            (self.kind, store::find(tx, &self.source)?.is_some_and(|streak| streak.wait(now).is_some()));
+        tx.on_commit(move || {
+            metrics::counter!("tenantry_login_failures_total", "kind" => kind).increment(1);
+            if locked {
+                metrics::counter!("tenantry_lockouts_total", "kind" => kind).increment(1);
+            }
+        });
+        Ok(())
+    }
+
+    /// Gives an attempt back that could not be judged.
+    pub(crate) fn give_back(&self, tx: &mut Tx<'_>) -> Result<()> {
+        if !self.is_limited() {
+            return Ok(());
+        }
+        for (key, rule, streak) in self.counters(tx)? {
+            self.put(tx, key, rule, &streak.forgiven(rule))?;
+        }
+        Ok(())
+    }
+
+    /// The right one: what was counted against its source is forgotten, and the source is trusted from now on.
+    pub(crate) fn succeeded(&self, tx: &mut Tx<'_>) -> Result<()> {
+        if !self.is_limited() {
+            return Ok(());
+        }
+        self.give_back(tx)?;
+        store::delete(tx, &self.source)?;
+        if self.is_known {
+            return Ok(());
+        }
+        let until: Timestamp = tx.now().plus(TRUSTED_FOR);
+        store::trust(tx, self.app, &self.trusted_key(), until)
+    }
+}
