@@ -3,15 +3,27 @@
 //! `subscription.*`, except the change of a price, and `payment.*`, `quota.*`, `entitlements.*` and `usage.drift_*` are what
 //! a webhook of that type sends as its `data`.
 
+use std::collections::BTreeMap;
+
 use kernel::{TenantId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use spine::{FactKind as _, Reader};
 use tenancy::facts::Change;
 
 use crate::{
     catalog::{PlanId, TaxId},
     subscriptions::{Status, SubscriptionId},
+    usage::UsageEventId,
 };
+
+/// What wakes those who work out entitlements again.
+pub(crate) const PLAN_CHANGES: Reader = Reader::of("entitlements", &[PlanChanged::KIND]);
+
+/// Everybody of this room who reads facts.
+pub fn readers() -> Vec<Reader> {
+    vec![PLAN_CHANGES]
+}
 
 /// A subscription as facts and webhooks name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,4 +76,27 @@ spine::facts! {
     SubscriptionReactivated = "subscription.reactivated" (SubscriptionData)
     /// A subscription was canceled; access lasts until `endsAt`.
     SubscriptionCanceled = "subscription.canceled" (SubscriptionData)
+    /// What a workspace may use differs from what was told last.
+    EntitlementsChanged = "entitlements.changed" {
+        workspace_id: TenantId,
+        /// The whole set
+        entitlements: BTreeMap<String, bool>,
+        /// The names that differ
+        changed: Vec<String>,
+    }
+    /// The app grants a workspace something else beside its plan.
+    OverridesChanged = "overrides.changed" { workspace_id: TenantId }
+    /// A metered quota was used up; once for each metric and period.
+    QuotaExhausted = "quota.exhausted" {
+        workspace_id: TenantId,
+        metric: String,
+        used: i64,
+        limit: i64,
+        period_start: Timestamp,
+        period_end: Timestamp,
+    }
+    /// A gauge was set.
+    GaugeSet = "usage.gauge_set" { workspace_id: TenantId, metric: String, value: i64 }
+    /// A mistaken event was taken out of its period.
+    UsageVoided = "usage.voided" { workspace_id: TenantId, event_id: UsageEventId, metric: String, value: i64 }
 }

@@ -1,20 +1,24 @@
-//! What workspaces pay for: the catalog of plans and taxes, and their subscriptions.
+//! What workspaces pay for: the catalog of plans and taxes, subscriptions, entitlements and usage.
 //!
 //! This room alone writes the billing view of a workspace, in the transaction that changes what it says. It knows
 //! nothing of login.
 
 pub mod catalog;
+pub mod entitlements;
 pub mod facts;
 pub mod payment_details;
 mod providers;
 pub mod subscriptions;
 mod tables;
+pub mod usage;
 
-use spine::{Exclusive, Runner};
+use entitlements::Refreshing;
+use spine::{Exclusive, Outbox, Runner, Signal};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
 use subscriptions::Passing;
+use usage::UsageIngestor;
 
 pub use catalog::seed_first_plans;
 pub use tables::TABLES;
@@ -23,16 +27,23 @@ pub use tables::TABLES;
 #[derive(Clone)]
 pub struct Billing {
     pub tenancy: Tenancy,
+    /// The way of usage into the database.
+    pub usage: UsageIngestor,
 }
 
 impl Billing {
     pub fn new(tenancy: Tenancy) -> Self {
-        Self { tenancy }
+        let usage = tenancy.db.ingestor();
+        Self { tenancy, usage }
     }
 
     /// Adds the background work of this room.
-    pub fn register(&self, runner: &Runner) {
-        runner.add(Exclusive::new(&self.tenancy.db, Passing { db: self.tenancy.db.clone() }));
+    pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
+        let (db, plans_changed) = (&self.tenancy.db, Signal::new());
+        let heard = plans_changed.clone();
+        outbox.follow(facts::PLAN_CHANGES, move |_| heard.wake());
+        runner.add(Exclusive::new(db, Passing { db: db.clone() }));
+        runner.add(Exclusive::new(db, Refreshing { db: db.clone(), plans_changed }));
     }
 }
 
@@ -53,4 +64,7 @@ pub fn routes() -> Routes<Billing> {
         .merge(catalog::taxes::http::routes())
         .merge(payment_details::http::routes())
         .merge(subscriptions::http::routes())
+        .merge(entitlements::http::routes())
+        .merge(entitlements::overrides::routes())
+        .merge(usage::http::routes())
 }

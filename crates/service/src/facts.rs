@@ -45,7 +45,7 @@ pub const ROOMS: [Room; 5] = [
 
 /// Everybody who reads it.
 pub fn readers() -> Vec<Reader> {
-    [tenancy::facts::readers(), flags::facts::readers(), vec![SIGNING_KEYS, PURGE]].concat()
+    [tenancy::facts::readers(), billing::facts::readers(), flags::facts::readers(), vec![SIGNING_KEYS, PURGE]].concat()
 }
 
 /// Fails when somebody reads the outbox whom [`readers`] does not name.

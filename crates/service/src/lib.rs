@@ -34,7 +34,7 @@ pub use tables::TABLES;
 use tenancy::{OperatorKey, Tenancy};
 use vault::{Keyring, SigningKeys};
 use web::{App, Conventions, RateLimits};
-use workflows::{Departure, NoSubscriptions};
+use workflows::{Departure, LeavingBilling};
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -170,7 +170,7 @@ impl Service {
             signing_keys: signing_keys.clone(),
             test_clock,
             outbound: options.outbound,
-            departure: Arc::new(NoSubscriptions),
+            departure: Arc::new(LeavingBilling { db: db.clone() }),
             backup_folder,
             data_folder,
             mail_is_logged: matches!(mail, MailTransport::Log),
@@ -186,7 +186,7 @@ impl Service {
         let mut outbox = Outbox::new(db.clone());
         core.tenancy.register(&mut outbox, &runner);
         core.flags.register(&mut outbox, &runner);
-        core.billing.register(&runner);
+        core.billing.register(&mut outbox, &runner);
         let purger = Purger::new(db.clone(), tables::all().collect());
         outbox.follow(facts::PURGE, purger.ears());
         runner.add(purger);

@@ -29,4 +29,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(18, "operator_keys", text!("0018_operator_keys")),
     Migration::shared(19, "subscriptions", text!("0019_subscriptions")),
     Migration::shared(20, "authority", text!("0020_authority")),
+    Migration::shared(21, "usage", text!("0021_usage")),
 ];

@@ -21,6 +21,9 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{key}", "some-flag")
         .replace("{token_id}", &ApiTokenId::from_u128(7).to_string())
         .replace("{secret_id}", &SecretId::from_u128(7).to_string())
+        .replace("{metric}", "calls")
+        .replace("{workspace_id}", &kernel::TenantId::from_u128(7).to_string())
+        .replace("{event_id}", &format!("usage_{:026}", 7))
         .replace("{templateName}", "SIGNUP")
         .replace("{grant_type}", "code");
     let filled = OF_NOTHING.iter().fold(filled, |path, kind| {

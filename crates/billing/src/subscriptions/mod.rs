@@ -24,6 +24,7 @@ pub use rules::{Agreement, Cause, Purchase, Status};
 
 use crate::{
     catalog::{self, Plan, PriceOffer, plans},
+    entitlements,
     facts::{
         PlanChangeData, PlanChangeScheduled, PriceChanged, SubscriptionCanceled, SubscriptionCreated, SubscriptionData,
         SubscriptionPastDue, SubscriptionPlanChanged, SubscriptionReactivated, SubscriptionTrialEnded,
@@ -71,6 +72,21 @@ pub struct SubscriptionChange {
 pub fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<Subscription>> {
     let now = tx.now();
     Ok(store::newest(tx, app, tenant)?.map(|subscription| subscription.at(now)))
+}
+
+/// How the newest subscriptions of many workspaces stand now, each with its app.
+pub(crate) fn agreements(tx: &mut Tx<'_>, owners: &[(AppId, TenantId)]) -> Result<Vec<(AppId, TenantId, Agreement)>> {
+    let now = tx.now();
+    let at = |(app, subscription): (AppId, Subscription)| {
+        let subscription = subscription.at(now);
+        (app, subscription.tenant, subscription.agreement)
+    };
+    Ok(store::newest_of(tx, owners)?.into_iter().map(at).collect())
+}
+
+/// Writes down what time has done to a workspace's subscription.
+pub(crate) fn catch_up(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<()> {
+    locked(tx, app, tenant).map(|_| ())
 }
 
 /// Newest first.
@@ -159,7 +175,8 @@ fn settle(
     let view = view(tx, app, Some(after))?;
     workspaces::set_billing_view(tx, app.id, after.tenant, &view)?;
     told.iter().try_for_each(|told| tell(tx, app.id, after, told))?;
-    before.map_or(Ok(()), |before| tell_lesser(tx, app.id, before, after))
+    before.map_or(Ok(()), |before| tell_lesser(tx, app.id, before, after))?;
+    entitlements::refresh(tx, app.id, after.tenant).map(|_| ())
 }
 
 fn tell(tx: &mut Tx<'_>, app: AppId, subscription: &Subscription, told: &Told) -> Result<()> {

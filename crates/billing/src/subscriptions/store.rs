@@ -70,6 +70,31 @@ pub(super) fn newest(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Op
     )
 }
 
+/// A subscription and its app.
+struct OfApp(AppId, Subscription);
+
+impl FromRow for OfApp {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self(row.get("app_id")?, Subscription::from_row(row)?))
+    }
+}
+
+/// The newest of each workspace.
+pub(super) fn newest_of(tx: &mut Tx<'_>, owners: &[(AppId, TenantId)]) -> Result<Vec<(AppId, Subscription)>> {
+    let (apps, tenants): (Vec<AppId>, Vec<TenantId>) = owners.iter().copied().unzip();
+    let found: Vec<OfApp> = tx.all(
+        sql!(
+            "SELECT ",
+            COLUMNS,
+            " FROM subscriptions WHERE app_id = ANY($1) AND tenant_id = ANY($2) AND id = (SELECT max(newest.id) \
+             FROM subscriptions AS newest WHERE newest.app_id = subscriptions.app_id \
+             AND newest.tenant_id = subscriptions.tenant_id)"
+        ),
+        &args![apps, tenants],
+    )?;
+    Ok(found.into_iter().map(|OfApp(app, subscription)| (app, subscription)).collect())
+}
+
 pub(super) fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<bool> {
     tx.exists(
         "SELECT 1 FROM subscriptions WHERE app_id = $1 AND status <> 'canceled' \

@@ -1,11 +1,16 @@
 //! What billing has to say and do before a workspace goes. The deletion asks through this interface, so that it needs to
 //! know nothing of subscriptions and their provider.
 
+use billing::{
+    subscriptions::{self, wire::SubscriptionView},
+    usage,
+};
 use futures_util::future::BoxFuture;
-use kernel::{AppId, Result, TenantId};
+use kernel::{AppId, Error, Result, TenantId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use store::Db;
 
 /// Why a workspace cannot be deleted now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -43,15 +48,28 @@ pub trait Departure: Send + Sync {
     fn settle(&self, app: AppId, tenant: TenantId) -> BoxFuture<'_, Result<()>>;
 }
 
-/// While no workspace can have a subscription, there is nothing to settle.
-#[derive(Clone, Copy, Debug)]
-pub struct NoSubscriptions;
+/// Billing's own answer.
+#[derive(Clone)]
+pub struct LeavingBilling {
+    pub db: Db,
+}
 
-impl Departure for NoSubscriptions {
-    fn look(&self, _: AppId, _: TenantId) -> BoxFuture<'_, Result<Farewell>> {
-        Box::pin(std::future::ready(Ok(Farewell::default())))
+impl Departure for LeavingBilling {
+    fn look(&self, app: AppId, tenant: TenantId) -> BoxFuture<'_, Result<Farewell>> {
+        let looked = self.db.snapshot(move |tx| {
+            let subscription = subscriptions::find(tx, app, tenant)?;
+            let shown = subscription.as_ref().map(|found| serde_json::to_value(SubscriptionView::from(found)));
+            let shown = shown.transpose().map_err(Error::internal)?;
+            Ok(Farewell {
+                usage_events: usage::count_events(tx, app, tenant)?,
+                subscription: shown.and_then(|shown| shown.as_object().cloned()),
+                ..Farewell::default()
+            })
+        });
+        Box::pin(looked)
     }
 
+    /// No subscription is at a provider outside, so there is nothing to cancel there.
     fn settle(&self, _: AppId, _: TenantId) -> BoxFuture<'_, Result<()>> {
         Box::pin(std::future::ready(Ok(())))
     }

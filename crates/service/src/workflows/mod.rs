@@ -7,7 +7,7 @@ mod workspace_deletion;
 
 use web::Routes;
 
-pub use departure::{Blocker, Departure, Farewell, NoSubscriptions};
+pub use departure::{Blocker, Departure, Farewell, LeavingBilling};
 pub use workspace_creation::{NewOwner, NewTenant, create_workspace};
 pub use workspace_deletion::{DeletionPreview, delete_workspace, preview_deletion};
 

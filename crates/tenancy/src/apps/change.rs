@@ -78,6 +78,8 @@ pub struct ProfileChange {
     pub operator_tenant_id: Patch<TenantId>,
     /// Whether a login without PKCE is refused.
     pub require_pkce: Given<bool>,
+    /// Whether members may report usage; otherwise keys alone do.
+    pub usage_from_users: Given<bool>,
 }
 
 impl Validate for ProfileChange {}
@@ -125,6 +127,7 @@ impl ProfileChange {
         self.access_token_ttl.apply(&mut profile.access_token_ttl);
         self.refresh_token_ttl.apply(&mut profile.refresh_token_ttl);
         self.require_pkce.apply(&mut profile.require_pkce);
+        self.usage_from_users.apply(&mut profile.usage_from_users);
     }
 }
 

@@ -78,6 +78,8 @@ pub struct Profile {
     /// Members of this workspace act for the whole app.
     pub operator_tenant_id: Option<TenantId>,
     pub require_pkce: bool,
+    /// Whether members may report usage; otherwise keys alone do.
+    pub usage_from_users: bool,
 }
 
 impl Default for Profile {
@@ -119,6 +121,7 @@ impl Default for Profile {
             allowed_token_privileges: None,
             operator_tenant_id: None,
             require_pkce: false,
+            usage_from_users: true,
         }
     }
 }

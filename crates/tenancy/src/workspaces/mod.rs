@@ -116,6 +116,11 @@ pub async fn exists(db: &Db, app: AppId, tenant: TenantId) -> Result<bool> {
     Ok(found.is_some())
 }
 
+/// Those of these workspaces that exist in the app.
+pub fn existing(tx: &mut Tx<'_>, app: AppId, tenants: &[TenantId]) -> Result<Vec<TenantId>> {
+    store::existing(tx, app, tenants)
+}
+
 /// Makes a workspace, which has no members yet.
 pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewWorkspace) -> Result<Tenant> {
     let id: TenantId = tx.new_id();

@@ -140,6 +140,12 @@ impl FromRow for BillingView {
     }
 }
 
+pub(super) fn existing(tx: &mut Tx<'_>, app: AppId, tenants: &[TenantId]) -> Result<Vec<TenantId>> {
+    let found: Vec<(TenantId,)> =
+        tx.all("SELECT id FROM tenants WHERE app_id = $1 AND id = ANY($2)", &args![app, tenants])?;
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
 pub(super) fn billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Option<BillingView>> {
     tx.opt(
         "SELECT plan_key, price_currency, price_interval, trial_ends_at, should_select_plan, should_setup_payments, \

@@ -8,14 +8,16 @@ mod store;
 use std::{collections::BTreeMap, fmt};
 
 use ::store::{Tx, text_enum};
-use kernel::{AppId, Code, Currency, Error, Label, Money, Page, Result, Timestamp, id_kinds};
+use kernel::{AppId, Code, Currency, Error, Label, Money, Page, Result, TenantId, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
+use serde_json::Number;
 use spine::emit;
 use tenancy::{apps, facts::Change, locks::Lock};
 
 use crate::{facts::PlanChanged, subscriptions};
 
+pub(crate) use rules::EntitlementsSchema;
 pub use rules::{NewPlan, NewPrice, PlanChange, chosen_price, offered_price};
 
 id_kinds! {
@@ -39,6 +41,9 @@ pub struct Plan {
     pub entitlements: BTreeMap<String, bool>,
     pub quotas: Vec<Quota>,
     pub created_at: Timestamp,
+    /// Grows with every change, so that what was worked out from an earlier state is known to be old.
+    #[serde(skip)]
+    pub revision: i64,
 }
 
 impl Plan {
@@ -115,6 +120,7 @@ pub struct PriceOffer {
 
 /// How much of a metric the plan includes in a period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Quota {
     #[schemars(with = "Label")]
     pub metric: String,
@@ -126,6 +132,10 @@ pub struct Quota {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Label>")]
     pub entitlement: Option<String>,
+    /// What a unit beyond a metered limit costs, in major units of the price's currency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub unit_amount: Option<Number>,
 }
 
 /// `hard`: the linked entitlement ends at the limit. `metered`: what goes beyond is billed.
@@ -148,6 +158,11 @@ pub fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Plan
 /// The oldest plan that costs nothing.
 pub fn first_free(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Plan>> {
     Ok(store::list(tx, app, Page::default())?.into_iter().rev().find(Plan::is_free))
+}
+
+/// The plans with these keys, each with its app, without their prices.
+pub(crate) fn of_keys(tx: &mut Tx<'_>, owners: &[(AppId, TenantId)], keys: &[String]) -> Result<Vec<(AppId, Plan)>> {
+    if keys.is_empty() { Ok(Vec::new()) } else { store::of_keys(tx, owners, keys) }
 }
 
 pub fn get(tx: &mut Tx<'_>, app: AppId, id: PlanId) -> Result<Plan> {
@@ -180,6 +195,7 @@ fn insert(tx: &mut Tx<'_>, app: AppId, new: &NewPlan) -> Result<Plan> {
         entitlements: new.entitlements.clone().unwrap_or_default(),
         quotas: new.quotas.clone().unwrap_or_default(),
         created_at: tx.now(),
+        revision: 1,
     };
     if !store::insert(tx, app, &plan)? {
         return Err(key_taken(&plan.key));
@@ -192,6 +208,7 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: PlanId, change: &PlanChange) -> R
     apps::hold(tx, app)?;
     let plan = get(tx, app, id)?;
     let changed = change.applied_to(plan.clone(), || tx.new_id())?;
+    let changed = Plan { revision: plan.revision + 1, ..changed };
     if changed.key != plan.key {
         if find_by_key(tx, app, &changed.key)?.is_some() {
             return Err(key_taken(&changed.key));

@@ -23,7 +23,7 @@ pub struct NewPlan {
     pub trial_days: Option<u32>,
     /// At most one for each currency and interval; none for a free plan.
     pub prices: Vec<NewPrice>,
-    #[schemars(with = "Option<Entitlements>")]
+    #[schemars(with = "Option<EntitlementsSchema>")]
     pub entitlements: Option<BTreeMap<String, bool>>,
     /// At most one for each metric.
     pub quotas: Option<Vec<Quota>>,
@@ -41,7 +41,7 @@ pub struct PlanChange {
     pub trial_days: Patch<u32>,
     /// In place of the prices so far; one that stays the same keeps its id.
     pub prices: Given<Vec<NewPrice>>,
-    #[schemars(with = "Patch<Entitlements>")]
+    #[schemars(with = "Patch<EntitlementsSchema>")]
     pub entitlements: Patch<BTreeMap<String, bool>>,
     pub quotas: Patch<Vec<Quota>>,
 }
@@ -58,9 +58,9 @@ pub struct NewPrice {
 }
 
 /// What a plan includes, by name.
-enum Entitlements {}
+pub(crate) enum EntitlementsSchema {}
 
-impl JsonSchema for Entitlements {
+impl JsonSchema for EntitlementsSchema {
     fn inline_schema() -> bool {
         true
     }

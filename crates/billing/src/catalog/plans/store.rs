@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ::store::{FromRow, Json, Row, Tx, args, row, sql};
-use kernel::{AppId, Money, Page, Result};
+use kernel::{AppId, Money, Page, Result, TenantId};
 
 use super::{Plan, PlanId, Price, PriceId};
 
@@ -18,6 +18,7 @@ row! {
         entitlements as Json,
         quotas as Json,
         created_at,
+        revision,
     }
     // Read by a statement of their own.
     prices: Vec::new(),
@@ -55,6 +56,24 @@ pub(super) fn find_by_key(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Opti
     let plan: Option<Plan> =
         tx.opt(sql!("SELECT ", Plan::COLUMNS, " FROM plans WHERE app_id = $1 AND key = $2"), &args![app, key])?;
     Ok(with_prices(tx, app, plan.into_iter().collect())?.pop())
+}
+
+/// A plan and its app.
+struct OfApp(AppId, Plan);
+
+impl FromRow for OfApp {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self(row.get("app_id")?, Plan::from_row(row)?))
+    }
+}
+
+pub(super) fn of_keys(tx: &mut Tx<'_>, owners: &[(AppId, TenantId)], keys: &[String]) -> Result<Vec<(AppId, Plan)>> {
+    let apps: Vec<AppId> = owners.iter().map(|(app, _)| *app).collect();
+    let plans: Vec<OfApp> = tx.all(
+        sql!("SELECT plans.app_id, ", Plan::COLUMNS, " FROM plans WHERE app_id = ANY($1) AND key = ANY($2)"),
+        &args![apps, keys],
+    )?;
+    Ok(plans.into_iter().map(|OfApp(app, plan)| (app, plan)).collect())
 }
 
 fn with_prices(tx: &mut Tx<'_>, app: AppId, mut plans: Vec<Plan>) -> Result<Vec<Plan>> {
@@ -104,7 +123,7 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
     tx.exec(
         "UPDATE plans SET key = $3, name = $4, description = $5, trial = $6, trial_days = $7, entitlements = $8, \
-         quotas = $9 WHERE app_id = $1 AND id = $2",
+         quotas = $9, revision = $10 WHERE app_id = $1 AND id = $2",
         &args![
             app,
             plan.id,
@@ -114,7 +133,8 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
             plan.trial,
             plan.trial_days,
             Json(&plan.entitlements),
-            Json(&plan.quotas)
+            Json(&plan.quotas),
+            plan.revision
         ],
     )?;
     let kept: Vec<PriceId> = plan.prices.iter().map(|price| price.id).collect();

@@ -68,6 +68,7 @@ async fn the_profile_changes_in_part_and_is_answered_whole(app: TestApp) {
       "tenantSelfSignup": true,
       "termsOfServiceUrl": null,
       "uiUrl": "https://shop.example/start",
+      "usageFromUsers": true,
       "webhookEnabled": true,
       "webhookEvents": [],
       "webhookUrl": null,
@@ -112,6 +113,7 @@ fn everything() -> Value {
         "refreshTokenTTL": 31_536_000,
         "allowedTokenPrivileges": ["TENANT_READ"],
         "requirePkce": true,
+        "usageFromUsers": false,
     })
 }
 

@@ -69,6 +69,7 @@ async fn a_new_app_is_answered_whole_with_its_key(app: TestApp) {
         "tenantSelfSignup": true,
         "termsOfServiceUrl": null,
         "uiUrl": null,
+        "usageFromUsers": true,
         "webhookEnabled": true,
         "webhookEvents": [],
         "webhookUrl": null,

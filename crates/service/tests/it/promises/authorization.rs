@@ -195,6 +195,17 @@ const GUARDED: &[(&str, &str)] = &[
     ("POST /billing/cancel", ""),
     ("POST /billing/reactivate", ""),
     ("POST /billing/trial/start", "{}"),
+    ("GET /entitlements", ""),
+    ("POST /usage/ingest", r#"{ "metric": "m" }"#),
+    ("POST /usage/ingest/batch", r#"[{ "metric": "m" }]"#),
+    ("GET /usage/quota/{metric}", ""),
+    ("PUT /usage/gauge/{metric}", r#"{ "value": 1 }"#),
+    ("GET /usage/{workspace_id}", ""),
+    ("POST /usage/sync/{workspace_id}", ""),
+    ("DELETE /usage/events/{event_id}", ""),
+    ("GET /account/tenant/{tenant_id}/overrides", ""),
+    ("PUT /account/tenant/{tenant_id}/overrides", "{}"),
+    ("DELETE /account/tenant/{tenant_id}/overrides", ""),
     ("GET /account/tenant", ""),
     ("POST /account/tenant", r#"{ "owner": { "email": "a@b.example", "firstName": "A", "lastName": "B" } }"#),
     ("GET /account/tenant/byId/{tenant_id}", ""),
@@ -464,15 +475,20 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
             assert!(matches!(answer.status(), 404 | 415), "{name}: {answer:?}");
             continue;
         }
-        let of_nothing = ["kid", "key_id", "token_id", "secret_id", "flag_id", "group_id", "key"]
+        let of_nothing = ["kid", "key_id", "token_id", "secret_id", "flag_id", "group_id", "event_id", "key"]
             .iter()
             .chain(&OF_NOTHING)
             .any(|id| name.contains(&format!("{{{id}}}")));
         let refused_for_its_content = answer.status() == 400 && REFUSED_FOR_CONTENT.contains(&name);
         // Public, but the app has to be named by a header.
         let nameless = name.contains(" /ofrep/") && answer.status() == 400;
-        let let_in =
-            answer.status() < 400 || answer.status() == 404 && of_nothing || refused_for_its_content || nameless;
+        // The workspace has to be the caller's own.
+        let foreign = name.contains("{workspace_id}") && answer.status() == 403;
+        let let_in = answer.status() < 400
+            || answer.status() == 404 && of_nothing
+            || refused_for_its_content
+            || nameless
+            || foreign;
         assert!(let_in, "{name}: {answer:?}");
     }
     let gone = app.key().call(Method::GET, "/account/app", None).await;

@@ -30,6 +30,9 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /auth/auth/credentialsConfig", "reads"),
     ("POST /admin/backup", "reads"),
     ("POST /admin/test-clock", "moves the clock of a test"),
+    ("POST /usage/ingest", "counted, and told where a quota is used up"),
+    ("POST /usage/ingest/batch", "counted, and told where a quota is used up"),
+    ("POST /usage/sync/{workspace_id}", "changes nothing here"),
     ("POST /auth/refresh-token", "more tokens of a login that was told of"),
     ("POST /auth/token/workspace-switch", "more tokens of a login that was told of"),
     ("POST /auth/handover/code/{app_id}", "a code of one minute in a login that was told of"),
@@ -218,6 +221,12 @@ async fn of_workspaces(walk: &mut Walk, who: &Who) {
         let route = format!("POST /account/tenant/{{tenant_id}}/{route}");
         walk.told(who, &route, &[tenant], json!({ "planKey": plan }), kind).await;
     }
+    let route = "/account/tenant/{tenant_id}/overrides";
+    walk.told(who, &format!("PUT {route}"), &[tenant], json!({}), "overrides.changed").await;
+    walk.told(who, &format!("DELETE {route}"), &[tenant], Value::Null, "overrides.changed").await;
+    walk.told(&there, "PUT /usage/gauge/{metric}", &["m"], json!({ "value": 1 }), "usage.gauge_set").await;
+    let event = there.caller.post("/usage/ingest", json!({ "metric": "m" })).await.expect(201).text("/eventId");
+    walk.told(&there, "DELETE /usage/events/{event_id}", &[&event], Value::Null, "usage.voided").await;
     let new = json!({ "username": "c@d.example" });
     let made = walk.told(&there, "POST /account/tenant/user", &[], new, "tenant_user.created").await;
     let member = &made.text("/id");

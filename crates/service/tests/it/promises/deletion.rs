@@ -65,6 +65,10 @@ async fn a_preview_counts_and_deletes_nothing(app: TestApp) {
     }
     "#);
     acme.key().get("/account/tenant/user").await.expect(200);
+    let subscription = acme.owner().post("/billing/subscriptions", json!({})).await.expect(201);
+    acme.key().post("/usage/ingest", json!({ "metric": "calls" })).await.expect(201);
+    let shown = deleter(&app).await.get(&preview).await.expect(200);
+    assert_eq!((shown.at("/subscription"), shown.at("/counts/usageEvents")), (subscription.json(), json!(1)));
 }
 
 async fn a_deletion_ends_all_access_at_once(app: TestApp) {

@@ -43,6 +43,7 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
     ("POST /account/subscription/select", "planKey"),
     ("POST /billing/subscriptions", "planSlug"),
     ("POST /billing/trial/start", "planSlug"),
+    ("POST /usage/ingest", "timestamp"),
     ("POST /account/tenant", "plan"),
     ("POST /account/tenant/user", "role"),
     ("POST /admin/apps/{app_id}/flags", "state"),
@@ -69,8 +70,8 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
     ("PUT /auth/auth/password", "password"),
 ];
 
-/// Read by a parser of their own that takes a context as it comes: what a rule cannot read, it does not match.
-const CONTEXTS: &[&str] = &["EvaluationContext", "OpenFeatureRequest"];
+/// Read by parsers of their own: a context is taken as it comes, and entries of a batch are judged one by one.
+const CONTEXTS: &[&str] = &["EvaluationContext", "OpenFeatureRequest", "UsageBatch"];
 
 /// Texts of each form: the shortest and the longest that fit, and some that do not.
 fn texts_of_format(format: &str) -> (Vec<String>, Vec<String>) {

@@ -36,6 +36,7 @@ fn plan(trial: bool, trial_days: Option<u32>) -> Plan {
         entitlements: BTreeMap::from([("reports".into(), true)]),
         quotas: Vec::new(),
         created_at: Timestamp::from_micros(0),
+        revision: 1,
     }
 }
 

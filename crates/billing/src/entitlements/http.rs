@@ -1,0 +1,32 @@
+//! `/entitlements`.
+
+use kernel::Result;
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::Tx;
+use tenancy::callers::{AnyMember, TenantRead, UserOrKey};
+use web::{Json, Routes, State};
+
+use super::rules::Entitlements;
+use crate::Billing;
+
+pub fn routes() -> Routes<Billing> {
+    Routes::new("Entitlements").get("/entitlements", get, "Get what the workspace may use now").description(
+        "Without a subscription there are none. A subscription that gives no access has all of its plan's, false.",
+    )
+}
+
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Entitlements")]
+pub struct EntitlementsView {
+    pub entitlements: Entitlements,
+}
+
+async fn get(
+    caller: UserOrKey<AnyMember, TenantRead>,
+    State(billing): State<Billing>,
+) -> Result<Json<EntitlementsView>> {
+    let (app, tenant) = (caller.app_id(), caller.tenant());
+    let read = move |tx: &mut Tx<'_>| super::get(tx, app, tenant);
+    Ok(Json(EntitlementsView { entitlements: billing.tenancy.db.snapshot(read).await? }))
+}

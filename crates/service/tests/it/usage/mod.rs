@@ -1,0 +1,6 @@
+//! `/usage/…`.
+
+mod batch;
+mod gauge;
+mod ingest;
+mod snapshot;
