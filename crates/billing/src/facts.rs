@@ -5,14 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{TenantId, Timestamp};
+use kernel::{Currency, TenantId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 use spine::{FactKind as _, Reader};
 use tenancy::facts::Change;
 
 use crate::{
     catalog::{PlanId, TaxId},
+    providers::sandbox::InvoiceId,
     subscriptions::{Status, SubscriptionId},
     usage::UsageEventId,
 };
@@ -76,6 +78,29 @@ spine::facts! {
     SubscriptionReactivated = "subscription.reactivated" (SubscriptionData)
     /// A subscription was canceled; access lasts until `endsAt`.
     SubscriptionCanceled = "subscription.canceled" (SubscriptionData)
+    /// An invoice was paid.
+    PaymentSucceeded = "payment.succeeded" {
+        workspace_id: TenantId,
+        /// What was paid, tax included, in major units
+        amount: Number,
+        currency: Currency,
+        invoice_id: InvoiceId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tax_amount: Option<Number>,
+    }
+    /// A renewal was not paid.
+    PaymentFailed = "payment.failed" {
+        workspace_id: TenantId,
+        /// What is due, tax included, in major units
+        amount: Number,
+        currency: Currency,
+        invoice_id: InvoiceId,
+        /// How often payment was tried
+        attempt: u32,
+        /// The provider's decline code
+        past_due_reason: String,
+        card_last4: Option<String>,
+    }
     /// What a workspace may use differs from what was told last.
     EntitlementsChanged = "entitlements.changed" {
         workspace_id: TenantId,

@@ -7,12 +7,13 @@ pub mod catalog;
 pub mod entitlements;
 pub mod facts;
 pub mod payment_details;
-mod providers;
+pub mod providers;
 pub mod subscriptions;
 mod tables;
 pub mod usage;
 
 use entitlements::Refreshing;
+use providers::sandbox::Charging;
 use spine::{Exclusive, Outbox, Runner, Signal};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
@@ -43,6 +44,7 @@ impl Billing {
         let heard = plans_changed.clone();
         outbox.follow(facts::PLAN_CHANGES, move |_| heard.wake());
         runner.add(Exclusive::new(db, Passing { db: db.clone() }));
+        runner.add(Exclusive::new(db, Charging { db: db.clone(), tenancy: self.tenancy.clone() }));
         runner.add(Exclusive::new(db, Refreshing { db: db.clone(), plans_changed }));
     }
 }
@@ -67,4 +69,5 @@ pub fn routes() -> Routes<Billing> {
         .merge(entitlements::http::routes())
         .merge(entitlements::overrides::routes())
         .merge(usage::http::routes())
+        .merge(providers::http::routes())
 }

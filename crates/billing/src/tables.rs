@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use store::{Table, table};
 
-/// How long an event with the same idempotency key is known to be the same.
-const KEYS_KEPT: Duration = Duration::from_hours(400 * 24);
+/// How long a checkout can still be confirmed.
+const SESSIONS_KEPT: Duration = Duration::from_hours(90 * 24);
 
 pub const TABLES: &[Table] = &[
     table!("prices"("id") of app),
@@ -14,8 +14,11 @@ pub const TABLES: &[Table] = &[
     table!("subscriptions"("id") of app, workspace),
     table!("trials"("tenant_id, plan_id") of app, workspace),
     table!("subscription_changes"("id") of app, workspace),
+    table!("checkout_sessions"("id") of app, workspace; expires "expires_at" + SESSIONS_KEPT),
+    table!("sandbox_subscriptions"("tenant_id") of app, workspace),
+    table!("provider_events"("app_id, event_id") of app; expires "expires_at" + Duration::ZERO),
     table!("entitlement_sets"("tenant_id") of app, workspace),
     table!("entitlement_overrides"("tenant_id") of app, workspace),
     table!("usage_counters"("tenant_id, metric, period_start") of app, workspace),
-    table!("usage_events"("id") of app, workspace; expires "created_at" + KEYS_KEPT),
+    table!("usage_events"("id") of app, workspace; expires "expires_at" + Duration::ZERO),
 ];

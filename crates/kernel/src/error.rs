@@ -107,6 +107,8 @@ codes! {
     CheckoutRequired "CHECKOUT_REQUIRED" Invalid "The plan has to be paid for; start a checkout instead.";
     SubscriptionRunning "SUBSCRIPTION_RUNNING" Conflict "A paid subscription is running; change or cancel it first.";
     TrialUsed "TRIAL_USED" Conflict "The workspace has already used its trial of this plan.";
+    CheckoutUnpaid "CHECKOUT_UNPAID" Conflict "The checkout session has not been paid.";
+    InvalidSignature "INVALID_SIGNATURE" Invalid "The signature is missing, too old, or not made with the shared secret.";
     Internal "INTERNAL" Internal "Internal error; look up the request id in the server's log for the cause.";
 }
 

@@ -11,8 +11,7 @@ CREATE TABLE entitlement_sets (
     plan_id {key},
     plan_revision {int},
     -- When time next changes it.
-    next_at {int},
-    changed_at {int} NOT NULL
+    next_at {int}
 ) {strict};
 CREATE INDEX entitlement_sets_by_tenant ON entitlement_sets (app_id, tenant_id);
 CREATE INDEX entitlement_sets_by_plan ON entitlement_sets (plan_id, plan_revision);
@@ -57,9 +56,10 @@ CREATE TABLE usage_events (
     metric {key} NOT NULL,
     value {int} NOT NULL,
     period_start {int} NOT NULL,
-    created_at {int} NOT NULL,
+    -- Until then an event with the same key is known to be the same.
+    expires_at {int} NOT NULL,
     voided_at {int},
     UNIQUE (tenant_id, idempotency_key)
 ) {strict};
 CREATE INDEX usage_events_by_tenant ON usage_events (app_id, tenant_id);
-CREATE INDEX usage_events_by_age ON usage_events (created_at);
+CREATE INDEX usage_events_by_expiry ON usage_events (expires_at);

@@ -30,4 +30,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(19, "subscriptions", text!("0019_subscriptions")),
     Migration::shared(20, "authority", text!("0020_authority")),
     Migration::shared(21, "usage", text!("0021_usage")),
+    Migration::shared(22, "checkout", text!("0022_checkout")),
 ];

@@ -70,7 +70,7 @@ pub(crate) fn settle(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, terms: &Term
     let used = usage::used(tx, app, tenant, terms.period(now))?;
     let entitlements = terms.entitlements(&used, now);
     let changed = rules::changed(&told, &entitlements);
-    store::put(tx, app, tenant, &entitlements, terms, terms.next_change(&used, now), !changed.is_empty())?;
+    store::put(tx, app, tenant, &entitlements, terms, terms.next_change(&used, now))?;
     if !changed.is_empty() {
         let fact = EntitlementsChanged { workspace_id: tenant, entitlements: entitlements.clone(), changed };
         emit(tx, (app, tenant), &fact)?;

@@ -19,9 +19,9 @@ pub(super) fn fresh(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Opt
 /// The set that was told last, held until this transaction ends.
 pub(super) fn hold(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Entitlements> {
     let (Json(told),): (Json<Entitlements>,) = tx.one(
-        "INSERT INTO entitlement_sets (tenant_id, app_id, entitlements, changed_at) VALUES ($1, $2, '{}', $3) \
+        "INSERT INTO entitlement_sets (tenant_id, app_id, entitlements) VALUES ($1, $2, '{}') \
          ON CONFLICT (tenant_id) DO UPDATE SET app_id = excluded.app_id RETURNING entitlements",
-        &args![tenant, app, tx.now()],
+        &args![tenant, app],
     )?;
     Ok(told)
 }
@@ -33,30 +33,13 @@ pub(super) fn put(
     entitlements: &Entitlements,
     terms: &Terms,
     next_at: Option<Timestamp>,
-    changed: bool,
 ) -> Result<()> {
     let plan = terms.plan.as_ref();
     tx.run(
-        "UPDATE entitlement_sets SET entitlements = $3, plan_id = $4, plan_revision = $5, next_at = $6, \
-         changed_at = CASE WHEN $7 THEN $8 ELSE changed_at END WHERE app_id = $1 AND tenant_id = $2",
-        &args![
-            app,
-            tenant,
-            Json(entitlements),
-            plan.map(|plan| plan.id),
-            plan.map(|plan| plan.revision),
-            next_at,
-            changed,
-            tx.now()
-        ],
+        "UPDATE entitlement_sets SET entitlements = $3, plan_id = $4, plan_revision = $5, next_at = $6 \
+         WHERE app_id = $1 AND tenant_id = $2",
+        &args![app, tenant, Json(entitlements), plan.map(|plan| plan.id), plan.map(|plan| plan.revision), next_at],
     )
-}
-
-/// When the set last changed.
-pub(super) fn changed_at(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<Timestamp>> {
-    let found: Option<(Timestamp,)> =
-        tx.opt("SELECT changed_at FROM entitlement_sets WHERE app_id = $1 AND tenant_id = $2", &args![app, tenant])?;
-    Ok(found.map(|(at,)| at))
 }
 
 struct Overridden {

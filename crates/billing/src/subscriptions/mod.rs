@@ -23,14 +23,14 @@ pub use periods::{Cycle, Period};
 pub use rules::{Agreement, Cause, Purchase, Status};
 
 use crate::{
-    catalog::{self, Plan, PriceOffer, plans},
+    catalog::{self, Plan, Price, PriceOffer, plans},
     entitlements,
     facts::{
         PlanChangeData, PlanChangeScheduled, PriceChanged, SubscriptionCanceled, SubscriptionCreated, SubscriptionData,
         SubscriptionPastDue, SubscriptionPlanChanged, SubscriptionReactivated, SubscriptionTrialEnded,
         SubscriptionTrialStarted,
     },
-    providers,
+    providers::{self, sandbox},
 };
 use rules::{Beginning, Command, Step, Told};
 
@@ -176,6 +176,7 @@ fn settle(
     workspaces::set_billing_view(tx, app.id, after.tenant, &view)?;
     told.iter().try_for_each(|told| tell(tx, app.id, after, told))?;
     before.map_or(Ok(()), |before| tell_lesser(tx, app.id, before, after))?;
+    sandbox::follow(tx, app.id, before, after)?;
     entitlements::refresh(tx, app.id, after.tenant).map(|_| ())
 }
 
@@ -329,6 +330,56 @@ pub fn change(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str, offe
     }
     let command = if at_provider { Command::ChangePaid(bought.clone()) } else { Command::Assign(bought.clone()) };
     apply_or_begin(tx, app, tenant, current, &command, (bought, Beginning::Assigned)).map(|_| ())
+}
+
+/// What there is to pay for a plan; `None` when there was nothing, and the plan counts already.
+pub(crate) fn begin_checkout(
+    tx: &mut Tx<'_>,
+    app: &App,
+    tenant: TenantId,
+    plan_key: &str,
+    offer: Option<PriceOffer>,
+    must_pay: bool,
+) -> Result<Option<(Plan, Price)>> {
+    let current = locked(tx, app, tenant)?;
+    let plan = plan_to_assign(tx, app.id, "planKey", plan_key)?;
+    let price = catalog::plans::offered_price(&plan, offer)?;
+    if current.as_ref().is_some_and(|subscription| subscription.agreement.runs_at_provider()) {
+        return Err(paid_is_running());
+    }
+    if plan.is_free() {
+        return take_free(tx, app, tenant, current, &plan).map(|()| None);
+    }
+    if must_pay {
+        return Ok(price.map(|price| (plan, price)));
+    }
+    let bought = Purchase::of(&plan, price.as_ref());
+    apply_or_begin(tx, app, tenant, current, &Command::Assign(bought.clone()), (bought, Beginning::Assigned))?;
+    Ok(None)
+}
+
+/// A checkout was paid.
+pub(crate) fn pay(tx: &mut Tx<'_>, app: &App, tenant: TenantId, bought: &Purchase) -> Result<Subscription> {
+    let current = locked(tx, app, tenant)?;
+    if current.as_ref().is_some_and(|subscription| subscription.agreement.runs_at_provider()) {
+        return Err(paid_is_running());
+    }
+    plan_to_assign(tx, app.id, "planKey", &bought.plan.key)?;
+    apply_or_begin(tx, app, tenant, current, &Command::Pay(bought.clone()), (bought.clone(), Beginning::Paid))
+}
+
+/// The workspace's subscription, locked and up to date, unless it is over.
+pub(crate) fn running(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Option<Subscription>> {
+    Ok(locked(tx, app, tenant)?.filter(|subscription| !subscription.agreement.is_over()))
+}
+
+/// What a provider does to a subscription that is [`running`].
+pub(crate) fn command(tx: &mut Tx<'_>, app: &App, current: Subscription, command: &Command) -> Result<Subscription> {
+    apply(tx, app, current, command)
+}
+
+fn paid_is_running() -> Error {
+    Error::new(Code::SubscriptionRunning, "A paid subscription is running. Change or cancel it instead.")
 }
 
 /// `POST /billing/subscriptions`: whichever there is, else a first one.

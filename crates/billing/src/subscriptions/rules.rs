@@ -396,7 +396,11 @@ impl Step {
         }
     }
 
+    /// Only what was paid for has an end worth waiting for.
     fn schedule(&mut self, plan: &BoughtPlan, now: Timestamp) {
+        if !self.after.runs_at_provider() {
+            return;
+        }
         let at = match self.after.state {
             State::Ending(ending) => ending.at,
             _ => self.after.period(now).end,
@@ -504,6 +508,7 @@ impl Step {
             (State::Trial { until }, None) => {
                 self.after.state = State::Canceled { at: until };
                 self.after.gate_engaged = true;
+                self.after.scheduled = None;
                 self.told.push(Told::TrialEnded);
             }
             (State::Ending(ending), None) if ending.at <= due => self.end(ending.at),

@@ -1,10 +1,15 @@
 //! The SQL of counters and events.
 
+use std::time::Duration;
+
 use ::store::{FromRow, Row, Tx, args, sql};
 use kernel::{AppId, Result, TenantId, Timestamp};
 
 use super::{UsageBatchId, UsageEventId};
 use crate::subscriptions::Period;
+
+/// How long an event with the same idempotency key is known to be the same.
+const KEYS_KEPT: Duration = Duration::from_hours(400 * 24);
 
 /// A metric in a period.
 #[derive(Clone, Debug)]
@@ -211,17 +216,17 @@ pub(super) struct NewEvent {
 
 /// Stores those whose key is new, in the order in which they come; the ids of these.
 pub(super) fn insert_events(tx: &mut Tx<'_>, events: &[&NewEvent]) -> Result<Vec<UsageEventId>> {
-    let now = tx.now();
+    let expires_at = tx.now().plus(KEYS_KEPT);
     let row = |event: &&NewEvent| {
         let NewEvent { id, app, tenant, key, metric, value, period_start } = *event;
-        (*id, *app, *tenant, key.clone(), metric.clone(), *value, *period_start, now)
+        (*id, *app, *tenant, key.clone(), metric.clone(), *value, *period_start, expires_at)
     };
     let rows: Vec<_> = events.iter().map(row).collect();
     let stored: Vec<(UsageEventId,)> = tx.insert_all_returning(
-        "INSERT INTO usage_events (id, app_id, tenant_id, idempotency_key, metric, value, period_start, created_at) \
-         SELECT id, app_id, tenant_id, idempotency_key, metric, value, period_start, created_at FROM {rows} \
+        "INSERT INTO usage_events (id, app_id, tenant_id, idempotency_key, metric, value, period_start, expires_at) \
+         SELECT id, app_id, tenant_id, idempotency_key, metric, value, period_start, expires_at FROM {rows} \
          WHERE true ON CONFLICT (tenant_id, idempotency_key) DO NOTHING RETURNING id",
-        ["id", "app_id", "tenant_id", "idempotency_key", "metric", "value", "period_start", "created_at"],
+        ["id", "app_id", "tenant_id", "idempotency_key", "metric", "value", "period_start", "expires_at"],
         &rows,
     )?;
     Ok(stored.into_iter().map(|(id,)| id).collect())

@@ -35,6 +35,7 @@ const PUBLIC: &[&str] = &[
     "POST /cloud-views/ofrep/{app_id}/ofrep/v1/evaluate/flags",
     "POST /cloud-views/ofrep/{app_id}/ofrep/v1/evaluate/flags/{key}",
     "POST /account/api-token/introspect",
+    "GET /account/payprovider/checkoutSession/{session_id}/metadata",
     "GET /cloud-views/style.css",
     "GET /cloud-views/brand/{app_id}/style.css",
     "GET /cloud-views/passkey.js",
@@ -53,6 +54,7 @@ const PUBLIC: &[&str] = &[
 /// is refused.
 const BY_CONTENT: &[(&str, &str)] = &[
     ("POST /auth/token", "{}"),
+    ("POST /account/payprovider/webhook/{app_id}", "{}"),
     ("POST /auth/revoke", "{}"),
     ("POST /auth/token/{grant_type}/{app_id}", "{}"),
     ("POST /auth/token/direct", "{}"),
@@ -80,6 +82,8 @@ const BY_CONTENT: &[(&str, &str)] = &[
 
 /// Pages of the hosted login, which are nothing without a login under way, a mailed link or an app that sends somebody.
 const PAGES: &[&str] = &[
+    "GET /cloud-views/sandbox/checkout/{session_id}",
+    "POST /cloud-views/sandbox/checkout/{session_id}",
     "GET /auth/authorize",
     "POST /auth/authorize",
     "GET /auth/login",
@@ -123,7 +127,8 @@ const PAGES: &[&str] = &[
 const BY_LINK: &[&str] = &["GET /cloud-views/verify-sender", "POST /cloud-views/verify-sender"];
 
 /// Their bodies would need more than a line to be right; the right caller gets as far as their check.
-const REFUSED_FOR_CONTENT: &[&str] = &["POST /account/role", "POST /account/federation/connection"];
+const REFUSED_FOR_CONTENT: &[&str] =
+    &["POST /account/role", "POST /account/federation/connection", "POST /account/payprovider/confirm-checkout"];
 
 /// Every other route, with a body that its rightful caller could send.
 const GUARDED: &[(&str, &str)] = &[
@@ -195,6 +200,10 @@ const GUARDED: &[(&str, &str)] = &[
     ("POST /billing/cancel", ""),
     ("POST /billing/reactivate", ""),
     ("POST /billing/trial/start", "{}"),
+    ("POST /account/tenant/{tenant_id}/checkoutId", r#"{ "planKey": "free" }"#),
+    ("POST /account/app/checkoutId", r#"{ "planKey": "free" }"#),
+    ("POST /account/subscription/checkout", r#"{ "planKey": "free" }"#),
+    ("POST /account/payprovider/confirm-checkout", "{}"),
     ("GET /entitlements", ""),
     ("POST /usage/ingest", r#"{ "metric": "m" }"#),
     ("POST /usage/ingest/batch", r#"[{ "metric": "m" }]"#),
@@ -475,10 +484,11 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
             assert!(matches!(answer.status(), 404 | 415), "{name}: {answer:?}");
             continue;
         }
-        let of_nothing = ["kid", "key_id", "token_id", "secret_id", "flag_id", "group_id", "event_id", "key"]
-            .iter()
-            .chain(&OF_NOTHING)
-            .any(|id| name.contains(&format!("{{{id}}}")));
+        let of_nothing =
+            ["kid", "key_id", "token_id", "secret_id", "flag_id", "group_id", "event_id", "session_id", "key"]
+                .iter()
+                .chain(&OF_NOTHING)
+                .any(|id| name.contains(&format!("{{{id}}}")));
         let refused_for_its_content = answer.status() == 400 && REFUSED_FOR_CONTENT.contains(&name);
         // Public, but the app has to be named by a header.
         let nameless = name.contains(" /ofrep/") && answer.status() == 400;

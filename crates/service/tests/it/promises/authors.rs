@@ -30,6 +30,8 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /auth/auth/credentialsConfig", "reads"),
     ("POST /admin/backup", "reads"),
     ("POST /admin/test-clock", "moves the clock of a test"),
+    ("POST /account/payprovider/confirm-checkout", "reads"),
+    ("POST /account/payprovider/webhook/{app_id}", "taken in; what follows from it is told"),
     ("POST /usage/ingest", "counted, and told where a quota is used up"),
     ("POST /usage/ingest/batch", "counted, and told where a quota is used up"),
     ("POST /usage/sync/{workspace_id}", "changes nothing here"),
@@ -51,6 +53,10 @@ const UNTOLD: &[(&str, &str)] = &[
 
 /// Routes whose facts are found in tests of their own flows.
 const ELSEWHERE: &[&str] = &[
+    "POST /account/app/checkoutId",
+    "POST /account/subscription/checkout",
+    "POST /account/tenant/{tenant_id}/checkoutId",
+    "POST /cloud-views/sandbox/checkout/{session_id}",
     "POST /auth/auth/finishMfaUserSetup",
     "POST /auth/auth/resetUserMfaSetup",
     "POST /auth/auth/passkeys/verify-registration",

@@ -18,6 +18,8 @@ on_both_engines!(the_document_and_the_server_agree_on_every_edge);
 /// Bodies that are right, where required members alone do not make one.
 const BASES: &[(&str, &str)] = &[
     ("POST /account/subscription/change", r#"{ "planKey": "free" }"#),
+    ("POST /account/subscription/checkout", r#"{ "planKey": "free" }"#),
+    ("POST /account/app/checkoutId", r#"{ "planKey": "free" }"#),
     ("POST /admin/test-clock", r#"{ "advanceSeconds": 0 }"#),
     ("POST /auth/token", r#"{ "client_id": "x", "grant_type": "refresh_token", "refresh_token": "x" }"#),
     ("POST /auth/auth/startMfaUserSetup", r#"{ "session": "x", "mode": "sdk", "phoneNumber": "+4930123456" }"#),
@@ -38,7 +40,12 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
     ("POST /account/federation/connection", "signedRequest"),
     ("POST /account/payments/plan", "trial"),
     ("POST /account/role", "privileges"),
+    ("POST /account/app/checkoutId", "planKey"),
+    ("POST /account/app/checkoutId", "priceOffer"),
+    ("POST /account/tenant/{tenant_id}/checkoutId", "planKey"),
     ("POST /account/subscription/change", "planKey"),
+    ("POST /account/subscription/checkout", "planKey"),
+    ("POST /account/subscription/checkout", "priceOffer"),
     ("POST /account/subscription/change", "priceOffer"),
     ("POST /account/subscription/select", "planKey"),
     ("POST /billing/subscriptions", "planSlug"),

@@ -1,0 +1,273 @@
+//! The sandbox: a payment provider inside this service, with test cards, renewals and dunning by the clock. What it does it
+//! does through the same commands as any provider, so that everything can be tried offline.
+
+pub mod page;
+
+use std::time::Duration;
+
+use ::store::{Db, Tx, args};
+use kernel::{AppId, Code, Error, Money, Result, TenantId, Timestamp, id_kinds};
+use spine::{Job, Worked, emit};
+use tenancy::{
+    App, Tenancy, apps,
+    mails::{self, AppMail},
+    members, workspaces,
+};
+
+use super::{
+    checkout::CheckoutSession,
+    money::Bill,
+    store::{self, Card, Chargeable},
+};
+use crate::{
+    catalog::taxes,
+    facts::{PaymentFailed, PaymentSucceeded},
+    subscriptions::{
+        self, Subscription,
+        rules::{Agreement, Command, Dunning, State},
+    },
+};
+
+id_kinds! {
+    InvoiceId(InvoiceKind) = "invoice";
+}
+
+const DAY: Duration = Duration::from_hours(24);
+/// After the first failure payment is tried again on these days.
+const RETRIES: [u32; 3] = [3, 5, 7];
+
+/// A card that somebody typed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestCard {
+    Pays,
+    /// Pays first, and fails at renewal.
+    FailsAtRenewal,
+    Declined,
+}
+
+impl TestCard {
+    /// Unknown cards are declined.
+    pub fn of(digits: &str) -> Self {
+        match digits {
+            "4242424242424242" => Self::Pays,
+            "4000000000000341" => Self::FailsAtRenewal,
+            _ => Self::Declined,
+        }
+    }
+}
+
+/// Pays for a checkout: the subscription begins, and its first period with it.
+pub(super) fn pay(
+    tx: &mut Tx<'_>,
+    app: &App,
+    session: &CheckoutSession,
+    card: (TestCard, &str),
+    tax_percentage: Option<f64>,
+) -> Result<()> {
+    let subscription = subscriptions::pay(tx, app, session.tenant, &session.bought)?;
+    if !store::mark_paid(tx, session)? {
+        return Err(Error::new(Code::Conflict, "This checkout has been paid already."));
+    }
+    let (kind, digits) = card;
+    let agreement = &subscription.agreement;
+    let card = Card {
+        last4: digits.chars().skip(digits.len().saturating_sub(4)).collect(),
+        pays: kind == TestCard::Pays,
+        tax_percentage,
+        charge_at: Some(agreement.period(tx.now()).end),
+    };
+    store::put_card(tx, app.id, session.tenant, &card)?;
+    tell_paid(tx, app.id, session.tenant, Bill::new(session.price.amount, tax_percentage))
+}
+
+/// The tax that somebody of this country pays.
+pub(super) fn tax_for(tx: &mut Tx<'_>, app: AppId, country: &str) -> Result<Option<f64>> {
+    let taxes = taxes::list(tx, app, kernel::Page::ALL)?;
+    Ok(taxes.into_iter().find(|tax| tax.country_code.to_string() == country).map(|tax| tax.percentage))
+}
+
+fn tell_paid(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, bill: Bill) -> Result<()> {
+    let fact = PaymentSucceeded {
+        workspace_id: tenant,
+        amount: bill.total().to_major(),
+        currency: bill.net.currency,
+        invoice_id: tx.new_id(),
+        tax_amount: bill.tax.map(Money::to_major),
+    };
+    emit(tx, (app, tenant), &fact)
+}
+
+/// When the sandbox charges next after a change of the subscription.
+fn next_charge(
+    before: Option<&Agreement>,
+    after: &Agreement,
+    known: Option<Timestamp>,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    if let Some(Dunning { since, attempts }) = after.dunning() {
+        let retry = usize::try_from(attempts).ok().and_then(|attempts| RETRIES.get(attempts.checked_sub(1)?));
+        return retry.map(|days| since.plus(DAY.saturating_mul(*days)));
+    }
+    match after.state {
+        State::Active if after.scheduled.is_some() => None,
+        // Another interval begins another period, which is paid for at once.
+        State::Active if before.is_some_and(|before| before.anchor != after.anchor) => Some(now),
+        State::Active => known.or(Some(after.period(now).end)),
+        State::Trial { .. } | State::PastDue(_) | State::Ending(_) | State::Canceled { .. } => None,
+    }
+}
+
+/// Follows a change of the subscription.
+pub(crate) fn follow(tx: &mut Tx<'_>, app: AppId, before: Option<&Agreement>, after: &Subscription) -> Result<()> {
+    let Some(card) = store::card(tx, app, after.tenant)? else { return Ok(()) };
+    if !after.agreement.runs_at_provider() {
+        return store::delete_card(tx, app, after.tenant);
+    }
+    let next = next_charge(before, &after.agreement, card.charge_at, tx.now());
+    if next == card.charge_at { Ok(()) } else { store::charge_at(tx, app, after.tenant, next) }
+}
+
+/// Charges what is due, each in a transaction of its own.
+pub struct Charging {
+    pub db: Db,
+    pub tenancy: Tenancy,
+}
+
+/// Charges per run.
+const BATCH: i64 = 100;
+
+impl Job for Charging {
+    fn name(&self) -> &'static str {
+        "sandbox"
+    }
+
+    fn every(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        let now = self.db.clock().now();
+        let due = self.db.read(move |tx| tx.all::<Chargeable>(store::DUE, &args![now, BATCH])).await?;
+        for Chargeable { app, tenant } in &due {
+            let (app, tenant, tenancy) = (*app, *tenant, self.tenancy.clone());
+            self.db.write(move |tx| charge_if_due(tx, &tenancy, app, tenant)).await?;
+        }
+        Ok(Worked::some_if(!due.is_empty()))
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>> {
+        let next: Option<(Option<Timestamp>,)> = self.db.get_one(store::NEXT_DUE, &[]).await?;
+        Ok(next.and_then(|(at,)| at))
+    }
+}
+
+fn charge_if_due(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, tenant: TenantId) -> Result<()> {
+    let found = apps::get(tx, app).and_then(|app| Ok((subscriptions::running(tx, &app, tenant)?, app)));
+    match found {
+        Ok((Some(subscription), app)) => {
+            let due = store::card(tx, app.id, tenant)?.and_then(|card| card.charge_at).filter(|at| *at <= tx.now());
+            due.map_or(Ok(()), |_| charge(tx, tenancy, &app, subscription, None).map(|_| ()))
+        }
+        Ok((None, app)) => store::delete_card(tx, app.id, tenant),
+        // It went meanwhile, and its rows are about to.
+        Err(error) if error.code() == Code::NotFound => store::delete_card(tx, app, tenant),
+        Err(error) => Err(error),
+    }
+}
+
+/// Charges the card for a renewal; `pays` says how that ends, else the card does.
+pub(super) fn charge(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: &App,
+    subscription: Subscription,
+    pays: Option<bool>,
+) -> Result<Subscription> {
+    let tenant = subscription.tenant;
+    let Some(card) = store::card(tx, app.id, tenant)? else { return Ok(subscription) };
+    let Some(price) = subscription.agreement.bought.price else { return Ok(subscription) };
+    let bill = Bill::new(price.amount, card.tax_percentage);
+    if pays.unwrap_or(card.pays) {
+        let renewed = subscriptions::command(tx, app, subscription, &Command::Renew)?;
+        // The end of the period that was paid for, whatever was due before.
+        let next = next_charge(None, &renewed.agreement, None, tx.now());
+        store::charge_at(tx, app.id, tenant, next)?;
+        tell_paid(tx, app.id, tenant, bill)?;
+        return Ok(renewed);
+    }
+    let first = subscription.agreement.dunning().is_none();
+    let failed = subscriptions::command(tx, app, subscription, &Command::FailRenewal)?;
+    let attempt = failed.agreement.dunning().map_or(1, |dunning| dunning.attempts);
+    let fact = PaymentFailed {
+        workspace_id: tenant,
+        amount: bill.total().to_major(),
+        currency: bill.net.currency,
+        invoice_id: tx.new_id(),
+        attempt,
+        past_due_reason: "card_declined".to_owned(),
+        card_last4: Some(card.last4),
+    };
+    emit(tx, (app.id, tenant), &fact)?;
+    if first {
+        mail_owners(tx, tenancy, app, tenant)?;
+    }
+    Ok(failed)
+}
+
+/// The first failure is mailed to those who can do something about it.
+fn mail_owners(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: TenantId) -> Result<()> {
+    let workspace = workspaces::get(tx, app.id, tenant)?.name;
+    let link = app.profile.ui_url.clone().unwrap_or_else(|| tenancy.base_url.to_string());
+    for to in members::owner_addresses(tx, app.id, tenant)? {
+        mails::queue(
+            tx,
+            tenancy,
+            app,
+            &to,
+            &AppMail::PaymentFailure { workspace: workspace.clone(), link: link.clone() },
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalog::Interval,
+        subscriptions::rules::{Beginning, BoughtPlan, BoughtPrice, Purchase, begin},
+    };
+
+    fn paid(now: Timestamp) -> Agreement {
+        let plan = BoughtPlan { key: "pro".into(), name: "Pro".into(), free: false };
+        let amount = Money::from_minor(2_900, "EUR".parse().expect("a currency"));
+        let price = Some(BoughtPrice { amount, interval: Interval::Month });
+        begin(Purchase { plan, price }, Beginning::Paid, now).after
+    }
+
+    #[test]
+    fn payment_is_tried_again_on_the_third_fifth_and_seventh_day() {
+        let now = Timestamp::from_seconds(1_800_000_000);
+        let mut agreement = paid(now);
+        for days in [Some(3), Some(5), Some(7), None, None] {
+            agreement = agreement.step(&Command::FailRenewal, now).after;
+            assert_eq!(next_charge(None, &agreement, Some(now), now), days.map(|days| now.plus(DAY * days)));
+        }
+        let renewed = agreement.step(&Command::Renew, now).after;
+        assert_eq!(next_charge(None, &renewed, None, now), Some(renewed.period(now).end));
+    }
+
+    #[test]
+    fn what_ends_is_not_charged_and_another_interval_is_at_once() {
+        let now = Timestamp::from_seconds(1_800_000_000);
+        let (before, later) = (paid(now), now.plus(DAY));
+        let canceled = before.step(&Command::Cancel, later).after;
+        assert_eq!(next_charge(Some(&before), &canceled, Some(later), later), None);
+        let back = canceled.step(&Command::Reactivate { must_pay: false }, later).after;
+        assert_eq!(next_charge(Some(&canceled), &back, None, later), Some(before.period(now).end));
+        let mut yearly = before.bought.clone();
+        yearly.price = yearly.price.map(|price| BoughtPrice { interval: Interval::Year, ..price });
+        let changed = before.step(&Command::ChangePaid(yearly), later).after;
+        assert_eq!(next_charge(Some(&before), &changed, Some(before.period(now).end), later), Some(later));
+    }
+}
