@@ -16,7 +16,7 @@ use tempfile::TempDir;
 pub use self::{
     own_postgres::OwnPostgres,
     prepared::unprepared,
-    schema::{SchemaTable, schema, statement},
+    schema::{SchemaIndex, SchemaTable, indexes, schema, statement},
 };
 use crate::{DatabaseUrl, Db, EngineName, Limits, Migration, Options};
 

@@ -155,6 +155,8 @@ pub(super) struct Pattern {
 }
 
 const MAX_PATTERN: usize = 1_024;
+/// Of the text that is held against a pattern, in bytes.
+const MAX_MATCHED: usize = 4 * 1024;
 /// Of the compiled program, in bytes.
 const MAX_PROGRAM: usize = 512 * 1024;
 
@@ -171,8 +173,14 @@ impl Pattern {
         regex::RegexBuilder::new(text).size_limit(MAX_PROGRAM).dfa_size_limit(MAX_PROGRAM).build().ok()
     }
 
+    /// A long text never matches: the worst patterns take milliseconds for each kilobyte.
     fn is_match(&self, text: &str) -> bool {
-        self.compiled.get_or_init(|| Self::compile(&self.text)).as_ref().is_some_and(|regex| regex.is_match(text))
+        text.len() <= MAX_MATCHED
+            && self
+                .compiled
+                .get_or_init(|| Self::compile(&self.text))
+                .as_ref()
+                .is_some_and(|regex| regex.is_match(text))
     }
 }
 

@@ -2,7 +2,11 @@
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::{HeaderMap, header, request::Parts};
-use kernel::{AppId, Code, Error, Result, Timestamp, text::NOT_BLANK, text_types};
+use kernel::{
+    AppId, Code, Error, Result, Timestamp,
+    text::{MAX_TEXT, NOT_BLANK},
+    text_types,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tenancy::callers::{AnyKey, KeyCaller};
@@ -138,7 +142,7 @@ pub struct EvalEvent {
     /// The branch, or -1.
     #[schemars(range(min = -1, max = 99))]
     variant_index: i32,
-    /// Now unless given.
+    /// Now unless given. Events that are more than 90 days old are dropped.
     timestamp: Option<Timestamp>,
     /// How many evaluations this stands for: 1 unless given.
     #[schemars(range(min = 1, max = 1_000_000_000))]
@@ -157,10 +161,10 @@ pub struct SeenKey {
 reports!(SeenKeys { keys: SeenKey } = "keys");
 
 text_types! {
-    /// The path of a file of code.
+    /// The path of a file of code. Call sites in files of more than 256 characters are dropped.
     SourceFile {
         "minLength": 1,
-        "maxLength": 1_024,
+        "maxLength": MAX_TEXT,
         "pattern": NOT_BLANK,
         "x-message": "must not be empty",
     }
@@ -181,6 +185,7 @@ reports!(Sites { sites: Site } = "sites");
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "AcceptedReports")]
 pub struct AcceptedReports {
+    /// How many were taken: not those that are too old or too long, nor those that come faster than they can be kept.
     accepted: usize,
 }
 
@@ -197,15 +202,14 @@ async fn eval_events(
     Reports(events): Reports<EvalEvent>,
 ) -> Result<Accepted<AcceptedReports>> {
     let now = flags.tenancy.db.clock().now();
-    for event in &events {
-        if flags.has(app, &event.flag_key) {
-            let at = event.timestamp.unwrap_or(now).min(now);
-            flags.usage.evaluated(app, &event.flag_key, event.variant_index, at, event.count.unwrap_or(1));
-        } else {
-            flags.usage.discover(app, &event.flag_key, None);
+    let take = |EvalEvent { flag_key, variant_index, timestamp, count }: &EvalEvent| {
+        if !flags.has(app, flag_key) {
+            return flags.usage.discover(app, flag_key, None);
         }
-    }
-    Ok(Accepted(AcceptedReports { accepted: events.len() }))
+        let at = timestamp.unwrap_or(now).min(now);
+        flags.usage.evaluated(app, flag_key, *variant_index, at, count.unwrap_or(1))
+    };
+    accepted(&events, take)
 }
 
 async fn discover(
@@ -213,10 +217,7 @@ async fn discover(
     State(flags): State<Flags>,
     Reports(keys): Reports<SeenKey>,
 ) -> Result<Accepted<AcceptedReports>> {
-    for seen in keys.iter().filter(|seen| !flags.has(app, &seen.key)) {
-        flags.usage.discover(app, &seen.key, seen.value_type);
-    }
-    Ok(Accepted(AcceptedReports { accepted: keys.len() }))
+    accepted(&keys, |seen| flags.has(app, &seen.key) || flags.usage.discover(app, &seen.key, seen.value_type))
 }
 
 async fn call_sites(
@@ -224,12 +225,16 @@ async fn call_sites(
     State(flags): State<Flags>,
     Reports(sites): Reports<Site>,
 ) -> Result<Accepted<AcceptedReports>> {
-    for site in &sites {
-        if flags.has(app, &site.flag_key) {
-            flags.usage.called_from(app, &site.flag_key, &site.file, site.line);
+    let take = |Site { flag_key, file, line }: &Site| {
+        if flags.has(app, flag_key) {
+            flags.usage.called_from(app, flag_key, file, *line)
         } else {
-            flags.usage.discover(app, &site.flag_key, None);
+            flags.usage.discover(app, flag_key, None)
         }
-    }
-    Ok(Accepted(AcceptedReports { accepted: sites.len() }))
+    };
+    accepted(&sites, take)
+}
+
+fn accepted<T>(reports: &[T], take: impl Fn(&T) -> bool) -> Result<Accepted<AcceptedReports>> {
+    Ok(Accepted(AcceptedReports { accepted: reports.iter().filter(|report| take(report)).count() }))
 }

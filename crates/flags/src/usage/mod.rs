@@ -1,8 +1,10 @@
 //! What is known about the use of flags: keys that were asked for without a flag, counts that clients report, places
-//! in code that ask. Gathered in memory, bounded, and written in batches, so that evaluation itself never writes.
+//! in code that ask. Gathered in memory, bounded, and written in batches, so that evaluation itself never writes. All of
+//! it may be lost, and nobody who looks at a flag depends on it being written.
 
 mod gathered;
 pub mod http;
+mod report;
 mod store;
 
 use std::{
@@ -11,14 +13,15 @@ use std::{
     time::Duration,
 };
 
-use ::store::Db;
-use kernel::{AppId, Result, Timestamp};
+use ::store::{Db, Tx};
+use kernel::{AppId, Code, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use spine::{Job, Worked};
 
 use crate::model::{FlagId, ValueType};
 use gathered::Gathered;
+use report::Report;
 
 /// Cheap to clone; clones gather together.
 #[derive(Clone)]
@@ -31,6 +34,11 @@ struct UsageInner {
     writing: tokio::sync::Mutex<()>,
 }
 
+/// Rows written in one transaction, so that nobody waits for it. Looking for rows that must go counts as one too.
+const CHUNK: usize = 100;
+/// How long whoever looks at flags waits for what was gathered about them.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 impl Usage {
     pub(crate) fn new(db: Db) -> Self {
         Self(Arc::new(UsageInner { db, gathered: Mutex::default(), writing: tokio::sync::Mutex::default() }))
@@ -40,57 +48,134 @@ impl Usage {
         self.0.gathered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn now(&self) -> Timestamp {
+        self.0.db.clock().now()
+    }
+
+    /// Whether it is kept. What finds no room is counted as dropped.
+    fn take(&self, report: Option<Report>) -> bool {
+        let Some(report) = report else { return false };
+        let taken = self.gathered().take(report);
+        if !taken {
+            dropped(1);
+        }
+        taken
+    }
+
     /// A key that no flag has was asked for.
-    pub(crate) fn discover(&self, app: AppId, key: &str, value_type: Option<ValueType>) {
-        let now = self.0.db.clock().now();
-        self.gathered().discover(app, key, value_type, now);
+    pub(crate) fn discover(&self, app: AppId, key: &str, value_type: Option<ValueType>) -> bool {
+        self.take(Report::sighted(app, key, value_type, self.now()))
     }
 
     /// A flag was asked for.
     pub(crate) fn used(&self, app: AppId, key: &str, at: Timestamp) {
-        self.gathered().used(app, key, at);
+        if !self.gathered().used(app, key, at) {
+            dropped(1);
+        }
     }
 
-    pub(crate) fn evaluated(&self, app: AppId, key: &str, variant: i32, at: Timestamp, count: i64) {
-        self.gathered().evaluated(app, key, variant, at, count);
+    /// Evaluations that a client counted, unless they are too old to be kept.
+    pub(crate) fn evaluated(&self, app: AppId, key: &str, variant: i32, at: Timestamp, count: i64) -> bool {
+        if report::is_forgotten(at, self.now()) {
+            return false;
+        }
+        self.used(app, key, at);
+        self.take(Some(Report::evaluated(app, key, variant, at, count)))
     }
 
-    pub(crate) fn called_from(&self, app: AppId, key: &str, file: &str, line: i64) {
-        let now = self.0.db.clock().now();
-        self.gathered().called_from(app, key, file, line, now);
+    pub(crate) fn called_from(&self, app: AppId, key: &str, file: &str, line: i64) -> bool {
+        self.take(Report::called_from(app, key, file, line, self.now()))
     }
 
-    /// Writes what was gathered so far. What cannot be written is kept for the next time.
-    pub(crate) async fn write(&self) -> Result<Worked> {
+    /// Writes what was gathered so far, of one app or of all, in small transactions. What cannot be written for now is
+    /// kept for the next time.
+    async fn write(&self, only: Option<AppId>) -> Result<()> {
         let _alone = self.0.writing.lock().await;
-        let batch = std::mem::take(&mut *self.gathered());
-        if batch.is_empty() {
-            return Ok(Worked::Nothing);
+        let mut reports = self.gathered().take_out(only).peekable();
+        while reports.peek().is_some() {
+            let chunk = next_chunk(&mut reports);
+            if let Err(error) = self.write_chunk(&chunk).await {
+                for report in chunk.iter().cloned().chain(reports) {
+                    self.take(Some(report));
+                }
+                return Err(error);
+            }
         }
-        let batch = Arc::new(batch);
-        let shared = Arc::clone(&batch);
-        let written = self.0.db.write(move |tx| store::write(tx, &shared)).await;
-        if written.is_err() {
-            self.gathered().take_back(&batch);
+        Ok(())
+    }
+
+    /// A report that the store refuses is dropped, and the others of its chunk are written without it.
+    async fn write_chunk(&self, chunk: &Arc<[Report]>) -> Result<()> {
+        let together = Arc::clone(chunk);
+        let written = self.0.db.write(move |tx| store::write(tx, &together)).await;
+        let Err(refused) = written else { return Ok(()) };
+        if refused.code() != Code::Internal {
+            return Err(refused);
         }
-        written.map(|()| Worked::Something)
+        let each = Arc::clone(chunk);
+        let lost = self.0.db.write(move |tx| {
+            let refuses =
+                |tx: &mut Tx<'_>, one| tx.savepoint(|tx| store::write(tx, std::slice::from_ref(one))).is_err();
+            Ok(each.iter().filter(|one| refuses(tx, one)).count())
+        });
+        let lost = lost.await?;
+        tracing::warn!(lost, error = ?refused, "reports about the use of flags could not be stored");
+        dropped(lost as u64);
+        Ok(())
+    }
+
+    /// Writes what is known of an app before somebody looks at it. They see what is stored even if that fails or takes
+    /// long, and a write that was begun goes to its end.
+    async fn catch_up(&self, app: AppId) {
+        let usage = self.clone();
+        let write = tokio::spawn(async move { usage.write(Some(app)).await });
+        match tokio::time::timeout(PATIENCE, write).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => tracing::warn!(?error, "the use of flags could not be written"),
+            Ok(Err(_)) | Err(_) => tracing::warn!("the use of flags is shown as it was last written"),
+        }
     }
 
     /// What is known of all flags of an app, by key, and the keys that no flag has.
     pub(crate) async fn of_app(&self, app: AppId) -> Result<(HashMap<String, Used>, Vec<Discovery>)> {
-        self.write().await?;
+        self.catch_up(app).await;
         self.0.db.scan(move |tx| Ok((store::used(tx, app, None)?, store::discoveries(tx, app)?))).await
     }
 
     pub(crate) async fn of_flag(&self, app: AppId, key: &str) -> Result<Used> {
-        self.write().await?;
+        self.catch_up(app).await;
         let key = key.to_owned();
         self.0.db.read(move |tx| Ok(store::used(tx, app, Some(&key))?.remove(&key).unwrap_or_default())).await
+    }
+
+    /// Forgets old counts, a few at a time.
+    async fn forget(&self) -> Result<()> {
+        let before = report::first_day(self.now());
+        while self.0.db.write(move |tx| store::forget(tx, before)).await? > 0 {}
+        Ok(())
     }
 
     pub(crate) fn writer(&self) -> Writer {
         Writer(self.clone())
     }
+}
+
+/// The next reports that together are little work.
+fn next_chunk(reports: &mut impl Iterator<Item = Report>) -> Arc<[Report]> {
+    let mut weight = 0;
+    let mut chunk = Vec::new();
+    for report in reports {
+        weight += report.weight();
+        chunk.push(report);
+        if weight >= CHUNK {
+            break;
+        }
+    }
+    chunk.into()
+}
+
+fn dropped(count: u64) {
+    metrics::counter!("tenantry_flag_reports_dropped_total").increment(count);
 }
 
 /// Writes down once a minute what was gathered.
@@ -106,12 +191,13 @@ impl Job for Writer {
     }
 
     async fn run(&self) -> Result<Worked> {
+        self.0.write(None).await?;
         // A busy node always has more; that waits for the next minute.
-        self.0.write().await.map(|_| Worked::Nothing)
+        self.0.forget().await.map(|()| Worked::Nothing)
     }
 
     async fn stopped(&self) {
-        if let Err(error) = self.0.write().await {
+        if let Err(error) = self.0.write(None).await {
             tracing::warn!(?error, "what was gathered about the use of flags could not be written");
         }
     }

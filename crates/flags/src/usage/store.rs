@@ -1,6 +1,6 @@
-//! The SQL of what is known about the use of flags: whole batches in, whole apps out.
+//! The SQL of what is known about the use of flags: a few reports in, whole apps out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use kernel::{AppId, Result, Timestamp};
 use store::{FromRow, Row, Tx, args};
@@ -8,7 +8,8 @@ use tenancy::app_exists;
 
 use super::{
     CallSite, Discovery, Used, VariantUsage,
-    gathered::{Gathered, MAX_DISCOVERIES},
+    gathered::{MAX_CALL_SITES, MAX_DISCOVERIES},
+    report::{Report, Sighting, Told},
 };
 use crate::model::ValueType;
 
@@ -43,51 +44,44 @@ const SITE: &str = "INSERT INTO flag_call_sites (app_id, key, file, line, first_
      WHERE EXISTS (SELECT 1 FROM flags WHERE flags.app_id = rows.app_id AND flags.key = rows.key) \
      ON CONFLICT (app_id, key, file, line) DO UPDATE SET last_seen_at = excluded.last_seen_at";
 
-/// Call sites kept per flag, the most recently seen.
-const MAX_CALL_SITES: i64 = 100;
-const TRIM_SITES: &str = "DELETE FROM flag_call_sites WHERE app_id = $1 AND key = $2 AND last_seen_at < \
-                          (SELECT min(last_seen_at) FROM (SELECT last_seen_at FROM flag_call_sites \
-                          WHERE app_id = $1 AND key = $2 ORDER BY last_seen_at DESC LIMIT $3) AS newest)";
+const TRIM_SITES: &str = "DELETE FROM flag_call_sites WHERE app_id = $1 AND key = $2 AND (file, line) IN \
+                          (SELECT file, line FROM flag_call_sites WHERE app_id = $1 AND key = $2 \
+                          ORDER BY last_seen_at DESC, file, line LIMIT $3 OFFSET $4)";
 
-/// How long counts are kept.
-const DAYS: i64 = 90;
-const FORGET: &str = "DELETE FROM flag_evaluations WHERE day < $1";
+const FORGET: &str = "DELETE FROM flag_evaluations WHERE (app_id, key, variant_index, day) IN \
+                      (SELECT app_id, key, variant_index, day FROM flag_evaluations WHERE day < $1 LIMIT $2)";
+const FORGOTTEN_AT_ONCE: i64 = 200;
 
-/// One batch. Flags and apps that are gone meanwhile are passed over.
-pub(super) fn write(tx: &mut Tx<'_>, batch: &Gathered) -> Result<()> {
-    let mut discovered = Vec::new();
-    for (app, keys) in &batch.discoveries {
-        for (key, sighting) in keys {
-            discovered.push((
-                *app,
-                key,
-                sighting.value_type.map(written),
-                sighting.first,
-                sighting.last,
-                sighting.count,
-            ));
+/// Writes a few reports. Flags and apps that are gone meanwhile are passed over.
+pub(super) fn write(tx: &mut Tx<'_>, reports: &[Report]) -> Result<()> {
+    let (mut seen, mut counts, mut uses, mut sites) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for Report { app, key, told } in reports {
+        match told {
+            Told::Sighted(Sighting { value_type, first, last, count }) => {
+                seen.push((*app, key, value_type.map(written), *first, *last, *count));
+            }
+            Told::Evaluated { variant, day, count } => counts.push((*app, key, *variant, *day, *count)),
+            Told::Used(at) => uses.push((*app, key, *at)),
+            Told::CalledFrom { file, line, at } => sites.push((*app, key, file, *line, *at)),
         }
     }
     let names = ["app_id", "key", "value_type", "first_seen_at", "last_seen_at", "sightings"];
-    tx.insert_all(DISCOVER, names, &discovered)?;
-    for app in batch.discoveries.keys() {
-        tx.exec(TRIM, &args![*app, i64::MAX, MAX_DISCOVERIES as i64])?;
+    tx.insert_all(DISCOVER, names, &seen)?;
+    for app in seen.iter().map(|(app, ..)| *app).collect::<BTreeSet<_>>() {
+        tx.exec(TRIM, &args![app, i64::MAX, MAX_DISCOVERIES as i64])?;
     }
-    let counts = batch.evaluations.iter();
-    let counts: Vec<_> = counts.map(|((app, key, variant, day), count)| (*app, key, *variant, *day, *count)).collect();
     tx.insert_all(COUNT, ["app_id", "key", "variant_index", "day", "evaluations"], &counts)?;
-    let uses: Vec<_> = batch.uses.iter().map(|((app, key), at)| (*app, key, *at)).collect();
     tx.insert_all(USE, ["app_id", "key", "last_evaluated_at"], &uses)?;
-    let sites = batch.call_sites.iter();
-    let sites: Vec<_> = sites.map(|((app, key, file, line), at)| (*app, key, file, *line, *at)).collect();
     tx.insert_all(SITE, ["app_id", "key", "file", "line", "seen_at"], &sites)?;
-    let mut called: Vec<(&AppId, &String)> = batch.call_sites.keys().map(|(app, key, ..)| (app, key)).collect();
-    called.sort_unstable();
-    called.dedup();
-    for (app, key) in called {
-        tx.exec(TRIM_SITES, &args![*app, key, MAX_CALL_SITES])?;
+    for (app, key) in sites.iter().map(|(app, key, ..)| (*app, *key)).collect::<BTreeSet<_>>() {
+        tx.exec(TRIM_SITES, &args![app, key, i64::MAX, MAX_CALL_SITES as i64])?;
     }
-    tx.run(FORGET, &args![tx.now().as_seconds().div_euclid(86_400) - DAYS])
+    Ok(())
+}
+
+/// Some counts of days before this one; how many.
+pub(super) fn forget(tx: &mut Tx<'_>, before: i64) -> Result<u64> {
+    tx.exec(FORGET, &args![before, FORGOTTEN_AT_ONCE])
 }
 
 const fn written(value_type: ValueType) -> &'static str {

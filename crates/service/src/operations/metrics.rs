@@ -106,6 +106,10 @@ const GAUGES: &[(&str, &str)] = &[
 ];
 
 const COUNTERS: &[(&str, &str)] = &[
+    (
+        "tenantry_flag_reports_dropped_total",
+        "Reports about the use of flags for which there was no room, or that could not be stored",
+    ),
     ("tenantry_job_failures_total", "Runs of background work that failed, by job"),
     ("tenantry_job_runs_total", "Runs of background work, by job"),
     ("tenantry_lockouts_total", "Times that further attempts had to wait after failures, by kind"),

@@ -56,8 +56,13 @@ async fn every_operator_matches_what_it_says(app: TestApp) {
     ] {
         flag_when(&app, operator, json!([{ "attribute": "custom.x", "operator": operator, "values": values }])).await;
     }
+    let long = json!([{ "attribute": "custom.x", "operator": "matches", "values": ["^[a-z]{9}[a-z]*$"] }]);
+    flag_when(&app, "long", long).await;
     for (seen, expected) in [
         (json!("pro"), "contains ends_with eq exists in matches starts_with"),
+        // The longest text that is held against a pattern, and one that is longer.
+        (json!("pro".repeat(1_365)), "contains ends_with exists long neq not_in starts_with"),
+        (json!("pro".repeat(1_366)), "contains ends_with exists neq not_in starts_with"),
         (json!("Pro"), "contains ends_with exists neq not_in"),
         (json!("max"), "eq exists not_contains not_in"),
         (json!(3), "exists gte in lte neq not_contains"),

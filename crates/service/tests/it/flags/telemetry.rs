@@ -18,6 +18,10 @@ on_both_engines!(
     wrong_reports_are_refused_by_their_place,
     a_flag_nobody_asks_for_grows_stale,
     what_was_gathered_survives_a_stop,
+    what_is_too_old_or_too_long_is_not_accepted,
+    a_flag_keeps_its_newest_call_sites,
+    a_report_that_cannot_be_stored_is_dropped_and_nobody_else_notices,
+    nobody_who_looks_at_a_flag_waits_for_reports,
 );
 
 async fn evaluations_are_counted_by_variant(app: TestApp) {
@@ -151,4 +155,68 @@ async fn what_was_gathered_survives_a_stop(app: TestApp) {
     app.key().post("/flags/eval-events", json!([{ "flagKey": "k", "variantIndex": 0 }])).await.expect(202);
     app.restart().await;
     assert_eq!(app.operator().get(&path).await.expect(200).at("/usage/evaluations"), json!(1));
+}
+
+async fn what_is_too_old_or_too_long_is_not_accepted(app: TestApp) {
+    let path = flag(&app, json!({ "key": "k" })).await;
+    let ago = |days: u64| app.service().core().db.clock().now().minus(Duration::from_secs(days * 86_400));
+    let event = |days| json!({ "flagKey": "k", "variantIndex": 0, "timestamp": ago(days) });
+    let events = json!([event(0), event(90), event(92), event(10_000)]);
+    let answer = app.key().post("/flags/eval-events", events).await.expect(202);
+    assert_eq!(answer.json(), json!({ "accepted": 2 }));
+    // Four bytes each: what an index has to take.
+    let file = |length| "\u{20000}".repeat(length);
+    let site = |file: String| json!({ "flagKey": "k", "file": file, "line": 1 });
+    let answer =
+        app.key().post("/flags/call-sites", json!([site(file(256)), site(file(257)), site(file(9_999))])).await;
+    assert_eq!(answer.expect(202).json(), json!({ "accepted": 1 }));
+    let usage = app.operator().get(&path).await.expect(200).at("/usage");
+    assert_eq!((&usage["evaluations"], usage["callSites"].as_array().map(Vec::len)), (&json!(2), Some(1)));
+    app.advance(Duration::from_secs(10 * 86_400)).await;
+    app.drain().await;
+    let left = app.operator().get(&path).await.expect(200).at("/usage/evaluations");
+    assert_eq!(left, json!(1), "counts are forgotten after 90 days");
+}
+
+async fn a_flag_keeps_its_newest_call_sites(app: TestApp) {
+    let path = flag(&app, json!({ "key": "k" })).await;
+    for round in 0..3 {
+        let sites: Vec<Value> = (0..1_000)
+            .map(|line| json!({ "flagKey": "k", "file": format!("round-{round}.ts"), "line": line }))
+            .collect();
+        let answer = app.key().post("/flags/call-sites", sites).await.expect(202);
+        assert_eq!(answer.json(), json!({ "accepted": 1_000 }));
+        app.advance(Duration::from_secs(61)).await;
+    }
+    let sites = app.operator().get(&path).await.expect(200).at("/usage/callSites");
+    let sites = sites.as_array().expect("a list");
+    assert_eq!(sites.len(), 100);
+    assert!(sites.iter().all(|site| site["file"] == "round-2.ts"), "{sites:?}");
+}
+
+/// What the schema refuses for a reason that nobody thought of.
+async fn a_report_that_cannot_be_stored_is_dropped_and_nobody_else_notices(app: TestApp) {
+    let path = flag(&app, json!({ "key": "k" })).await;
+    let refuse = "CREATE UNIQUE INDEX one_site_per_line ON flag_call_sites (line)";
+    app.service().core().db.write(move |tx| tx.run(refuse, &[])).await.expect("an index");
+    let site = |file: &str, line: i64| json!({ "flagKey": "k", "file": file, "line": line });
+    let sites = json!([site("a.ts", 1), site("b.ts", 1), site("c.ts", 2)]);
+    app.key().post("/flags/call-sites", sites).await.expect(202);
+    app.key().post("/flags/eval-events", json!([{ "flagKey": "k", "variantIndex": 0 }])).await.expect(202);
+    let usage = app.operator().get(&path).await.expect(200).at("/usage");
+    assert_eq!((&usage["evaluations"], usage["callSites"].as_array().map(Vec::len)), (&json!(1), Some(2)));
+    let metrics = app.operator().get("/metrics").await.expect(200);
+    assert!(metrics.body().contains("tenantry_flag_reports_dropped_total 1\n"), "{}", metrics.body());
+}
+
+async fn nobody_who_looks_at_a_flag_waits_for_reports(app: TestApp) {
+    let path = flag(&app, json!({ "key": "k" })).await;
+    let refuse = "CREATE UNIQUE INDEX one_count ON flag_evaluations (app_id, day)";
+    app.service().core().db.write(move |tx| tx.run(refuse, &[])).await.expect("an index");
+    for variant in [0, 1, 2] {
+        app.key().post("/flags/eval-events", json!([{ "flagKey": "k", "variantIndex": variant }])).await.expect(202);
+        assert_eq!(app.operator().get(&path).await.expect(200).at("/usage/evaluations"), json!(1));
+        app.operator().get(&flags(&app)).await.expect(200);
+        app.operator().put(&path, json!({ "name": format!("name {variant}") })).await.expect(200);
+    }
 }

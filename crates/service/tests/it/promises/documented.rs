@@ -304,6 +304,10 @@ fn texts(schema: &Value) -> (Vec<String>, Vec<String>) {
     if let Some(longest) = longest {
         good.push("a".repeat(longest));
         bad.push("a".repeat(longest + 1));
+        if takes_any_letter(schema) {
+            let bytes = schema["x-maxBytes"].as_u64().map_or(usize::MAX, |bytes| bytes as usize);
+            good.push(widest(longest.min(bytes / 4)));
+        }
     }
     match schema["minLength"].as_u64().unwrap_or(0) as usize {
         0 if schema.get("pattern").is_none() => good.push(String::new()),
@@ -314,6 +318,21 @@ fn texts(schema: &Value) -> (Vec<String>, Vec<String>) {
         }
     }
     (good, bad)
+}
+
+fn takes_any_letter(schema: &Value) -> bool {
+    let pattern = schema["pattern"].as_str();
+    pattern.is_none_or(|pattern| pattern == r"[^\s\uFEFF]" || pattern.contains(r"\x7f-\x9f"))
+}
+
+/// Letters of four bytes each in an order that no engine can compress: the most that so many characters can weigh.
+fn widest(length: usize) -> String {
+    let mut state = 7_u32;
+    let mut letter = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from_u32(0x2_0000 + (state >> 16) % 0xA000).expect("an ideograph")
+    };
+    (0..length).map(|_| letter()).collect()
 }
 
 fn numbers(schema: &Value, kind: &str) -> Vec<Edge> {

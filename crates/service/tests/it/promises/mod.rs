@@ -12,6 +12,7 @@ mod cors;
 mod deletion;
 mod documented;
 mod endings;
+mod indexes;
 mod installation;
 mod instants;
 mod log;
