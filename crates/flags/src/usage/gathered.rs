@@ -5,7 +5,7 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use kernel::{AppId, Timestamp};
 
-use super::report::{Report, Sighting, Told};
+use super::report::{Sighting, Told, UsageReport};
 
 /// Keys without a flag that are kept per app, here and in the store. Up to twice as many wait here, so that making room
 /// is rare.
@@ -63,7 +63,7 @@ impl Room<'_> {
 
 impl Gathered {
     /// Whether there was room for it.
-    pub(super) fn take(&mut self, Report { app, key, told }: Report) -> bool {
+    pub(super) fn take(&mut self, UsageReport { app, key, told }: UsageReport) -> bool {
         match told {
             Told::Sighted(sighting) => self.see(app, key, sighting),
             Told::Used(at) => self.used(app, &key, at),
@@ -130,7 +130,7 @@ impl Gathered {
     }
 
     /// Takes out what waits: of one app, or of all.
-    pub(super) fn take_out(&mut self, only: Option<AppId>) -> impl Iterator<Item = Report> + Send + use<> {
+    pub(super) fn take_out(&mut self, only: Option<AppId>) -> impl Iterator<Item = UsageReport> + Send + use<> {
         let apps: Vec<(AppId, OfApp)> = match only {
             Some(app) => self.apps.remove_entry(&app).into_iter().collect(),
             None => self.apps.drain().collect(),
@@ -141,8 +141,8 @@ impl Gathered {
 }
 
 impl Waiting {
-    fn reports(self, app: AppId) -> Vec<Report> {
-        let report = move |key, told| Report { app, key, told };
+    fn reports(self, app: AppId) -> Vec<UsageReport> {
+        let report = move |key, told| UsageReport { app, key, told };
         let seen = self.discoveries.into_iter().map(|(key, sighting)| report(key, Told::Sighted(sighting)));
         let uses = self.uses.into_iter().map(|(key, at)| report(key, Told::Used(at)));
         let counts = self.evaluations.into_iter();
@@ -185,12 +185,12 @@ mod tests {
         Timestamp::from_seconds(seconds)
     }
 
-    fn seen(key: &str, value_type: Option<ValueType>, now: Timestamp) -> Report {
-        Report::sighted(APP, key, value_type, now).expect("a key")
+    fn seen(key: &str, value_type: Option<ValueType>, now: Timestamp) -> UsageReport {
+        UsageReport::sighted(APP, key, value_type, now).expect("a key")
     }
 
-    fn site(app: AppId, key: &str, file: String, at: Timestamp) -> Report {
-        Report { app, key: key.to_owned(), told: Told::CalledFrom { file, line: 1, at } }
+    fn site(app: AppId, key: &str, file: String, at: Timestamp) -> UsageReport {
+        UsageReport { app, key: key.to_owned(), told: Told::CalledFrom { file, line: 1, at } }
     }
 
     #[test]
@@ -245,9 +245,9 @@ mod tests {
     #[test]
     fn a_batch_that_could_not_be_written_is_added_to_what_came_since() {
         let mut gathered = Gathered::default();
-        let evaluated = |count| Report::evaluated(APP, "f", 0, at(90_000), count);
+        let evaluated = |count| UsageReport::evaluated(APP, "f", 0, at(90_000), count);
         gathered.take(evaluated(3));
-        let batch: Vec<Report> = gathered.take_out(None).collect();
+        let batch: Vec<UsageReport> = gathered.take_out(None).collect();
         gathered.take(evaluated(4));
         assert!(batch.into_iter().all(|report| gathered.take(report)));
         assert_eq!(gathered.apps[&APP].waiting.evaluations[&("f".to_owned(), 0, 1)], 7);

@@ -21,7 +21,7 @@ use spine::{Job, Worked};
 
 use crate::model::{FlagId, ValueType};
 use gathered::Gathered;
-use report::Report;
+use report::UsageReport;
 
 /// Cheap to clone; clones gather together.
 #[derive(Clone)]
@@ -53,7 +53,7 @@ impl Usage {
     }
 
     /// Whether it is kept. What finds no room is counted as dropped.
-    fn take(&self, report: Option<Report>) -> bool {
+    fn take(&self, report: Option<UsageReport>) -> bool {
         let Some(report) = report else { return false };
         let taken = self.gathered().take(report);
         if !taken {
@@ -64,7 +64,7 @@ impl Usage {
 
     /// A key that no flag has was asked for.
     pub(crate) fn discover(&self, app: AppId, key: &str, value_type: Option<ValueType>) -> bool {
-        self.take(Report::sighted(app, key, value_type, self.now()))
+        self.take(UsageReport::sighted(app, key, value_type, self.now()))
     }
 
     /// A flag was asked for.
@@ -80,11 +80,11 @@ impl Usage {
             return false;
         }
         self.used(app, key, at);
-        self.take(Some(Report::evaluated(app, key, variant, at, count)))
+        self.take(Some(UsageReport::evaluated(app, key, variant, at, count)))
     }
 
     pub(crate) fn called_from(&self, app: AppId, key: &str, file: &str, line: i64) -> bool {
-        self.take(Report::called_from(app, key, file, line, self.now()))
+        self.take(UsageReport::called_from(app, key, file, line, self.now()))
     }
 
     /// Writes what was gathered so far, of one app or of all, in small transactions. What cannot be written for now is
@@ -105,7 +105,7 @@ impl Usage {
     }
 
     /// A report that the store refuses is dropped, and the others of its chunk are written without it.
-    async fn write_chunk(&self, chunk: &Arc<[Report]>) -> Result<()> {
+    async fn write_chunk(&self, chunk: &Arc<[UsageReport]>) -> Result<()> {
         let together = Arc::clone(chunk);
         let written = self.0.db.write(move |tx| store::write(tx, &together)).await;
         let Err(refused) = written else { return Ok(()) };
@@ -161,7 +161,7 @@ impl Usage {
 }
 
 /// The next reports that together are little work.
-fn next_chunk(reports: &mut impl Iterator<Item = Report>) -> Arc<[Report]> {
+fn next_chunk(reports: &mut impl Iterator<Item = UsageReport>) -> Arc<[UsageReport]> {
     let mut weight = 0;
     let mut chunk = Vec::new();
     for report in reports {

@@ -11,7 +11,7 @@ pub(super) const DAYS: i64 = 90;
 const LONGEST_FILE: usize = 256;
 
 #[derive(Clone, Debug)]
-pub(super) struct Report {
+pub(super) struct UsageReport {
     pub(super) app: AppId,
     pub(super) key: String,
     pub(super) told: Told,
@@ -42,7 +42,7 @@ pub(super) struct Sighting {
     pub(super) count: i64,
 }
 
-impl Report {
+impl UsageReport {
     /// Keys that could not be a flag's are not worth listing.
     pub(super) fn sighted(app: AppId, key: &str, value_type: Option<ValueType>, now: Timestamp) -> Option<Self> {
         let told = Told::Sighted(Sighting { value_type, first: now, last: now, count: 1 });

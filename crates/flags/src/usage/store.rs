@@ -9,7 +9,7 @@ use tenancy::app_exists;
 use super::{
     CallSite, Discovery, Used, VariantUsage,
     gathered::{MAX_CALL_SITES, MAX_DISCOVERIES},
-    report::{Report, Sighting, Told},
+    report::{Sighting, Told, UsageReport},
 };
 use crate::model::ValueType;
 
@@ -53,9 +53,9 @@ const FORGET: &str = "DELETE FROM flag_evaluations WHERE (app_id, key, variant_i
 const FORGOTTEN_AT_ONCE: i64 = 200;
 
 /// Writes a few reports. Flags and apps that are gone meanwhile are passed over.
-pub(super) fn write(tx: &mut Tx<'_>, reports: &[Report]) -> Result<()> {
+pub(super) fn write(tx: &mut Tx<'_>, reports: &[UsageReport]) -> Result<()> {
     let (mut seen, mut counts, mut uses, mut sites) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for Report { app, key, told } in reports {
+    for UsageReport { app, key, told } in reports {
         match told {
             Told::Sighted(Sighting { value_type, first, last, count }) => {
                 seen.push((*app, key, value_type.map(written), *first, *last, *count));
