@@ -74,6 +74,7 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
             trusted_proxies: TrustedProxies::new(ranges),
             timeout: config.request_timeout,
             max_in_flight: config.in_flight,
+            max_in_flight_per_address: config.in_flight_per_address,
             ..web::Settings::default()
         },
     })

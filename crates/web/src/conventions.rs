@@ -12,12 +12,7 @@ use std::{
     time::Duration,
 };
 
-use axum::{
-    Router,
-    body::HttpBody,
-    extract::Request,
-    response::{IntoResponse, Response},
-};
+use axum::{Router, body::HttpBody, extract::Request, response::Response};
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header, uri::PathAndQuery};
 use kernel::{Clock, Code, Error, IdSource, Result, Ticker};
@@ -25,8 +20,11 @@ use tower::Service;
 use tracing::{Instrument, Span, field::Empty};
 
 use crate::{
-    Failure, LimitClass, Origins, RateLimits, Scope, Subject, TrustedProxies, cors, failure, logging::SPAN_TARGET,
-    record::RequestRecord, routes::Route,
+    LimitClass, Origins, Pace, RateLimits, Scope, Subject, TrustedProxies, arrival, cors, failure,
+    logging::SPAN_TARGET,
+    record::RequestRecord,
+    routes::Route,
+    shares::{Share, Shares},
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -45,7 +43,15 @@ pub struct Settings {
     pub timeout: Duration,
     /// How many requests may be in work at once; beyond that they are turned away instead of queued.
     pub max_in_flight: usize,
+    /// How many of one client address, which IPv6 has a /64 of, may arrive or be in work at once. 0 means no limit.
+    pub max_in_flight_per_address: usize,
+    /// How slowly a body may arrive.
+    pub pace: Pace,
 }
+
+/// What the bodies of one client's requests may weigh together while they arrive and are in work; one alone may have what
+/// its route takes.
+const BODIES_PER_ADDRESS: usize = 32 * 1024 * 1024;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -55,6 +61,8 @@ impl Default for Settings {
             body_limit: 1024 * 1024,
             timeout: Duration::from_secs(30),
             max_in_flight: 4096,
+            max_in_flight_per_address: 1_024,
+            pace: Pace::default(),
         }
     }
 }
@@ -63,6 +71,9 @@ impl Default for Settings {
 pub(crate) struct Policy {
     pub(crate) body_limit: usize,
     pub(crate) timeout: Duration,
+    pub(crate) pace: Pace,
+    requests: Shares,
+    bodies: Shares,
     max_in_flight: usize,
     in_flight: AtomicUsize,
     in_flight_gauge: metrics::Gauge,
@@ -71,10 +82,13 @@ pub(crate) struct Policy {
 
 impl Policy {
     fn new(settings: &Settings, limits: Arc<RateLimits>) -> Self {
-        let Settings { body_limit, timeout, max_in_flight, .. } = *settings;
+        let Settings { body_limit, timeout, max_in_flight, max_in_flight_per_address, pace, .. } = *settings;
         Self {
             body_limit,
             timeout,
+            pace,
+            requests: Shares::new(max_in_flight_per_address),
+            bodies: Shares::new(BODIES_PER_ADDRESS),
             max_in_flight,
             in_flight: AtomicUsize::new(0),
             in_flight_gauge: metrics::gauge!("tenantry_requests_in_flight"),
@@ -90,6 +104,16 @@ impl Policy {
         self.limits.check(LimitClass::Credential, Subject::Address(client))
     }
 
+    /// The request's part of what its client may have, from before its body arrives until it is answered.
+    pub(crate) fn share(&self, route: &Route, client: IpAddr) -> Result<RequestShare> {
+        let request = self.requests.take_one(client);
+        if request.is_none() && !route.always_admitted {
+            metrics::counter!("tenantry_rate_limited_total", "class" => "at_once").increment(1);
+            return Err(arrival::at_once());
+        }
+        Ok(RequestShare { _request: request, body: self.bodies.of(client) })
+    }
+
     /// A place among the requests in work, given back when it is dropped.
     pub(crate) fn admit(&self, route: &Route, client: IpAddr) -> Result<InFlight<'_>> {
         let place = InFlight::take(self);
@@ -101,6 +125,11 @@ impl Policy {
         }
         Ok(place)
     }
+}
+
+pub(crate) struct RequestShare {
+    _request: Option<Share>,
+    pub(crate) body: Share,
 }
 
 pub(crate) struct InFlight<'a> {
@@ -219,6 +248,11 @@ pub struct App {
 }
 
 impl App {
+    /// Whether this is a proxy that speaks for others.
+    pub(crate) fn trusts(&self, peer: IpAddr) -> bool {
+        self.conventions.trusted_proxies.trusts(peer.to_canonical())
+    }
+
     /// Answers one request of the client at `peer`.
     pub async fn handle(&self, mut request: Request, peer: IpAddr) -> Response {
         let scope = self.conventions.scope(peer, request.headers());
@@ -241,7 +275,7 @@ impl App {
 
     async fn route(&self, request: Request, client: IpAddr) -> Response {
         if let Err(error) = self.conventions.policy.limits.check(LimitClass::General, Subject::Address(client)) {
-            return Failure::from(error).into_response();
+            return arrival::refuse(request, error).await;
         }
         match self.router.clone().call(request).await {
             Ok(response) => response,

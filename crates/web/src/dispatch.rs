@@ -1,25 +1,25 @@
-//! Serves one path: picks the method's endpoint, admits the request within the route's limits, runs the handler under
-//! its timeout, and turns a panic into an error. A wrong method is a 405 that names the right ones.
+//! Serves one path: picks the method's endpoint, reads the body, admits the request within the route's limits, runs the
+//! handler under its timeout, and turns a panic into an error. A wrong method is a 405 that names the right ones.
 
 use std::{
     convert::Infallible,
     panic::AssertUnwindSafe,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use axum::{
-    body::{Body, HttpBody},
+    body::HttpBody,
     extract::Request,
     response::{IntoResponse, Response},
 };
 use futures_util::{FutureExt, future::BoxFuture};
-use http::{HeaderValue, Method, StatusCode, header};
-use http_body_util::Limited;
+use http::{HeaderValue, Method, StatusCode, Version, header};
 use kernel::{Code, Error, error::panic_text};
 use tower::Service;
 
-use crate::{Failure, Scope, cors, routes::Route};
+use crate::{Failure, Scope, arrival, cors, routes::Route};
 
 /// A handler bound to its state.
 pub(crate) type Endpoint = Arc<dyn Fn(Request) -> BoxFuture<'static, Response> + Send + Sync>;
@@ -65,9 +65,9 @@ impl Methods {
         StatusCode::NO_CONTENT.into_response()
     }
 
-    fn not_allowed(&self) -> Response {
+    async fn not_allowed(&self, request: Request) -> Response {
         let error = Error::new(Code::MethodNotAllowed, "This path does not support this method; see the Allow header.");
-        let mut response = Failure::from(error).into_response();
+        let mut response = arrival::refuse(request, error).await;
         response.headers_mut().insert(header::ALLOW, self.allow.clone());
         response
     }
@@ -77,35 +77,48 @@ impl Methods {
         if cors::is_preflight(&request) {
             return self.preflight(&request, &scope);
         }
-        let Some((route, endpoint)) = self.find(request.method()) else { return self.not_allowed() };
+        let Some((route, endpoint)) = self.find(request.method()) else { return self.not_allowed(request).await };
         scope.set_route(route);
-        run(&scope, route, endpoint, request).await.unwrap_or_else(|error| Failure::from(error).into_response())
+        run(&scope, route, endpoint, request).await
     }
 }
 
-async fn run(scope: &Scope, route: &Route, endpoint: &Endpoint, request: Request) -> kernel::Result<Response> {
-    let policy = scope.policy();
-    let _place = policy.admit(route, scope.client())?;
-    let request = limit_body(request, route.body_limit.unwrap_or(policy.body_limit))?;
+async fn run(scope: &Scope, route: &Route, endpoint: &Endpoint, request: Request) -> Response {
+    let (policy, client) = (scope.policy(), scope.client());
+    let limit = route.body_limit.unwrap_or(policy.body_limit);
+    if request.body().size_hint().lower() > limit as u64 {
+        return arrival::refuse(request, arrival::too_large()).await;
+    }
+    let mut share = match policy.share(route, client) {
+        Ok(share) => share,
+        Err(error) => return arrival::refuse(request, error).await,
+    };
+    let is_http1 = request.version() < Version::HTTP_2;
+    let request = match arrival::whole(request, limit, policy.pace, &mut share.body).await {
+        Ok(request) => request,
+        Err(error) => {
+            let mut response = Failure::from(error).into_response();
+            // The rest of it may still come.
+            if is_http1 {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            return response;
+        }
+    };
+    let answered = match policy.admit(route, client) {
+        Ok(_place) => answer(route.timeout.unwrap_or(policy.timeout), endpoint, request).await,
+        Err(error) => Err(error),
+    };
+    answered.unwrap_or_else(|error| Failure::from(error).into_response())
+}
+
+async fn answer(timeout: Duration, endpoint: &Endpoint, request: Request) -> kernel::Result<Response> {
     let answer = AssertUnwindSafe(endpoint(request)).catch_unwind();
-    match tokio::time::timeout(route.timeout.unwrap_or(policy.timeout), answer).await {
+    match tokio::time::timeout(timeout, answer).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(panic)) => Err(Error::internal(format!("a handler panicked: {}", panic_text(&*panic)))),
         Err(_) => Err(Error::new(Code::TimedOut, "The operation timed out.")),
     }
-}
-
-/// A body of a known length is judged at once; only one of unknown length has to be counted while it is read.
-fn limit_body(request: Request, limit: usize) -> kernel::Result<Request> {
-    match request.body().size_hint().exact() {
-        Some(length) if length > limit as u64 => Err(body_too_large()),
-        Some(_) => Ok(request),
-        None => Ok(request.map(|body| Body::new(Limited::new(body, limit)))),
-    }
-}
-
-pub(crate) fn body_too_large() -> Error {
-    Error::new(Code::BodyTooLarge, "The request body is larger than this operation accepts.")
 }
 
 impl Service<Request> for PathService {

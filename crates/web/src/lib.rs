@@ -6,6 +6,7 @@
 //! headers, the log line and metrics.
 
 mod answers;
+mod arrival;
 mod components;
 mod conventions;
 mod cors;
@@ -31,12 +32,14 @@ mod routes;
 mod schemas;
 mod scope;
 pub mod server;
+mod shares;
 mod table;
 
 pub use answers::{
     Accepted, Created, CreatedEmpty, Css, Empty, Html, Json, Prewritten, Redirect, Script, Success, Tagged, Text,
     WithHeaders,
 };
+pub use arrival::Pace;
 pub use conventions::{App, AtHand, Conventions, Peer, Settings};
 pub use cors::Origins;
 pub use docs::docs_routes;

@@ -6,12 +6,14 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use kernel::{AppId, Clock, Code, Error, Result};
+
+use crate::shares::network;
 
 /// What a limit guards. The general one counts every request and is off by default; the others are strict and sit on
 /// the endpoints that guess credentials or cost money.
@@ -55,13 +57,9 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// An IPv6 client commands a whole /64, so the buckets are per /64.
     fn normalised(self) -> Self {
         match self {
-            Self::Address(IpAddr::V6(address)) => {
-                let network = u128::from(address) & !u128::from(u64::MAX);
-                Self::Address(IpAddr::V6(Ipv6Addr::from(network)))
-            }
+            Self::Address(address) => Self::Address(network(address)),
             other => other,
         }
     }

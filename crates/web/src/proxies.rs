@@ -28,7 +28,7 @@ impl TrustedProxies {
         Self(Arc::new(Ranges { trusted: ranges, unheeded: AtomicBool::new(false) }))
     }
 
-    fn trusts(&self, address: IpAddr) -> bool {
+    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         self.0.trusted.iter().any(|range| range.contains(&address))
     }
 

@@ -17,7 +17,7 @@ use http::{Method, StatusCode};
 use kernel::{Code, Error};
 
 use crate::{
-    Failure, Handler, LimitClass, Operation,
+    Handler, LimitClass, Operation, arrival,
     dispatch::{Endpoint, Endpoints, PathService},
     metrics::RouteMetrics,
 };
@@ -227,7 +227,9 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         let router = paths
             .into_iter()
             .fold(Router::new(), |router, (path, endpoints)| router.route_service(path, PathService::new(endpoints)));
-        router.fallback(async || Failure::from(Error::new(Code::RouteNotFound, "There is no operation at this path.")))
+        router.fallback(async |request: Request| {
+            arrival::refuse(request, Error::new(Code::RouteNotFound, "There is no operation at this path.")).await
+        })
     }
 }
 

@@ -40,7 +40,12 @@ pub async fn run(config: Config) -> Result<(), String> {
     let local = socket.as_deref().map(listen_locally).transpose()?;
     announce(&config, &service, first.as_ref())?;
 
-    let limits = server::Limits { drain: config.drain, ..server::Limits::default() };
+    let limits = server::Limits {
+        drain: config.drain,
+        max_connections: config.connections,
+        max_connections_per_address: config.connections_per_address,
+        ..server::Limits::default()
+    };
     let listeners = Listeners { network: listener, local };
     let stop = async {
         nth(signals.clone(), 1).await;

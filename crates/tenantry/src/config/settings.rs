@@ -112,6 +112,19 @@ pub const SETTINGS: &[Setting] = &[
     number("limits.requests_per_second", "0", "Requests per second and client address; 0 means no limit."),
     number("limits.in_flight", "2048", "Requests served at the same time; beyond that callers get 503."),
     number(
+        "limits.in_flight_per_address",
+        "1024",
+        "Requests of one client address (IPv6: of a /64) that arrive or are served at the same time; beyond that it gets 429. \
+         0 means no limit.",
+    ),
+    number("limits.connections", "10000", "Connections that are open at the same time; beyond that new ones wait."),
+    number(
+        "limits.connections_per_address",
+        "2048",
+        "Connections of one address (IPv6: of a /64) that are open at the same time; beyond that new ones are closed. \
+         Trusted proxies are not counted. 0 means no limit.",
+    ),
+    number(
         "limits.credential_failures_per_minute",
         "100",
         "Refused credentials per minute and client address; 0 means no limit.",

@@ -2,14 +2,14 @@
 
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError};
+use http_body_util::BodyExt;
 use kernel::{Code, Error, FieldProblem, Problems, Result, text::read_refused};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{MediaType, json, reader, survey};
-use crate::{Describe, Failure, Operation, dispatch::body_too_large};
+use crate::{Describe, Failure, Operation};
 
 /// The rules of a request beyond its schema: those that span members, or that no schema can say. All problems are
 /// collected before any is answered.
@@ -98,16 +98,10 @@ pub fn not_json() -> Error {
     Error::new(Code::UnsupportedMediaType, "Send the body as JSON with `Content-Type: application/json`.")
 }
 
+/// It has arrived before the handler was called.
 pub(super) async fn collect(request: Request) -> Result<Bytes> {
-    match request.into_body().collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if is_length_limit(&error) => Err(body_too_large()),
-        Err(error) => Err(Error::new(Code::MalformedRequest, "The body could not be read.").with_source(error)),
-    }
-}
-
-fn is_length_limit(error: &(dyn std::error::Error + 'static)) -> bool {
-    std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<LengthLimitError>())
+    let collected = request.into_body().collect().await.map_err(Error::internal)?;
+    Ok(collected.to_bytes())
 }
 
 /// The body as it came, for what is signed or is not JSON.

@@ -1,4 +1,4 @@
-//! Servers that are killed while they write.
+//! Servers that are killed while they write, or flooded.
 
 use std::{
     collections::{BTreeMap, HashSet},
