@@ -109,6 +109,8 @@ codes! {
     TrialUsed "TRIAL_USED" Conflict "The workspace has already used its trial of this plan.";
     CheckoutUnpaid "CHECKOUT_UNPAID" Conflict "The checkout session has not been paid.";
     InvalidSignature "INVALID_SIGNATURE" Invalid "The signature is missing, too old, or not made with the shared secret.";
+    NoWebhookUrl "NO_WEBHOOK_URL" Conflict "There is no URL to send webhook events to.";
+    WebhookDisabled "WEBHOOK_DISABLED" Conflict "The webhook is disabled.";
     Internal "INTERNAL" Internal "Internal error; look up the request id in the server's log for the cause.";
 }
 

@@ -35,17 +35,25 @@ pub struct Room {
 }
 
 /// Everything that can be in the outbox.
-pub const ROOMS: [Room; 5] = [
+pub const ROOMS: [Room; 6] = [
     Room { name: "tenancy", facts: tenancy::facts::FACTS },
     Room { name: "billing", facts: billing::facts::FACTS },
     Room { name: "identity", facts: identity::facts::FACTS },
     Room { name: "flags", facts: flags::facts::FACTS },
+    Room { name: "signals", facts: signals::facts::FACTS },
     Room { name: "service", facts: FACTS },
 ];
 
 /// Everybody who reads it.
 pub fn readers() -> Vec<Reader> {
-    [tenancy::facts::readers(), billing::facts::readers(), flags::facts::readers(), vec![SIGNING_KEYS, PURGE]].concat()
+    [
+        tenancy::facts::readers(),
+        billing::facts::readers(),
+        flags::facts::readers(),
+        signals::facts::readers(),
+        vec![SIGNING_KEYS, PURGE],
+    ]
+    .concat()
 }
 
 /// Fails when somebody reads the outbox whom [`readers`] does not name.

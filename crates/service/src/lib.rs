@@ -25,6 +25,7 @@ use installation::{FirstRun, GivenKeys, Opening, OperatorKeyFile, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
 pub use routes::{Documents, documents, route_table};
+use signals::Signals;
 use spine::{
     Mailer, Outbox, Purger, Runner, Sweeper, TestClock, Texter, mail::MailTransport, outbound::Outbound,
     sms::SmsTransport,
@@ -53,6 +54,7 @@ pub struct Options {
     pub sms_url: Secret<String>,
     /// How servers that customers name are called.
     pub outbound: Outbound,
+    pub webhooks: signals::Settings,
     pub test_clock: bool,
     pub metrics_public: bool,
     pub web: web::Settings,
@@ -69,6 +71,7 @@ pub struct Core {
     pub flags: Flags,
     pub billing: Billing,
     pub identity: Identity,
+    pub signals: Signals,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
@@ -102,6 +105,9 @@ impl AsRef<OperatorKey> for Core {
 fn misconfigured(setting: &str, problem: &str) -> Error {
     Error::new(Code::ValidationFailed, format!("{setting} {problem}."))
 }
+
+/// Longer than an attempt at a delivery takes: one that was cut off would be made again.
+const LONGEST_JOB: Duration = Duration::from_secs(12);
 
 /// A service that is ready to answer. Its background work runs once it is started.
 pub struct Service {
@@ -144,6 +150,7 @@ impl Service {
         }
         db.migrate(MIGRATIONS).await?;
         spine::lease::free_after_restart(&db, spine::lease::CLAIMS).await?;
+        spine::lease::free_after_restart(&db, signals::CLAIMS).await?;
         let runner = Runner::new();
         let test_clock = match options.test_clock {
             true => Some(Arc::new(TestClock::open(db.clone(), runner.clone()).await?)),
@@ -165,6 +172,7 @@ impl Service {
             flags: Flags::new(tenancy.clone()),
             billing: Billing::new(tenancy.clone()),
             identity: Identity::new(tenancy.clone(), options.login_limits)?,
+            signals: Signals::new(tenancy.clone(), options.outbound.clone(), options.webhooks),
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
@@ -187,6 +195,7 @@ impl Service {
         core.tenancy.register(&mut outbox, &runner);
         core.flags.register(&mut outbox, &runner);
         core.billing.register(&mut outbox, &runner);
+        core.signals.register(&mut outbox, &runner);
         let purger = Purger::new(db.clone(), tables::all().collect());
         outbox.follow(facts::PURGE, purger.ears());
         runner.add(purger);
@@ -201,6 +210,7 @@ impl Service {
         outbox.open(&runner).await?;
         core.tenancy.load().await?;
         core.flags.load().await?;
+        core.signals.load().await?;
 
         let conventions = Conventions::new(
             options.web,
@@ -244,7 +254,7 @@ impl Service {
 
     /// Ends the background work, finishes what the store has accepted, and closes it.
     pub async fn close(&self) {
-        self.runner.stop(Duration::from_secs(10)).await;
+        self.runner.stop(LONGEST_JOB).await;
         self.core.db.close().await;
     }
 

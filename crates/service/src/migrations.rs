@@ -31,4 +31,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(20, "authority", text!("0020_authority")),
     Migration::shared(21, "usage", text!("0021_usage")),
     Migration::shared(22, "checkout", text!("0022_checkout")),
+    Migration::shared(23, "webhooks", text!("0023_webhooks")),
 ];

@@ -24,6 +24,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(workflows::routes())
         .merge(web::pages::routes())
         .merge(identity::routes().within(|core: &Core| core.identity.clone()))
+        .merge(signals::routes().within(|core: &Core| core.signals.clone()))
         .merge(operations::signing_keys::routes())
         .merge(operations::operator_key::routes())
         .merge(operations::backup::routes())
@@ -33,7 +34,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
 
 pub(crate) fn router(core: &Core, metrics_public: bool) -> axum::Router {
     let routes = all(core.test_clock.is_some(), metrics_public);
-    let document = routes.openapi(&info());
+    let document = document(&routes);
     routes.merge(web::docs_routes(&document)).into_router(core.clone())
 }
 
@@ -47,7 +48,7 @@ pub struct Documents {
 
 pub fn documents() -> Documents {
     let routes = all(true, false);
-    let openapi = routes.openapi(&info());
+    let openapi = document(&routes);
     let table = routes.merge(web::docs_routes(&openapi)).table();
     Documents { openapi, routes: web::routes_markdown(&table), errors: web::errors_markdown(), facts: facts::page() }
 }
@@ -55,8 +56,15 @@ pub fn documents() -> Documents {
 /// Every route with its caller, for the authorization test.
 pub fn route_table() -> Vec<RouteEntry> {
     let routes = all(true, false);
-    let openapi = routes.openapi(&info());
+    let openapi = document(&routes);
     routes.merge(web::docs_routes(&openapi)).table()
+}
+
+/// What is called, and what calls others.
+fn document(routes: &Routes<Core>) -> Value {
+    let mut document = routes.openapi(&info());
+    document["webhooks"] = signals::events::openapi();
+    document
 }
 
 fn info() -> Info {

@@ -11,6 +11,7 @@ pub const TABLES: &[(&str, &[Table])] = &[
     ("billing", billing::TABLES),
     ("flags", flags::TABLES),
     ("identity", identity::TABLES),
+    ("signals", signals::TABLES),
     ("service", SERVICE),
 ];
 

@@ -39,6 +39,7 @@ pub mod routes;
 mod site;
 mod snapshot;
 pub mod tokens;
+pub mod webhooks;
 mod workspace;
 
 pub use answer::Answer;
@@ -50,7 +51,7 @@ pub use log::Log;
 pub use messages::{CaughtMail, CaughtSms};
 pub use on_port::OnPort;
 pub use people::{PAGE, Person, Tokens};
-pub use receiver::{Received, Receiver};
+pub use receiver::{Received, Receiver, Reply};
 pub use site::{MASTER_KEY, OPERATOR_KEY, Site};
 pub use snapshot::redacted;
 pub use store::EngineName;

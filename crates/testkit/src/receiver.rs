@@ -2,14 +2,23 @@
 
 use std::{
     collections::VecDeque,
+    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use axum::{Router, body::to_bytes, extract::Request, response::Response};
-use http::{HeaderMap, Method, StatusCode};
+use axum::body::{Body, to_bytes};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, Method, Response, StatusCode, header};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
 
 /// Nothing waits for this time to pass; it ends a test that would hang.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -34,6 +43,19 @@ impl Received {
     }
 }
 
+/// What a receiver does with a request.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    Status(u16),
+    Redirect(String),
+    /// Never answers.
+    Hang,
+    /// Closes the connection instead of answering.
+    Reset,
+    /// Begins to answer 200 and breaks off.
+    Half,
+}
+
 /// A server that answers 200, or what it was told to. Gone when it is dropped.
 pub struct Receiver {
     base: String,
@@ -46,10 +68,12 @@ struct State {
     count: watch::Sender<usize>,
 }
 
-#[derive(Default)]
 struct Kept {
     received: Vec<Received>,
-    answers: VecDeque<StatusCode>,
+    /// One for each of the next requests.
+    next: VecDeque<Reply>,
+    /// For all others.
+    always: Reply,
 }
 
 impl State {
@@ -62,12 +86,9 @@ impl Receiver {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let address = listener.local_addr().expect("the listener has an address");
-        let state = Arc::new(State { kept: Mutex::default(), count: watch::Sender::new(0) });
-        let keeper = Arc::clone(&state);
-        let router = Router::new().fallback(move |request: Request| keep(Arc::clone(&keeper), request));
-        let serving = tokio::spawn(async move {
-            axum::serve(listener, router).await.expect("the receiver serves until it is dropped");
-        });
+        let kept = Kept { received: Vec::new(), next: VecDeque::new(), always: Reply::Status(200) };
+        let state = Arc::new(State { kept: Mutex::new(kept), count: watch::Sender::new(0) });
+        let serving = tokio::spawn(serve(listener, Arc::clone(&state)));
         Self { base: format!("http://{address}"), state, serving }
     }
 
@@ -76,10 +97,19 @@ impl Receiver {
         format!("{}{path}", self.base)
     }
 
-    /// The next requests get these statuses, one each; after that it is 200 again.
+    /// The next requests get these statuses, one each.
     pub fn answer_next(&self, statuses: &[u16]) {
-        let statuses = statuses.iter().map(|status| StatusCode::from_u16(*status).expect("a status"));
-        self.state.kept().answers.extend(statuses);
+        self.reply_next(statuses.iter().map(|status| Reply::Status(*status)));
+    }
+
+    /// The next requests are treated like this, one each.
+    pub fn reply_next(&self, replies: impl IntoIterator<Item = Reply>) {
+        self.state.kept().next.extend(replies);
+    }
+
+    /// What happens to all others: 200 unless something else is said here.
+    pub fn reply_always(&self, reply: Reply) {
+        self.state.kept().always = reply;
     }
 
     /// What came so far.
@@ -102,18 +132,45 @@ impl Drop for Receiver {
     }
 }
 
-async fn keep(state: Arc<State>, request: Request) -> Response {
+/// Until it is aborted, which ends the connections too.
+async fn serve(listener: TcpListener, state: Arc<State>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = listener.accept().await.expect("the receiver accepts until it is dropped");
+        let state = Arc::clone(&state);
+        connections.spawn(async move {
+            let service = service_fn(move |request| keep(Arc::clone(&state), request));
+            // An error here is what the test asked for, or the caller's end.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+async fn keep(state: Arc<State>, request: http::Request<Incoming>) -> io::Result<Response<Body>> {
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, 64 * 1024 * 1024).await.expect("the request's body arrives").to_vec();
+    let body = to_bytes(Body::new(body), 64 * 1024 * 1024).await.map_err(io::Error::other)?.to_vec();
     let path = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
     let received = Received { method: parts.method, path, headers: parts.headers, body };
-    let status = {
+    let reply = {
         let mut kept = state.kept();
         kept.received.push(received);
-        kept.answers.pop_front().unwrap_or(StatusCode::OK)
+        kept.next.pop_front().unwrap_or_else(|| kept.always.clone())
     };
     state.count.send_modify(|count| *count += 1);
     let mut response = Response::default();
-    *response.status_mut() = status;
-    response
+    match reply {
+        Reply::Status(status) => *response.status_mut() = StatusCode::from_u16(status).expect("a status"),
+        Reply::Redirect(location) => {
+            *response.status_mut() = StatusCode::FOUND;
+            response.headers_mut().insert(header::LOCATION, location.parse().expect("a header's value"));
+        }
+        Reply::Hang => std::future::pending().await,
+        Reply::Reset => return Err(io::Error::other("reset")),
+        Reply::Half => {
+            let parts = [Ok(Bytes::from_static(b"half ")), Err(io::Error::other("broken off"))];
+            response.headers_mut().insert(header::CONTENT_LENGTH, 1_000.into());
+            *response.body_mut() = Body::from_stream(stream::iter(parts));
+        }
+    }
+    Ok(response)
 }

@@ -17,6 +17,8 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{key_id}", &KeyId::from_u128(7).to_string())
         .replace("{flag_id}", &flags::model::FlagId::from_u128(7).to_string())
         .replace("{group_id}", &flags::model::GroupId::from_u128(7).to_string())
+        .replace("{delivery_id}", &signals::deliveries::DeliveryId::from_u128(7).to_string())
+        .replace("{endpoint_id}", &signals::endpoints::EndpointId::from_u128(7).to_string())
         .replace("{flag_key}", "some-flag")
         .replace("{key}", "some-flag")
         .replace("{token_id}", &ApiTokenId::from_u128(7).to_string())

@@ -98,6 +98,7 @@ impl Site {
             sms_url: into("sms"),
             // Receivers of the tests run on this machine.
             outbound: Outbound::new(Targets::PublicAndLoopback),
+            webhooks: signals::Settings::default(),
             test_clock: true,
             metrics_public: false,
             web: web::Settings::default(),

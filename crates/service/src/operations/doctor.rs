@@ -3,6 +3,7 @@
 use kernel::{Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
+use signals::endpoints::GivenUp;
 use spine::{Backlog, outbox};
 use store::Tx;
 use tenancy::callers::Operator;
@@ -61,6 +62,7 @@ async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> 
     findings.push(signing_keys(&vitals, core.db.clock().now()));
     findings.push(parked(&vitals));
     findings.push(undelivered(&vitals));
+    findings.push(webhooks(&vitals));
     findings.push(last_backup(&vitals, core.db.clock().now()));
     Ok(Json(Report { findings }))
 }
@@ -69,6 +71,7 @@ async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> 
 struct Vitals {
     parked: usize,
     backlog: Backlog,
+    given_up: Vec<GivenUp>,
     master_key_settled: bool,
     signing_since: Option<Timestamp>,
     last_backup: Option<Timestamp>,
@@ -80,6 +83,7 @@ fn vitals(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<Vitals> {
     Ok(Vitals {
         parked: outbox::parked(tx, 1_000)?.len(),
         backlog: spine::backlog(tx)?,
+        given_up: signals::given_up(tx)?,
         master_key_settled: installation::is_settled(tx, keyring)?,
         last_backup: installation::last_backup(tx)?,
         signing_since: keys.iter().map(|key| key.active_from).filter(|from| *from <= now).max(),
@@ -239,5 +243,21 @@ fn undelivered(vitals: &Vitals) -> Finding {
         "messages",
         format!("{failed} messages could not be delivered, {retrying} are being retried"),
         "Check mail_url and sms_url; see the log for each failure.",
+    )
+}
+
+fn webhooks(vitals: &Vitals) -> Finding {
+    if vitals.given_up.is_empty() {
+        return Finding::ok("webhooks", "no webhook was disabled because its receiver failed");
+    }
+    let name = |one: &GivenUp| match one.endpoint {
+        Some(endpoint) => format!("{endpoint} of {}", one.app),
+        None => one.app.to_string(),
+    };
+    let names: Vec<String> = vitals.given_up.iter().map(name).collect();
+    Finding::problem(
+        "webhooks",
+        format!("disabled after 50 deliveries in a row failed: {}", names.join(", ")),
+        "Repair the receiver, enable the webhook again, and send what was missed with tenantry webhook recover.",
     )
 }

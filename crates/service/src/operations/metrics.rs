@@ -50,6 +50,8 @@ async fn of_the_storage(core: &Core) {
     let Ok(backlog) = core.db.read(backlog).await else { return };
     gauge!("tenantry_outbox_waiting").set(backlog.facts as f64);
     gauge!("tenantry_outbox_oldest_seconds").set(age(backlog.oldest_fact, backlog.now));
+    gauge!("tenantry_webhooks_waiting").set(backlog.webhooks.waiting as f64);
+    gauge!("tenantry_webhooks_oldest_seconds").set(age(backlog.webhooks.oldest_due, backlog.now));
     for Waiting { channel, count, oldest } in backlog.messages {
         gauge!("tenantry_messages_waiting", "channel" => channel).set(count as f64);
         gauge!("tenantry_messages_oldest_seconds", "channel" => channel).set(age(oldest, backlog.now));
@@ -61,11 +63,13 @@ struct Backlog {
     facts: i64,
     oldest_fact: Option<Timestamp>,
     messages: [Waiting; 2],
+    webhooks: signals::deliveries::Backlog,
 }
 
 fn backlog(tx: &mut Tx<'_>) -> Result<Backlog> {
     let (facts, oldest_fact) = outbox::backlog(tx)?;
-    Ok(Backlog { now: tx.now(), facts, oldest_fact, messages: spine::waiting(tx)? })
+    let webhooks = signals::deliveries::backlog(tx)?;
+    Ok(Backlog { now: tx.now(), facts, oldest_fact, messages: spine::waiting(tx)?, webhooks })
 }
 
 fn age(since: Option<Timestamp>, now: Timestamp) -> f64 {
@@ -82,6 +86,7 @@ fn describe() {
         for (name, text) in COUNTERS {
             describe_counter!(*name, *text);
         }
+        describe_histogram!("tenantry_webhook_attempt_seconds", "How long an attempt at a webhook delivery takes");
         describe_histogram!("tenantry_job_run_seconds", "How long a run of background work takes, by job");
     });
 }
@@ -103,6 +108,8 @@ const GAUGES: &[(&str, &str)] = &[
     ("tenantry_storage_writable", "1 while the storage can be written, 0 when it is full, read-only or away"),
     ("tenantry_store_pool_size", "Threads or connections that transactions run on"),
     ("tenantry_store_queue", "Transactions that wait for a thread or a connection, by lane"),
+    ("tenantry_webhooks_oldest_seconds", "How long the oldest webhook delivery that waits has been due"),
+    ("tenantry_webhooks_waiting", "Webhook deliveries that wait for an attempt, retries included"),
 ];
 
 const COUNTERS: &[(&str, &str)] = &[
@@ -120,4 +127,5 @@ const COUNTERS: &[(&str, &str)] = &[
     ("tenantry_outbox_gaps_total", "Times that a follower missed facts and loaded everything again"),
     ("tenantry_outbox_parked_total", "Facts that were set aside after ten failures, by consumer"),
     ("tenantry_rate_limited_total", "Requests that were refused by a rate limit, by class"),
+    ("tenantry_webhook_attempts_total", "Attempts at webhook deliveries, by outcome"),
 ];

@@ -14,3 +14,4 @@ mod health;
 mod ofrep;
 mod promises;
 mod usage;
+mod webhooks;

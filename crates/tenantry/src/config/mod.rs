@@ -50,6 +50,8 @@ pub struct Config {
     pub messages_per_minute: u32,
     pub request_timeout: Duration,
     pub drain: Duration,
+    pub webhooks_keep: Duration,
+    pub webhooks_keep_dead: Duration,
     pub lame_duck: Duration,
     pub store_limits: store::Limits,
     pub otel_endpoint: Option<String>,
@@ -128,6 +130,8 @@ impl Reader<'_> {
             login_failures_per_address: self.number("limits.login_failures_per_address", 0),
             messages_per_minute: self.number("limits.messages_per_minute", 0),
             request_timeout: Duration::from_secs(self.number("server.request_timeout_seconds", 1).into()),
+            webhooks_keep: days(self.number("webhooks.keep_days", 1)),
+            webhooks_keep_dead: days(self.number("webhooks.keep_dead_days", 1)),
             drain: Duration::from_secs(self.number("server.drain_seconds", 0).into()),
             lame_duck: Duration::from_secs(self.number("server.lame_duck_seconds", 0).into()),
             store_limits: store::Limits {
@@ -245,6 +249,10 @@ fn base_url_of(listen: SocketAddr) -> String {
         return format!("http://localhost:{}", listen.port());
     }
     format!("http://{listen}")
+}
+
+fn days(count: u32) -> Duration {
+    Duration::from_secs(u64::from(count) * 24 * 3_600)
 }
 
 #[cfg(test)]

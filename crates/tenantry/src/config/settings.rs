@@ -160,6 +160,8 @@ pub const SETTINGS: &[Setting] = &[
         "8",
         "Connection threads on PostgreSQL. Nodes × (connections + 5) must stay below its max_connections.",
     ),
+    number("webhooks.keep_days", "30", "Days that delivered webhook events are kept."),
+    number("webhooks.keep_dead_days", "90", "Days that webhook events are kept that could not be delivered."),
     text("otel.endpoint", "none", "OTLP/HTTP endpoint for traces. Needs a build with the otel feature."),
 ];
 

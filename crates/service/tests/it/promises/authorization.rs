@@ -265,6 +265,23 @@ const GUARDED: &[(&str, &str)] = &[
     ("POST /flags/eval-events", r#"{ "events": [] }"#),
     ("POST /flags/discover", r#"{ "keys": [] }"#),
     ("POST /flags/call-sites", r#"{ "sites": [] }"#),
+    ("GET /webhooks/event-types", ""),
+    ("GET /webhooks/deliveries/{app_id}", ""),
+    ("POST /webhooks/deliveries/{delivery_id}/replay", ""),
+    ("POST /webhooks/secrets/rotate/{app_id}", ""),
+    ("GET /admin/apps/{app_id}/webhook/secret", ""),
+    ("POST /admin/apps/{app_id}/webhook/secret/rotate", ""),
+    ("POST /admin/apps/{app_id}/webhook/test", r#"{ "url": "http://10.0.0.1/" }"#),
+    ("POST /admin/apps/{app_id}/webhook/recover", r#"{ "since": "2020-01-01T00:00:00Z" }"#),
+    ("GET /admin/apps/{app_id}/webhook/deliveries", ""),
+    ("GET /admin/apps/{app_id}/webhook/deliveries/{delivery_id}", ""),
+    ("POST /admin/apps/{app_id}/webhook/deliveries/{delivery_id}/replay", ""),
+    ("GET /admin/apps/{app_id}/webhook/endpoints", ""),
+    ("POST /admin/apps/{app_id}/webhook/endpoints", r#"{ "url": "https://a.example" }"#),
+    ("GET /admin/apps/{app_id}/webhook/endpoints/{endpoint_id}", ""),
+    ("PUT /admin/apps/{app_id}/webhook/endpoints/{endpoint_id}", "{}"),
+    ("DELETE /admin/apps/{app_id}/webhook/endpoints/{endpoint_id}", ""),
+    ("POST /admin/apps/{app_id}/webhook/endpoints/{endpoint_id}/secret/rotate", ""),
     ("DELETE /account/app", ""),
     ("DELETE /admin/apps/{app_id}", ""),
 ];
@@ -487,6 +504,7 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
         let of_nothing =
             ["kid", "key_id", "token_id", "secret_id", "flag_id", "group_id", "event_id", "session_id", "key"]
                 .iter()
+                .chain(&["delivery_id", "endpoint_id"])
                 .chain(&OF_NOTHING)
                 .any(|id| name.contains(&format!("{{{id}}}")));
         let refused_for_its_content = answer.status() == 400 && REFUSED_FOR_CONTENT.contains(&name);

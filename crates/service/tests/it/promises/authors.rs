@@ -24,6 +24,7 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /cloud-views/ofrep/{app_id}/ofrep/v1/evaluate/flags/{key}", "reads"),
     ("POST /admin/apps/{app_id}/flags/{flag_id}/explain", "reads"),
     ("POST /account/api-token/introspect", "reads"),
+    ("POST /admin/apps/{app_id}/webhook/test", "sends a sample, which is kept nowhere"),
     ("POST /auth/introspect", "reads"),
     ("POST /auth/userinfo", "reads"),
     ("POST /auth/token/workspace-list", "reads"),
@@ -61,6 +62,8 @@ const ELSEWHERE: &[&str] = &[
     "POST /auth/auth/resetUserMfaSetup",
     "POST /auth/auth/passkeys/verify-registration",
     "POST /cloud-views/verify-sender",
+    "POST /webhooks/deliveries/{delivery_id}/replay",
+    "POST /admin/apps/{app_id}/webhook/deliveries/{delivery_id}/replay",
     "DELETE /account/tenant/user/{user_id}/mfa",
     "POST /account/federation/connection",
     "PUT /account/federation/connection/{connection_id}",
@@ -153,6 +156,7 @@ async fn by_the_operator(walk: &mut Walk, who: &Who) {
     walk.told(who, route, &[app, &key], Value::Null, "key.revoked").await;
     let hook = json!({ "enabled": true, "url": "https://hook.example", "events": [] });
     walk.told(who, "PUT /admin/apps/{app_id}/webhook", &[app], hook, "app.webhook_changed").await;
+    webhooks(walk, who, app).await;
     let first = who.caller.get(&format!("/admin/apps/{app}/secrets")).await.expect(200).text("/0/id");
     walk.told(who, "POST /admin/apps/{app_id}/secrets/rotate", &[app], json!({}), "app_secret.rotated").await;
     let route = "DELETE /admin/apps/{app_id}/secrets/{secret_id}";
@@ -172,6 +176,20 @@ async fn by_the_operator(walk: &mut Walk, who: &Who) {
     let route = "POST /admin/signing-keys/{kid}/revoke";
     walk.told(who, route, &[&rotated.text("/key/kid")], json!({}), "signing_key.revoked").await;
     walk.told(who, "DELETE /admin/apps/{app_id}", &[app], Value::Null, "app.deleted").await;
+}
+
+async fn webhooks(walk: &mut Walk, who: &Who, app: &str) {
+    let (base, kind) = ("/admin/apps/{app_id}/webhook", "webhook_secret.rotated");
+    walk.told(who, &format!("POST {base}/secret/rotate"), &[app], json!({}), kind).await;
+    let since = json!({ "since": "2020-01-01T00:00:00Z" });
+    walk.told(who, &format!("POST {base}/recover"), &[app], since, "webhook_deliveries.recovered").await;
+    let new = json!({ "url": "https://more.example" });
+    let made = walk.told(who, &format!("POST {base}/endpoints"), &[app], new, "webhook_endpoint.changed").await;
+    let (one, id) = (format!("{base}/endpoints/{{endpoint_id}}"), &made.text("/id"));
+    let change = json!({ "enabled": false });
+    walk.told(who, &format!("PUT {one}"), &[app, id], change, "webhook_endpoint.changed").await;
+    walk.told(who, &format!("POST {one}/secret/rotate"), &[app, id], json!({}), kind).await;
+    walk.told(who, &format!("DELETE {one}"), &[app, id], Value::Null, "webhook_endpoint.deleted").await;
 }
 
 async fn of_the_app(walk: &mut Walk, who: &Who) {
@@ -271,6 +289,8 @@ async fn by_people(walk: &mut Walk) {
     let route = "DELETE /account/api-token/me/app/{token_id}";
     walk.told(&user, route, &[&made.text("/record/id")], Value::Null, "api_token.revoked").await;
     of_a_subscription(walk, &user).await;
+    let route = "POST /webhooks/secrets/rotate/{app_id}";
+    walk.told(&user, route, &[&app.app_id().to_string()], json!({}), "webhook_secret.rotated").await;
     let ended = json!({ "client_id": app.app_id(), "token": tokens.refresh });
     walk.told(&anon, "POST /auth/revoke", &[], ended, "login.ended").await;
     let ended = json!({ "refreshToken": person.sign_in().await.refresh });

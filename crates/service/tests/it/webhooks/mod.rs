@@ -1,0 +1,9 @@
+//! `/webhooks/…`, and how events are delivered.
+
+mod deliveries;
+mod event_types;
+mod giving_up;
+mod nodes;
+mod secrets;
+mod sending;
+mod settings;

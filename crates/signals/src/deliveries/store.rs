@@ -1,0 +1,180 @@
+//! The SQL of deliveries that people look at, repeat and keep. The sender has its own.
+
+use ::store::{Tx, args, row, sql};
+use kernel::{AppId, Page, Result, TenantId, Timestamp};
+
+use super::{DeliveryId, DeliveryRow, DeliveryStatus, WEBHOOK_DISABLED};
+use crate::endpoints::EndpointId;
+
+/// A delivery to be made.
+pub(crate) struct Unsent<'a> {
+    pub(crate) app: AppId,
+    pub(crate) tenant: Option<TenantId>,
+    pub(crate) endpoint: EndpointId,
+    pub(crate) event_id: &'a str,
+    pub(crate) event_type: &'a str,
+    pub(crate) position: i64,
+    pub(crate) target_url: &'a str,
+    pub(crate) payload: &'a str,
+}
+
+const INSERT: &str = "INSERT INTO webhook_deliveries (id, app_id, tenant_id, endpoint_id, event_id, event_type, position, \
+     target_url, payload, status, attempt, made, attempts, last_error, next_attempt_at, finished_at, created_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 0, '[]', $11, $12, $13, $14)";
+
+/// Has it sent as soon as `tx` has committed.
+pub(crate) fn queue(tx: &mut Tx<'_>, unsent: &Unsent<'_>) -> Result<DeliveryId> {
+    let now = tx.now();
+    insert(tx, unsent, DeliveryStatus::Pending, None, Some(now), None)
+}
+
+/// Keeps it for a replay, because its endpoint is disabled.
+pub(crate) fn keep(tx: &mut Tx<'_>, unsent: &Unsent<'_>) -> Result<DeliveryId> {
+    let now = tx.now();
+    insert(tx, unsent, DeliveryStatus::DeadLetter, Some(WEBHOOK_DISABLED), None, Some(now))
+}
+
+fn insert(
+    tx: &mut Tx<'_>,
+    unsent: &Unsent<'_>,
+    status: DeliveryStatus,
+    error: Option<&str>,
+    next_attempt_at: Option<Timestamp>,
+    finished_at: Option<Timestamp>,
+) -> Result<DeliveryId> {
+    let id: DeliveryId = tx.new_id();
+    let Unsent { app, tenant, endpoint, event_id, event_type, position, target_url, payload } = *unsent;
+    tx.run(
+        INSERT,
+        &args![
+            id,
+            app,
+            tenant,
+            endpoint,
+            event_id,
+            event_type,
+            position,
+            target_url,
+            payload,
+            status,
+            error,
+            next_attempt_at,
+            finished_at,
+            tx.now()
+        ],
+    )?;
+    Ok(id)
+}
+
+/// Which deliveries are wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) status: Option<DeliveryStatus>,
+    pub(crate) event_type: Option<String>,
+    pub(crate) tenant: Option<TenantId>,
+    pub(crate) endpoint: Option<EndpointId>,
+    pub(crate) from: Option<Timestamp>,
+    pub(crate) to: Option<Timestamp>,
+}
+
+/// How many are listed when nobody says.
+const LISTED: u32 = 20;
+
+const LIST: &str = sql!(
+    "SELECT ",
+    DeliveryRow::COLUMNS,
+    " FROM webhook_deliveries WHERE app_id = $1 AND ($2 = '' OR status = $2) AND ($3 = '' OR event_type = $3) \
+     AND ($4 = '' OR endpoint_id = $4) AND created_at >= $5 AND created_at <= $6 ORDER BY id DESC LIMIT $7 OFFSET $8"
+);
+/// With an index of its own.
+const LIST_OF_TENANT: &str = sql!(
+    "SELECT ",
+    DeliveryRow::COLUMNS,
+    " FROM webhook_deliveries WHERE app_id = $1 AND ($2 = '' OR status = $2) AND ($3 = '' OR event_type = $3) \
+     AND ($4 = '' OR endpoint_id = $4) AND created_at >= $5 AND created_at <= $6 AND tenant_id = $9 \
+     ORDER BY id DESC LIMIT $7 OFFSET $8"
+);
+
+/// Newest first.
+pub(crate) fn list(tx: &mut Tx<'_>, app: AppId, wanted: &Wanted, page: Page) -> Result<Vec<DeliveryRow>> {
+    let limit = i64::from(page.limit.unwrap_or(LISTED));
+    let status = wanted.status.map_or("", DeliveryStatus::as_str);
+    let event_type = wanted.event_type.as_deref().unwrap_or_default();
+    let endpoint = wanted.endpoint.map(|id| id.to_string()).unwrap_or_default();
+    let (from, to) = (wanted.from.unwrap_or(Timestamp::MIN), wanted.to.unwrap_or(Timestamp::MAX));
+    match wanted.tenant {
+        None => tx.all(LIST, &args![app, status, event_type, endpoint, from, to, limit, page.offset()]),
+        Some(tenant) => {
+            tx.all(LIST_OF_TENANT, &args![app, status, event_type, endpoint, from, to, limit, page.offset(), tenant])
+        }
+    }
+}
+
+const FIND: &str = sql!("SELECT ", DeliveryRow::COLUMNS, " FROM webhook_deliveries WHERE app_id = $1 AND id = $2");
+
+pub(crate) fn delivery_of(tx: &mut Tx<'_>, app: AppId, id: DeliveryId) -> Result<Option<DeliveryRow>> {
+    tx.opt(FIND, &args![app, id])
+}
+
+const REPLAYED: &str = "UPDATE webhook_deliveries SET replayed_as = $3 WHERE app_id = $1 AND id = $2";
+
+pub(super) fn note_replay(tx: &mut Tx<'_>, app: AppId, id: DeliveryId, replay: DeliveryId) -> Result<()> {
+    tx.run(REPLAYED, &args![app, id, replay])
+}
+
+/// What did not arrive, to be repeated.
+#[derive(Clone, Debug)]
+pub(super) struct Lost {
+    pub(super) since: Timestamp,
+    pub(super) until: Timestamp,
+    /// Empty for all.
+    pub(super) types: Vec<String>,
+}
+
+const LOST: &str = sql!(
+    "SELECT ",
+    DeliveryRow::COLUMNS,
+    " FROM webhook_deliveries WHERE app_id = $1 AND id > $2 AND status = 'dlq' AND replayed_as IS NULL \
+     AND created_at >= $3 AND created_at <= $4 AND endpoint_id = ANY($5) AND ($6 OR event_type = ANY($7)) \
+     ORDER BY id LIMIT $8"
+);
+
+/// A batch after a place, oldest first. What was replayed before is left out: its replay stands for it.
+pub(super) fn lost(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    after: &str,
+    lost: &Lost,
+    endpoints: &[EndpointId],
+    limit: i64,
+) -> Result<Vec<DeliveryRow>> {
+    let all_types = lost.types.is_empty();
+    tx.all(LOST, &args![app, after, lost.since, lost.until, endpoints, all_types, lost.types, limit])
+}
+
+const SWEEP: &str = "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries \
+                     WHERE status = $1 AND finished_at IS NOT NULL AND finished_at < $2 LIMIT $3)";
+
+/// Deletes a batch of what ended before; how many.
+pub(super) fn sweep(tx: &mut Tx<'_>, status: DeliveryStatus, before: Timestamp, limit: i64) -> Result<u64> {
+    tx.exec(SWEEP, &args![status, before, limit])
+}
+
+/// What waits to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    pub waiting: i64,
+    /// Since when the oldest of them has been due.
+    pub oldest_due: Option<Timestamp>,
+}
+
+row! { Backlog = "webhook_deliveries" { waiting = "count(*)", oldest_due = "min(next_attempt_at)" } }
+
+pub fn backlog(tx: &mut Tx<'_>) -> Result<Backlog> {
+    const BACKLOG: &str = sql!(
+        "SELECT ",
+        Backlog::COLUMNS,
+        " FROM webhook_deliveries WHERE lease_owner IS NULL AND next_attempt_at IS NOT NULL"
+    );
+    tx.one(BACKLOG, &[])
+}

@@ -1,0 +1,93 @@
+//! What happens in an app, told to the outside: webhooks. This room owns endpoints, signing secrets and deliveries, and
+//! never asks why a fact is true.
+//!
+//! What committed is delivered at least once. Facts become deliveries exactly once, in their order; a delivery is retried
+//! over some 38 hours and then kept, so that it can be replayed.
+
+pub mod deliveries;
+pub mod endpoints;
+pub mod events;
+pub mod facts;
+pub mod secrets;
+mod sender;
+mod tables;
+
+use std::time::Duration;
+
+use kernel::Result;
+use spine::{Outbox, Runner, Signal, outbound::Outbound};
+use store::{Db, Tx};
+use tenancy::{OperatorKey, Tenancy};
+use web::Routes;
+
+use deliveries::Retention;
+use sender::Sender;
+pub use tables::{CLAIMS, TABLES};
+
+/// What the operator decides about this room.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How long delivered ones are kept.
+    pub keep_delivered: Duration,
+    /// How long those are kept that were given up.
+    pub keep_dead: Duration,
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { keep_delivered: DAY * 30, keep_dead: DAY * 90 }
+    }
+}
+
+/// What the routes of this room work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Signals {
+    pub db: Db,
+    pub tenancy: Tenancy,
+    pub(crate) outbound: Outbound,
+    /// Rung when there is something to send.
+    pub(crate) due: Signal,
+    settings: Settings,
+}
+
+impl Signals {
+    pub fn new(tenancy: Tenancy, outbound: Outbound, settings: Settings) -> Self {
+        Self { db: tenancy.db.clone(), tenancy, outbound, due: Signal::new(), settings }
+    }
+
+    /// Registers what turns facts into deliveries, and what sends and forgets them.
+    pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
+        let (keyring, due) = (self.tenancy.keyring.clone(), self.due.clone());
+        outbox.consume(facts::CONSUMER, move |tx, fact| deliveries::consume(tx, &keyring, &due, fact));
+        runner.add(Sender::new(self.tenancy.clone(), self.outbound.clone(), self.due.clone()));
+        runner.add(Retention { db: self.db.clone(), settings: self.settings });
+    }
+
+    /// Makes up for what happened before this room was. Call it once the outbox is open.
+    pub async fn load(&self) -> Result<()> {
+        deliveries::settle_apps(self).await
+    }
+}
+
+/// The endpoints that were disabled because too many deliveries in a row did not arrive, for diagnostics.
+pub fn given_up(tx: &mut Tx<'_>) -> Result<Vec<endpoints::GivenUp>> {
+    endpoints::given_up(tx)
+}
+
+impl AsRef<Tenancy> for Signals {
+    fn as_ref(&self) -> &Tenancy {
+        &self.tenancy
+    }
+}
+
+impl AsRef<OperatorKey> for Signals {
+    fn as_ref(&self) -> &OperatorKey {
+        &self.tenancy.operator
+    }
+}
+
+pub fn routes() -> Routes<Signals> {
+    events::routes().merge(deliveries::routes()).merge(endpoints::routes())
+}

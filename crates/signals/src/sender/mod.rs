@@ -1,0 +1,188 @@
+//! The job that sends what is due.
+//!
+//! Some hundred deliveries are under way at a time, at most sixteen to one endpoint, and endpoints are served in turn, so
+//! that a receiver that hangs delays only its own. Each delivery is claimed, with the number of its attempt, before it is
+//! sent, and its outcome is written only while the claim is held. An attempt without an outcome is repeated under the
+//! same number: on SQLite at the next start, on PostgreSQL when the claim has run out.
+
+mod attempt;
+mod rows;
+mod turns;
+
+use std::{collections::HashMap, panic::AssertUnwindSafe, time::Duration};
+
+use futures_util::FutureExt as _;
+use kernel::{Result, Tick, Ticker, Timestamp};
+use spine::{Job, Signal, Worked, lease, outbound::Outbound};
+use store::Db;
+use tenancy::Tenancy;
+use tokio::{
+    sync::{Mutex, watch},
+    task::JoinSet,
+};
+
+pub(crate) use attempt::{Answered, Parcel, send};
+use rows::{Claimed, Ended};
+use turns::Turns;
+
+/// Deliveries under way at a time.
+const SLOTS: usize = 256;
+/// Longer than any attempt takes.
+const LEASE: Duration = Duration::from_secs(30);
+/// A claim that could not be acted on for so long is left to whoever takes it next.
+const STALE_AFTER: Duration = Duration::from_secs(15);
+const EVERY: Duration = Duration::from_secs(1);
+
+pub(crate) struct Sender {
+    db: Db,
+    tenancy: Tenancy,
+    outbound: Outbound,
+    due: Signal,
+    owner: String,
+    state: Mutex<State>,
+}
+
+struct State {
+    under_way: JoinSet<Ended>,
+    /// How many are under way to each endpoint.
+    busy: HashMap<crate::endpoints::EndpointId, usize>,
+    /// Outcomes that are not written yet.
+    ended: Vec<Ended>,
+    turns: Turns,
+    news: watch::Receiver<u64>,
+}
+
+impl State {
+    /// Takes over what has ended meanwhile.
+    fn gather(&mut self) {
+        while let Some(joined) = self.under_way.try_join_next() {
+            self.take(joined);
+        }
+    }
+
+    fn take(&mut self, joined: std::result::Result<Ended, tokio::task::JoinError>) {
+        // Attempts do not panic (see `attempt`): only the end of the runtime cuts one off.
+        let Ok(ended) = joined else { return };
+        if let Some(count) = self.busy.get_mut(&ended.delivery.endpoint) {
+            *count -= 1;
+            if *count == 0 {
+                self.busy.remove(&ended.delivery.endpoint);
+            }
+        }
+        self.ended.push(ended);
+    }
+}
+
+impl Sender {
+    pub(crate) fn new(tenancy: Tenancy, outbound: Outbound, due: Signal) -> Self {
+        let db = tenancy.db.clone();
+        let state = State {
+            under_way: JoinSet::new(),
+            busy: HashMap::new(),
+            ended: Vec::new(),
+            turns: Turns::default(),
+            news: due.listen(),
+        };
+        Self { owner: lease::new_owner(db.entropy()), db, tenancy, outbound, due, state: Mutex::new(state) }
+    }
+
+    /// Writes down what has ended and claims what is due, in one transaction.
+    async fn turn_over(&self, state: &mut State, plan: turns::Plan) -> Result<Vec<Claimed>> {
+        let (ended, owner, tenancy) = (state.ended.clone(), self.owner.clone(), self.tenancy.clone());
+        let written = self.db.write(move |tx| {
+            rows::finish(tx, &tenancy, &owner, &ended)?;
+            rows::claim(tx, &tenancy.keyring, &owner, &plan, LEASE)
+        });
+        let claimed = written.await?;
+        for ended in state.ended.drain(..) {
+            ended.count();
+        }
+        Ok(claimed)
+    }
+
+    fn begin(&self, state: &mut State, claimed: Vec<Claimed>, claimed_at: Tick) {
+        for claimed in claimed {
+            *state.busy.entry(claimed.delivery.endpoint).or_default() += 1;
+            let (outbound, clock) = (self.outbound.clone(), self.db.clock().clone());
+            state.under_way.spawn(async move {
+                let Claimed { delivery, secrets } = claimed;
+                let parcel = Parcel::of(&delivery, secrets);
+                let at = clock.now();
+                let answered = match Ticker.since(claimed_at) < STALE_AFTER {
+                    true => AssertUnwindSafe(send(&outbound, at, parcel)).catch_unwind().await.ok(),
+                    false => None,
+                };
+                Ended { delivery, at, until: clock.now(), answered }
+            });
+        }
+    }
+}
+
+impl Job for Sender {
+    fn name(&self) -> &'static str {
+        "webhook-sender"
+    }
+
+    fn every(&self) -> Duration {
+        EVERY
+    }
+
+    fn signals(&self) -> Vec<watch::Receiver<u64>> {
+        vec![self.due.listen()]
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>> {
+        self.db.read(rows::next_due).await
+    }
+
+    /// One round: what ended is written down, free slots are filled; with nothing to do of either kind it waits for what
+    /// is under way, and ends when there is none. Short, so that a node that stops is not kept waiting.
+    async fn run(&self) -> Result<Worked> {
+        let mut state = self.state.lock().await;
+        state.gather();
+        state.news.mark_unchanged();
+        let free = SLOTS.saturating_sub(state.under_way.len());
+        let plan = match free {
+            0 => turns::Plan::default(),
+            _ => {
+                let waiting = self.db.read(rows::waiting).await?;
+                if waiting.abandoned {
+                    self.db.write(rows::free_abandoned).await?;
+                    return Ok(Worked::Something);
+                }
+                let state = &mut *state;
+                state.turns.plan(&waiting.due, &state.busy, free)
+            }
+        };
+        if !plan.is_empty() || !state.ended.is_empty() {
+            let claimed_at = Ticker.now();
+            let claimed = self.turn_over(&mut state, plan).await?;
+            self.begin(&mut state, claimed, claimed_at);
+            return Ok(Worked::Something);
+        }
+        if state.under_way.is_empty() {
+            return Ok(Worked::Nothing);
+        }
+        let State { under_way, news, .. } = &mut *state;
+        let joined = tokio::select! {
+            joined = under_way.join_next() => joined,
+            _ = news.changed() => None,
+            () = tokio::time::sleep(EVERY) => None,
+        };
+        if let Some(joined) = joined {
+            state.take(joined);
+        }
+        Ok(Worked::Something)
+    }
+
+    /// Waits for what is under way: left alone, it would be sent a second time.
+    async fn stopped(&self) {
+        let mut state = self.state.lock().await;
+        while let Some(joined) = state.under_way.join_next().await {
+            state.take(joined);
+        }
+        if let Err(error) = self.turn_over(&mut state, turns::Plan::default()).await {
+            tracing::warn!(?error, "outcomes of deliveries not written; these attempts will be repeated");
+        }
+    }
+}
