@@ -252,6 +252,11 @@ impl Service {
         self.core.stopping.store(true, Ordering::Relaxed);
     }
 
+    /// Ends what would keep a stopping server waiting. Call it when no more requests are accepted.
+    pub fn end_streams(&self) {
+        self.core.signals.end_streams();
+    }
+
     /// Ends the background work, finishes what the store has accepted, and closes it.
     pub async fn close(&self) {
         self.runner.stop(LONGEST_JOB).await;

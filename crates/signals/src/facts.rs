@@ -66,5 +66,5 @@ pub(crate) const CONSUMER: Reader = Reader::of(
 
 /// Who in this room reads facts.
 pub fn readers() -> Vec<Reader> {
-    vec![CONSUMER]
+    vec![CONSUMER, crate::realtime::FOLLOWER]
 }

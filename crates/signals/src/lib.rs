@@ -1,5 +1,5 @@
-//! What happens in an app, told to the outside: webhooks. This room owns endpoints, signing secrets and deliveries, and
-//! never asks why a fact is true.
+//! What happens in an app, told to the outside: webhooks, and a realtime channel. This room owns endpoints, signing
+//! secrets, deliveries and streams, and never asks why a fact is true.
 //!
 //! What committed is delivered at least once. Facts become deliveries exactly once, in their order; a delivery is retried
 //! over some 38 hours and then kept, so that it can be replayed.
@@ -8,6 +8,7 @@ pub mod deliveries;
 pub mod endpoints;
 pub mod events;
 pub mod facts;
+mod realtime;
 pub mod secrets;
 mod sender;
 mod tables;
@@ -15,12 +16,14 @@ mod tables;
 use std::time::Duration;
 
 use kernel::Result;
-use spine::{Outbox, Runner, Signal, outbound::Outbound};
+use spine::{News, Outbox, Runner, Signal, outbound::Outbound};
 use store::{Db, Tx};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
 use deliveries::Retention;
+use events::Watchers;
+use realtime::Hub;
 use sender::Sender;
 pub use tables::{CLAIMS, TABLES};
 
@@ -31,14 +34,28 @@ pub struct Settings {
     pub keep_delivered: Duration,
     /// How long those are kept that were given up.
     pub keep_dead: Duration,
+    /// How often a stream is sent a comment.
+    pub heartbeat: Duration,
+    /// Streams that may be open on this node.
+    pub most_streams: usize,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { keep_delivered: DAY * 30, keep_dead: DAY * 90 }
+        Self {
+            keep_delivered: DAY * 30,
+            keep_dead: DAY * 90,
+            heartbeat: Duration::from_secs(25),
+            most_streams: streams_beside(web::server::Limits::default().max_connections),
+        }
     }
+}
+
+/// How many streams a server with so many connections may have: the rest is for requests.
+pub const fn streams_beside(connections: usize) -> usize {
+    connections / 4 * 3
 }
 
 /// What the routes of this room work with. Cheap to clone.
@@ -49,25 +66,43 @@ pub struct Signals {
     pub(crate) outbound: Outbound,
     /// Rung when there is something to send.
     pub(crate) due: Signal,
-    settings: Settings,
+    pub(crate) settings: Settings,
+    pub(crate) hub: Hub,
+    pub(crate) watchers: Watchers,
 }
 
 impl Signals {
     pub fn new(tenancy: Tenancy, outbound: Outbound, settings: Settings) -> Self {
-        Self { db: tenancy.db.clone(), tenancy, outbound, due: Signal::new(), settings }
+        let hub = Hub::new(settings.most_streams);
+        let watchers = Watchers::default();
+        Self { db: tenancy.db.clone(), tenancy, outbound, due: Signal::new(), settings, hub, watchers }
     }
 
     /// Registers what turns facts into deliveries, and what sends and forgets them.
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let (keyring, due) = (self.tenancy.keyring.clone(), self.due.clone());
         outbox.consume(facts::CONSUMER, move |tx, fact| deliveries::consume(tx, &keyring, &due, fact));
+        let (hub, watchers) = (self.hub.clone(), self.watchers.clone());
+        outbox.follow(realtime::FOLLOWER, move |news| {
+            if let News::Fact(fact) = news {
+                watchers.tell(fact);
+            }
+            realtime::hear(&hub, news);
+        });
         runner.add(Sender::new(self.tenancy.clone(), self.outbound.clone(), self.due.clone()));
         runner.add(Retention { db: self.db.clone(), settings: self.settings });
     }
 
     /// Makes up for what happened before this room was. Call it once the outbox is open.
     pub async fn load(&self) -> Result<()> {
+        self.hub.start_at(self.db.read(spine::outbox::last_position).await?);
         deliveries::settle_apps(self).await
+    }
+
+    /// Ends all streams and takes in no more: a node that stops would wait for them.
+    pub fn end_streams(&self) {
+        self.hub.close();
+        self.watchers.close();
     }
 }
 
@@ -89,5 +124,5 @@ impl AsRef<OperatorKey> for Signals {
 }
 
 pub fn routes() -> Routes<Signals> {
-    events::routes().merge(deliveries::routes()).merge(endpoints::routes())
+    events::routes().merge(deliveries::routes()).merge(endpoints::routes()).merge(realtime::routes())
 }

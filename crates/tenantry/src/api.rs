@@ -101,6 +101,11 @@ impl Api {
         written
     }
 
+    /// An answer that does not end, piece by piece.
+    pub async fn watch(&self, path: &str) -> Result<Pieces, String> {
+        self.send("GET", path, None).await.map(Pieces)
+    }
+
     async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, String> {
         let bytes = self.send(method, path, body).await?.bytes().await?;
         serde_json::from_slice(&bytes).map_err(|error| format!("The response is not JSON: {error}"))
@@ -134,6 +139,16 @@ impl Api {
         if let Self::Local(service) = self {
             service.close().await;
         }
+    }
+}
+
+/// What is left of an answer.
+pub struct Pieces(ApiAnswer);
+
+impl Pieces {
+    /// `None` at its end.
+    pub async fn next(&mut self) -> Result<Option<axum::body::Bytes>, String> {
+        self.0.piece().await
     }
 }
 
@@ -186,14 +201,16 @@ impl ApiAnswer {
         }
     }
 
+    async fn piece(&mut self) -> Result<Option<axum::body::Bytes>, String> {
+        match self {
+            Self::Remote(response) => response.chunk().await.map_err(broken),
+            Self::Local(response) => next_piece(response.body_mut()).await,
+        }
+    }
+
     async fn copy_to(&mut self, file: &mut tokio::fs::File) -> Result<(), String> {
         use tokio::io::AsyncWriteExt as _;
-        loop {
-            let piece = match self {
-                Self::Remote(response) => response.chunk().await.map_err(broken)?,
-                Self::Local(response) => next_piece(response.body_mut()).await?,
-            };
-            let Some(piece) = piece else { break };
+        while let Some(piece) = self.piece().await? {
             file.write_all(&piece).await.map_err(broken)?;
         }
         file.sync_all().await.map_err(broken)

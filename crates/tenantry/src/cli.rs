@@ -42,6 +42,9 @@ pub enum Command {
     /// Feature flags: list, read, and apply from files that live in a repository
     #[command(subcommand)]
     Flag(FlagCommand),
+    /// Webhooks: try a receiver, look at deliveries, send them again, and listen while developing
+    #[command(subcommand)]
+    Webhook(WebhookCommand),
     /// The keys that sign tokens
     #[command(subcommand, name = "signing-key", visible_alias = "keys")]
     Keys(KeysCommand),
@@ -155,6 +158,70 @@ pub enum KeyCommand {
         app: String,
         /// The key's id
         key: String,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum WebhookCommand {
+    /// Send a signed sample to the receiver now
+    Test {
+        #[command(flatten)]
+        of: OfApp,
+        /// The event type [default: tenant.created]
+        #[arg(long = "type", value_name = "TYPE")]
+        event_type: Option<String>,
+        /// Where to send it [default: the app's webhook]
+        #[arg(long = "to", value_name = "URL")]
+        to: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// List deliveries, newest first
+    Deliveries {
+        #[command(flatten)]
+        of: OfApp,
+        /// pending, delivered, failed or dlq
+        #[arg(long)]
+        status: Option<String>,
+        #[arg(long, default_value_t = 20)]
+        limit: u32,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Send a delivery again, as a new one
+    Replay {
+        #[command(flatten)]
+        of: OfApp,
+        /// The delivery's id
+        delivery: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Send again what was not delivered, oldest first
+    Recover {
+        #[command(flatten)]
+        of: OfApp,
+        /// From this time on, such as 2026-01-31T09:30:00Z
+        #[arg(long)]
+        since: String,
+        /// Up to this time [default: now]
+        #[arg(long)]
+        until: Option<String>,
+        /// Only this event type; may be given several times
+        #[arg(long = "type", value_name = "TYPE")]
+        types: Vec<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Print events as they happen and forward them, signed, without touching the app's webhook
+    Listen {
+        #[command(flatten)]
+        of: OfApp,
+        /// Where to forward them, such as http://localhost:3000/hooks
+        #[arg(long, value_name = "URL")]
+        forward: Option<String>,
         #[command(flatten)]
         output: Output,
     },

@@ -67,7 +67,12 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
         mail_from: config.mail_from.clone(),
         sms_url: config.sms_url.clone(),
         outbound: Outbound::new(Targets::of_service(&config.base_url, config.allow_private_targets)),
-        webhooks: signals::Settings { keep_delivered: config.webhooks_keep, keep_dead: config.webhooks_keep_dead },
+        webhooks: signals::Settings {
+            keep_delivered: config.webhooks_keep,
+            keep_dead: config.webhooks_keep_dead,
+            heartbeat: config.realtime_heartbeat,
+            ..signals::Settings::default()
+        },
         test_clock: config.test_clock,
         metrics_public: config.metrics_public,
         web: web::Settings {

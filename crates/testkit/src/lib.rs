@@ -38,6 +38,7 @@ mod receiver;
 pub mod routes;
 mod site;
 mod snapshot;
+pub mod streams;
 pub mod tokens;
 pub mod webhooks;
 mod workspace;

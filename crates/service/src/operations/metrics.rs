@@ -107,6 +107,7 @@ const GAUGES: &[(&str, &str)] = &[
     ("tenantry_requests_in_flight", "Requests being served"),
     ("tenantry_storage_writable", "1 while the storage can be written, 0 when it is full, read-only or away"),
     ("tenantry_store_pool_size", "Threads or connections that transactions run on"),
+    ("tenantry_streams", "Open streams of the realtime channel"),
     ("tenantry_store_queue", "Transactions that wait for a thread or a connection, by lane"),
     ("tenantry_webhooks_oldest_seconds", "How long the oldest webhook delivery that waits has been due"),
     ("tenantry_webhooks_waiting", "Webhook deliveries that wait for an attempt, retries included"),
@@ -127,5 +128,6 @@ const COUNTERS: &[(&str, &str)] = &[
     ("tenantry_outbox_gaps_total", "Times that a follower missed facts and loaded everything again"),
     ("tenantry_outbox_parked_total", "Facts that were set aside after ten failures, by consumer"),
     ("tenantry_rate_limited_total", "Requests that were refused by a rate limit, by class"),
+    ("tenantry_streams_dropped_total", "Streams that were ended because they were 64 signals behind"),
     ("tenantry_webhook_attempts_total", "Attempts at webhook deliveries, by outcome"),
 ];

@@ -20,6 +20,10 @@ async function call(method, where, headers, body) {
 export const byKey = (method, where, body, tenant) =>
   call(method, where, { "x-api-key": API_KEY, ...(tenant && { "x-tenant-id": tenant }) }, body);
 
+/// Calls as the operator.
+export const byOperator = (method, where, body) =>
+  call(method, where, { authorization: `Bearer ${OPERATOR_KEY}` }, body);
+
 /// Moves the test clock and does what is due; tells what time it is then.
 export async function advance(seconds) {
   const { now } = await call("POST", "/admin/test-clock", { authorization: `Bearer ${OPERATOR_KEY}` }, { advanceSeconds: seconds });

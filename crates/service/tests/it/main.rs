@@ -13,5 +13,6 @@ mod flags;
 mod health;
 mod ofrep;
 mod promises;
+mod realtime;
 mod usage;
 mod webhooks;

@@ -34,7 +34,7 @@ pub(crate) fn consume(tx: &mut Tx<'_>, keyring: &Keyring, due: &Signal, fact: &F
     if let Some(EndpointDeleted { endpoint_id }) = fact.read()? {
         return endpoints::forget(tx, app, endpoint_id);
     }
-    if fact.is::<AppCreated>() {
+    if fact.is::<AppCreated>() && apps::exists(tx, app)? {
         return secrets::ensure(tx, keyring, app, of_profile(app));
     }
     if fact.is::<AppDeleted>() {

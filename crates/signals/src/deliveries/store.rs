@@ -1,5 +1,7 @@
 //! The SQL of deliveries that people look at, repeat and keep. The sender has its own.
 
+use std::time::Duration;
+
 use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Page, Result, TenantId, Timestamp};
 
@@ -101,13 +103,18 @@ pub(crate) fn list(tx: &mut Tx<'_>, app: AppId, wanted: &Wanted, page: Page) -> 
     let status = wanted.status.map_or("", DeliveryStatus::as_str);
     let event_type = wanted.event_type.as_deref().unwrap_or_default();
     let endpoint = wanted.endpoint.map(|id| id.to_string()).unwrap_or_default();
-    let (from, to) = (wanted.from.unwrap_or(Timestamp::MIN), wanted.to.unwrap_or(Timestamp::MAX));
+    let (from, to) = (wanted.from.unwrap_or(Timestamp::MIN), wanted.to.map_or(Timestamp::MAX, to_the_millisecond));
     match wanted.tenant {
         None => tx.all(LIST, &args![app, status, event_type, endpoint, from, to, limit, page.offset()]),
         Some(tenant) => {
             tx.all(LIST_OF_TENANT, &args![app, status, event_type, endpoint, from, to, limit, page.offset(), tenant])
         }
     }
+}
+
+/// Times are shown to the millisecond: whoever asks up to one that they saw means all of it.
+fn to_the_millisecond(shown: Timestamp) -> Timestamp {
+    shown.plus(Duration::from_micros(999))
 }
 
 const FIND: &str = sql!("SELECT ", DeliveryRow::COLUMNS, " FROM webhook_deliveries WHERE app_id = $1 AND id = $2");
@@ -149,7 +156,10 @@ pub(super) fn lost(
     limit: i64,
 ) -> Result<Vec<DeliveryRow>> {
     let all_types = lost.types.is_empty();
-    tx.all(LOST, &args![app, after, lost.since, lost.until, endpoints, all_types, lost.types, limit])
+    tx.all(
+        LOST,
+        &args![app, after, lost.since, to_the_millisecond(lost.until), endpoints, all_types, lost.types, limit],
+    )
 }
 
 const SWEEP: &str = "DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries \

@@ -5,6 +5,7 @@
 
 mod envelope;
 mod http;
+mod live;
 mod money;
 mod samples;
 
@@ -16,7 +17,7 @@ use spine::FactKind;
 
 pub(crate) use envelope::renamed;
 pub use envelope::{Envelope, EventId, ReplayedEventId, TestEventId};
-pub(crate) use http::routes;
+pub(crate) use live::Watchers;
 use samples::Sample;
 
 /// What an event is about.
@@ -89,6 +90,10 @@ impl EventDefinition {
     pub fn sample_data(&self, workspace: TenantId) -> Value {
         (self.sample)(workspace)
     }
+}
+
+pub(crate) fn routes() -> web::Routes<crate::Signals> {
+    http::routes().merge(live::routes())
 }
 
 /// `webhooks` of the OpenAPI document: each type with its envelope. The schemas stand where they are used.

@@ -17,7 +17,7 @@ pub struct SigningSecret {
 }
 
 impl SigningSecret {
-    pub(super) fn new(text: Secret<String>) -> Result<Self> {
+    pub fn new(text: Secret<String>) -> Result<Self> {
         let bytes = text.expose().strip_prefix(PREFIX).and_then(|encoded| BASE64_STANDARD.decode(encoded).ok());
         let bytes = bytes.ok_or_else(|| Error::internal("a signing secret is whsec_ and base64"))?;
         Ok(Self { text, bytes: Secret::new(bytes) })

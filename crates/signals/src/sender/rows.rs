@@ -139,7 +139,7 @@ pub(super) struct Ended {
     pub(super) delivery: DeliveryRow,
     pub(super) at: Timestamp,
     pub(super) until: Timestamp,
-    /// `None` when nothing was sent: the claim is given back.
+    /// `None` when nothing was sent: the claim runs out, and somebody else makes the attempt.
     pub(super) answered: Option<Answered>,
 }
 
@@ -176,16 +176,8 @@ const FINISH: &str = "UPDATE webhook_deliveries SET status = new_status, made = 
      delivered_at = CASE WHEN new_status = 'delivered' THEN new_end ELSE NULL END, \
      lease_owner = NULL, lease_until = NULL FROM {rows} \
      WHERE webhook_deliveries.id = row_id AND lease_owner = row_owner AND attempt = row_attempt RETURNING id";
-const GIVE_BACK: &str = "UPDATE webhook_deliveries SET lease_owner = NULL, lease_until = NULL \
-                         WHERE id = ANY($1) AND lease_owner = $2";
-
 /// Writes down what became of attempts, in the order in which they ended.
 pub(super) fn finish(tx: &mut Tx<'_>, tenancy: &Tenancy, owner: &str, ended: &[Ended]) -> Result<()> {
-    let unsent: Vec<DeliveryId> =
-        ended.iter().filter(|ended| ended.answered.is_none()).map(|ended| ended.delivery.id).collect();
-    if !unsent.is_empty() {
-        tx.run(GIVE_BACK, &args![unsent, owner])?;
-    }
     let mut outcomes = Vec::new();
     for ended in ended {
         let Some(answered) = &ended.answered else { continue };

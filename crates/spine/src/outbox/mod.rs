@@ -7,6 +7,7 @@ mod consumer;
 mod fact;
 mod follower;
 mod register;
+mod resume;
 mod sequencer;
 mod trim;
 
@@ -22,6 +23,7 @@ pub use fact::{Fact, FactId, FactKind, FactScope, Installation};
 pub use follower::News;
 use follower::{Follower, Tail};
 pub use register::{FactType, Reader};
+pub use resume::{last_position, since};
 use sequencer::Sequencer;
 pub use sequencer::number;
 use trim::Trimmer;

@@ -48,7 +48,7 @@ pub async fn run(api: &Api, command: FlagCommand) -> Result<(), String> {
 }
 
 /// The app that the command line or the file names, or the only one there is.
-async fn app(api: &Api, of: &OfApp, in_file: Option<&str>) -> Result<String, String> {
+pub(super) async fn app(api: &Api, of: &OfApp, in_file: Option<&str>) -> Result<String, String> {
     if let Some(named) = of.app.as_deref().or(in_file) {
         return Ok(named.to_owned());
     }

@@ -11,6 +11,7 @@ pub mod operator_key;
 pub mod secrets;
 pub mod serve;
 pub mod signing_keys;
+pub mod webhooks;
 
 use serde_json::Value;
 

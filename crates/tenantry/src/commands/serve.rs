@@ -52,6 +52,7 @@ pub async fn run(config: Config) -> Result<(), String> {
         tracing::info!("stopping: finishing the requests in work; a second signal hurries");
         service.announce_stop();
         tokio::time::sleep(config.lame_duck).await;
+        service.end_streams();
     };
     let stopped = tokio::select! {
         stopped = server::serve(listeners, service.app(), limits, stop) => Some(stopped),

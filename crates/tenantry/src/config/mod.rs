@@ -52,6 +52,7 @@ pub struct Config {
     pub drain: Duration,
     pub webhooks_keep: Duration,
     pub webhooks_keep_dead: Duration,
+    pub realtime_heartbeat: Duration,
     pub lame_duck: Duration,
     pub store_limits: store::Limits,
     pub otel_endpoint: Option<String>,
@@ -132,6 +133,7 @@ impl Reader<'_> {
             request_timeout: Duration::from_secs(self.number("server.request_timeout_seconds", 1).into()),
             webhooks_keep: days(self.number("webhooks.keep_days", 1)),
             webhooks_keep_dead: days(self.number("webhooks.keep_dead_days", 1)),
+            realtime_heartbeat: Duration::from_secs(self.number("realtime.heartbeat_seconds", 1).into()),
             drain: Duration::from_secs(self.number("server.drain_seconds", 0).into()),
             lame_duck: Duration::from_secs(self.number("server.lame_duck_seconds", 0).into()),
             store_limits: store::Limits {

@@ -162,6 +162,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
     number("webhooks.keep_days", "30", "Days that delivered webhook events are kept."),
     number("webhooks.keep_dead_days", "90", "Days that webhook events are kept that could not be delivered."),
+    number("realtime.heartbeat_seconds", "25", "How often an open realtime stream is sent a comment."),
     text("otel.endpoint", "none", "OTLP/HTTP endpoint for traces. Needs a build with the otel feature."),
 ];
 

@@ -24,6 +24,7 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /cloud-views/ofrep/{app_id}/ofrep/v1/evaluate/flags/{key}", "reads"),
     ("POST /admin/apps/{app_id}/flags/{flag_id}/explain", "reads"),
     ("POST /account/api-token/introspect", "reads"),
+    ("POST /realtime/authorize", "a token that opens streams in a login that was told of"),
     ("POST /admin/apps/{app_id}/webhook/test", "sends a sample, which is kept nowhere"),
     ("POST /auth/introspect", "reads"),
     ("POST /auth/userinfo", "reads"),

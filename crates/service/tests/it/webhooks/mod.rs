@@ -7,3 +7,4 @@ mod nodes;
 mod secrets;
 mod sending;
 mod settings;
+mod verifiers;

@@ -32,7 +32,7 @@ async fn nodes_share_deliveries_and_send_each_once(app: TestApp) {
     }
     assert_eq!(times.len(), 60);
     assert!(times.values().all(|count| *count == 1), "{times:?}");
-    node.end().await;
+    node.drain().await;
 }
 
 /// A node that claimed and died: what is left is a claim, which has run out.

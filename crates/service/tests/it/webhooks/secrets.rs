@@ -101,5 +101,5 @@ async fn rotations_at_once_leave_one_secret(app: TestApp) {
     app.drain().await;
     let received = receiver.received().remove(0);
     assert!(rotated.iter().all(|secret| signatures_of(&received, secret) == 1), "all of them are owed");
-    node.end().await;
+    node.drain().await;
 }

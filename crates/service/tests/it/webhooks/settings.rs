@@ -16,6 +16,7 @@ on_both_engines!(
     an_app_has_at_most_twenty_further_endpoints,
     wrong_endpoints_are_named,
     a_deleted_endpoint_gets_nothing_more,
+    an_app_from_before_there_were_webhooks_gets_them_at_the_next_start,
 );
 
 fn names(receiver: &Receiver) -> Vec<String> {
@@ -118,7 +119,7 @@ async fn an_app_has_at_most_twenty_further_endpoints(app: TestApp) {
 
 async fn wrong_endpoints_are_named(app: TestApp) {
     let new = json!({ "url": "ftp://hooks.example", "events": ["tenant.created", "nothing.happened"], "enabled": 1 });
-    app.operator().post(&path(&app, "/endpoints"), new).await.refuses(&["url", "events[1]", "enabled"]);
+    app.operator().post(&path(&app, "/endpoints"), new).await.refuses(&["url", "enabled", "events[1]"]);
     app.operator().post(&path(&app, "/endpoints"), json!({})).await.refuses(&["url"]);
     assert_eq!(app.operator().get(&path(&app, "/endpoints")).await.expect(200).json(), json!([]));
     let elsewhere = app.other_app().await.app_id();
@@ -145,4 +146,20 @@ async fn a_deleted_endpoint_gets_nothing_more(app: TestApp) {
     assert_eq!((&dead["status"], &dead["lastError"]), (&json!("dlq"), &json!("The endpoint was deleted.")));
     let replay = path(&app, &format!("/deliveries/{}/replay", dead["id"].as_str().expect("an id")));
     app.operator().post(&replay, json!({})).await.error(409, "NO_WEBHOOK_URL");
+}
+
+async fn an_app_from_before_there_were_webhooks_gets_them_at_the_next_start(app: TestApp) {
+    let receiver = Receiver::start().await;
+    hook(&app, &receiver, &["tenant.created"]).await;
+    app.drain().await;
+    let db = app.service().core().db.clone();
+    for forget in ["DELETE FROM webhook_targets", "DELETE FROM webhook_secrets"] {
+        db.exec_one(forget, &[]).await.expect("deleted");
+    }
+    app.restart().await;
+    app.workspace("acme").await;
+    app.drain().await;
+    assert_eq!(names(&receiver), ["acme"]);
+    let secret = testkit::webhooks::secret(&app).await;
+    assert_eq!(testkit::webhooks::signatures_of(&receiver.received()[0], &secret), 1);
 }

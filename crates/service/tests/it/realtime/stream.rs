@@ -1,0 +1,256 @@
+//! `GET /realtime/stream`.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::{
+    Caller, TestApp, Workspace, on_both_engines,
+    streams::{OpenStream, token},
+};
+
+on_both_engines!(
+    state_changes_are_told_to_whom_they_concern,
+    a_stream_resumes_behind_the_last_event_on_any_node,
+    what_cannot_be_resumed_begins_with_a_resync,
+    a_stream_ends_with_its_member_and_its_login,
+    a_stream_ends_with_its_workspace_and_its_app,
+    a_bad_token_opens_nothing,
+    a_reader_that_is_64_behind_is_dropped_and_resumes,
+    streams_are_limited_and_end_when_the_node_stops,
+    a_signal_reaches_streams_of_other_nodes,
+    the_operator_watches_events_as_they_happen,
+);
+
+async fn rename(app: &TestApp, workspace: &Workspace, name: &str) {
+    app.key().put(&format!("/account/tenant/{}", workspace.id), json!({ "name": name })).await.expect(200);
+}
+
+async fn opened(app: &TestApp, user: &Caller) -> OpenStream {
+    OpenStream::open(app, &token(user).await, None).await
+}
+
+async fn new_flag(app: &TestApp, key: &str) {
+    app.operator().post(&format!("/admin/apps/{}/flags", app.app_id()), json!({ "key": key })).await.expect(201);
+}
+
+fn reason(reason: &str) -> (String, Value) {
+    ("user.state_changed".to_owned(), json!({ "reason": reason }))
+}
+
+async fn state_changes_are_told_to_whom_they_concern(app: TestApp) {
+    let (acme, other) = (app.workspace("acme").await, app.workspace("other").await);
+    let bob = acme.add("bob@example.com", "MEMBER").await;
+    app.drain().await;
+    let (mut owner, mut member) = (opened(&app, &acme.owner()).await, opened(&app, &app.user(&bob)).await);
+    let mut elsewhere = opened(&app, &other.owner()).await;
+
+    acme.key().put(&acme.path_of(&bob), json!({ "firstName": "Bob" })).await.expect(200);
+    rename(&app, &acme, "renamed").await;
+    let role = app.key().get("/account/role").await.expect(200).json();
+    let of =
+        |key: &str| role.as_array().and_then(|all| all.iter().find(|one| one["key"] == key)).expect("a role").clone();
+    let privileges: Vec<Value> =
+        of("ADMIN")["privileges"].as_array().expect("a list").iter().map(|one| one["id"].clone()).collect();
+    let path = format!("/account/role/{}", of("MEMBER")["id"].as_str().expect("an id"));
+    app.key().put(&path, json!({ "privileges": privileges })).await.expect(200);
+    new_flag(&app, "dark").await;
+    app.drain().await;
+
+    let event = member.next().await.expect("an event");
+    assert!(event.id.is_some());
+    assert_eq!(event.data["type"], "user.state_changed");
+    assert_eq!((&event.data["workspaceId"], &event.data["userId"]), (&json!(acme.id), &bob["userId"]));
+    assert_eq!((&event.data["data"], event.data["at"].is_string()), (&json!({ "reason": "member" }), true));
+    assert_eq!(member.told().await, reason("workspace"));
+    assert_eq!(member.told().await, reason("role"));
+    assert_eq!(member.told().await, ("flags.changed".to_owned(), json!({ "revision": 1 })));
+    assert_eq!(owner.told().await, reason("workspace"));
+    assert_eq!(owner.told().await.0, "flags.changed");
+    let event = elsewhere.next().await.expect("an event");
+    assert_eq!((&event.data["type"], &event.data["workspaceId"]), (&json!("flags.changed"), &json!(other.id)));
+    assert_eq!(event.data.get("userId"), None);
+}
+
+async fn a_stream_resumes_behind_the_last_event_on_any_node(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    app.drain().await;
+    let token = token(&acme.owner()).await;
+    let mut stream = OpenStream::open(&app, &token, None).await;
+    rename(&app, &acme, "one").await;
+    app.drain().await;
+    let seen = stream.next().await.expect("an event").id.expect("an id");
+    drop(stream);
+    let node = app.another_node().await;
+    new_flag(&app, "dark").await;
+    rename(&app, &acme, "two").await;
+    app.drain().await;
+    node.drain().await;
+    let mut resumed = OpenStream::open(&node, &token, Some(&seen)).await;
+    assert_eq!(resumed.told().await.0, "flags.changed");
+    let event = resumed.next().await.expect("an event");
+    assert_eq!(event.data["data"], json!({ "reason": "workspace" }));
+    // Then what is new, without a gap and without a repetition.
+    new_flag(&app, "light").await;
+    app.drain().await;
+    node.drain().await;
+    assert_eq!(resumed.told().await, ("flags.changed".to_owned(), json!({ "revision": 2 })));
+    drop(resumed);
+    let mut again = OpenStream::open(&node, &token, event.id.as_deref()).await;
+    assert_eq!(again.told().await, ("flags.changed".to_owned(), json!({ "revision": 2 })));
+    node.drain().await;
+}
+
+async fn what_cannot_be_resumed_begins_with_a_resync(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    app.drain().await;
+    let mut stream = opened(&app, &acme.owner()).await;
+    rename(&app, &acme, "one").await;
+    app.drain().await;
+    let seen = stream.next().await.expect("an event").id.expect("an id");
+    rename(&app, &acme, "two").await;
+    app.advance(Duration::from_secs(301)).await;
+    let token = token(&acme.owner()).await;
+    for unknown in [seen.as_str(), "999999999", "x", "-1", "", "01"].into_iter().filter(|id| !id.is_empty()) {
+        let mut stream = OpenStream::open(&app, &token, Some(unknown)).await;
+        let event = stream.next().await.expect("an event");
+        assert_eq!((&event.data["type"], &event.data["data"]), (&json!("resync"), &json!({})), "{unknown}");
+        assert_eq!(event.id, None);
+        // Once, and the stream goes on.
+        new_flag(&app, &format!("after-{}", unknown.len())).await;
+        app.drain().await;
+        assert_eq!(stream.told().await.0, "flags.changed");
+    }
+}
+
+async fn a_stream_ends_with_its_member_and_its_login(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let mut tokens = Vec::new();
+    let mut streams = Vec::new();
+    let mut members = Vec::new();
+    for name in ["disabled", "removed", "signed-out"] {
+        let member = acme.add(&format!("{name}@example.com"), "MEMBER").await;
+        app.drain().await;
+        tokens.push(token(&app.user(&member)).await);
+        streams.push(OpenStream::open(&app, tokens.last().expect("a token"), None).await);
+        members.push(member);
+    }
+    let mut stays = opened(&app, &acme.owner()).await;
+    acme.key().put(&acme.path_of(&members[0]), json!({ "enabled": false })).await.expect(200);
+    acme.key().delete(&acme.path_of(&members[1])).await.expect(200);
+    acme.key().delete(&format!("{}/sessions", acme.path_of(&members[2]))).await.expect(200);
+    app.drain().await;
+    assert_eq!(streams[0].told().await, reason("member"));
+    for stream in &mut streams {
+        stream.ends().await;
+    }
+    for token in &tokens {
+        app.anon().get(&format!("/realtime/stream?token={token}")).await.error(401, "INVALID_CREDENTIAL");
+    }
+    let person = app.owner("eve@example.com").await;
+    let signed_in = person.sign_in().await;
+    let eve = app.anon().with_access_token(app.app_id(), &signed_in.access);
+    let mut stream = opened(&app, &eve).await;
+    let body = json!({ "client_id": app.app_id(), "token": signed_in.refresh });
+    app.anon().post("/auth/revoke", body).await.expect(200);
+    app.drain().await;
+    stream.ends().await;
+    new_flag(&app, "dark").await;
+    app.drain().await;
+    assert_eq!(stays.told().await.0, "flags.changed");
+}
+
+async fn a_stream_ends_with_its_workspace_and_its_app(app: TestApp) {
+    let (acme, other) = (app.workspace("acme").await, app.workspace("other").await);
+    app.drain().await;
+    let (mut first, mut second) = (opened(&app, &acme.owner()).await, opened(&app, &other.owner()).await);
+    app.key_with(&["TENANT_DELETE"]).await.delete(&format!("/account/tenant/{}", acme.id)).await.expect(200);
+    app.drain().await;
+    first.ends().await;
+    let token = token(&other.owner()).await;
+    app.operator().delete(&format!("/admin/apps/{}", app.app_id())).await.expect(200);
+    app.drain().await;
+    second.ends().await;
+    app.anon().get(&format!("/realtime/stream?token={token}")).await.error(401, "INVALID_CREDENTIAL");
+}
+
+async fn a_bad_token_opens_nothing(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let good = token(&acme.owner()).await;
+    app.anon().get("/realtime/stream").await.error(400, "VALIDATION_FAILED");
+    let access = acme.owner().header_sent("authorization").replace("Bearer ", "");
+    let altered = format!("{}A", &good[..good.len() - 1]);
+    let keyless = good.rsplit_once('.').expect("three parts").0.to_owned() + ".";
+    for wrong in ["x", "a.b.c", "%00", &access, &altered, &keyless, &"x".repeat(5_000)] {
+        let path = format!("/realtime/stream?token={wrong}");
+        let answer = app.anon().get(&path).await;
+        assert!(matches!(answer.status(), 400 | 401), "{wrong}: {answer:?}");
+        assert!(wrong == "%00" || answer.status() == 401, "{wrong}: {answer:?}");
+    }
+    app.advance(Duration::from_secs(3_601)).await;
+    app.anon().get(&format!("/realtime/stream?token={good}")).await.error(401, "INVALID_CREDENTIAL");
+}
+
+async fn a_reader_that_is_64_behind_is_dropped_and_resumes(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    app.drain().await;
+    let token = token(&acme.owner()).await;
+    let mut stream = OpenStream::open(&app, &token, None).await;
+    for number in 0..66 {
+        new_flag(&app, &format!("flag-{number}")).await;
+    }
+    app.drain().await;
+    let mut seen = None;
+    for revision in 1..=64 {
+        let event = stream.next().await.expect("an event");
+        assert_eq!(event.data["data"]["revision"], revision);
+        seen = event.id;
+    }
+    stream.ends().await;
+    let mut resumed = OpenStream::open(&app, &token, seen.as_deref()).await;
+    assert_eq!(resumed.told().await.1, json!({ "revision": 65 }));
+    assert_eq!(resumed.told().await.1, json!({ "revision": 66 }));
+}
+
+async fn streams_are_limited_and_end_when_the_node_stops(app: TestApp) {
+    app.restart_with(|options| options.webhooks.most_streams = 2).await;
+    let acme = app.workspace("acme").await;
+    let token = token(&acme.owner()).await;
+    let mut first = OpenStream::open(&app, &token, None).await;
+    let second = OpenStream::open(&app, &token, None).await;
+    let path = format!("/realtime/stream?token={token}");
+    app.anon().get(&path).await.error(503, "OVERLOADED");
+    drop(second);
+    let _third = OpenStream::open(&app, &token, None).await;
+    app.service().end_streams();
+    app.drain().await;
+    first.ends().await;
+    app.anon().get(&path).await.error(503, "SHUTTING_DOWN");
+}
+
+async fn a_signal_reaches_streams_of_other_nodes(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let node = app.another_node().await;
+    app.drain().await;
+    node.drain().await;
+    let mut stream = OpenStream::open(&node, &token(&acme.owner()).await, None).await;
+    new_flag(&app, "dark").await;
+    app.drain().await;
+    node.drain().await;
+    assert_eq!(stream.told().await.0, "flags.changed");
+    drop(stream);
+    node.drain().await;
+}
+
+async fn the_operator_watches_events_as_they_happen(app: TestApp) {
+    let path = testkit::webhooks::path(&app, "/stream");
+    let operator = format!("Bearer {}", testkit::OPERATOR_KEY);
+    app.drain().await;
+    let mut stream = OpenStream::at(&app, &path, None, Some(&operator)).await;
+    let acme = app.workspace("acme").await;
+    app.drain().await;
+    let event = stream.next().await.expect("an event");
+    assert_eq!((&event.data["type"], &event.data["data"]["id"]), (&json!("tenant.created"), &json!(acme.id)));
+    assert!(event.data["id"].as_str().is_some_and(|id| id.starts_with("evt_")));
+    let unknown = testkit::webhooks::path_of(kernel::AppId::from_u128(7), "/stream");
+    app.operator().get(&unknown).await.error(404, "NOT_FOUND");
+}

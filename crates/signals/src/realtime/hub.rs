@@ -1,0 +1,195 @@
+//! The streams that are open on this node, and what each still has to be sent.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use kernel::{AppId, Code, Error, Result, TenantId};
+use tokio::sync::mpsc;
+
+use super::{Listener, Signal};
+
+/// Signals that a reader may be behind; then it is dropped, and resumes by id.
+const BEHIND: usize = 64;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Hub(Arc<Inner>);
+
+struct Inner {
+    state: Mutex<State>,
+    most: usize,
+}
+
+#[derive(Default)]
+struct State {
+    /// The last fact that was passed on.
+    position: i64,
+    next: u64,
+    count: usize,
+    closed: bool,
+    apps: HashMap<AppId, HashMap<TenantId, Vec<Open>>>,
+}
+
+struct Open {
+    number: u64,
+    /// What it knows without being told.
+    after: i64,
+    listener: Listener,
+    frames: mpsc::Sender<Bytes>,
+}
+
+/// A place among the open streams, given back when it is dropped.
+pub(crate) struct Place {
+    hub: Hub,
+    app: AppId,
+    tenant: TenantId,
+    number: u64,
+}
+
+/// A stream that was taken in: what it is told from `position` on arrives in `frames`.
+pub(crate) struct Joined {
+    pub(crate) place: Place,
+    pub(crate) frames: mpsc::Receiver<Bytes>,
+    pub(crate) position: i64,
+}
+
+impl Hub {
+    pub(crate) fn new(most: usize) -> Self {
+        Self(Arc::new(Inner { state: Mutex::default(), most }))
+    }
+
+    /// Takes in a stream that knows everything up to a position. 503 when there are too many, or this node is stopping.
+    pub(crate) fn join(&self, listener: Listener, seen: i64) -> Result<Joined> {
+        let mut state = self.state();
+        if state.closed {
+            return Err(Error::new(Code::ShuttingDown, "This node is shutting down. Connect again."));
+        }
+        if state.count >= self.0.most {
+            return Err(Error::new(Code::Overloaded, "Too many streams are open on this node. Connect again later."));
+        }
+        let (sender, frames) = mpsc::channel(BEHIND);
+        let (app, tenant, number) = (listener.app, listener.tenant, state.next);
+        state.next += 1;
+        state.count += 1;
+        let open = Open { number, after: seen.max(state.position), listener, frames: sender };
+        state.apps.entry(app).or_default().entry(tenant).or_default().push(open);
+        metrics::gauge!("tenantry_streams").set(state.count as f64);
+        Ok(Joined { place: Place { hub: self.clone(), app, tenant, number }, frames, position: state.position })
+    }
+
+    /// Everything before this position was passed on.
+    pub(crate) fn start_at(&self, position: i64) {
+        self.state().position = position;
+    }
+
+    /// Passes a fact's signals on, in order, and notes that it was.
+    pub(crate) fn tell(&self, position: i64, signals: &[Signal]) {
+        let mut state = self.state();
+        state.position = state.position.max(position);
+        for signal in signals {
+            state.tell(signal);
+        }
+    }
+
+    /// Ends the streams for which this holds, once they have been told what was before. What a stream's member is now can be
+    /// changed on the way.
+    pub(crate) fn end_if(&self, app: AppId, mut over: impl FnMut(&mut Listener) -> bool) {
+        let mut state = self.state();
+        let State { apps, count, .. } = &mut *state;
+        let Some(tenants) = apps.get_mut(&app) else { return };
+        tenants.retain(|_, streams| {
+            let before = streams.len();
+            streams.retain_mut(|open| !over(&mut open.listener));
+            *count -= before - streams.len();
+            !streams.is_empty()
+        });
+        if tenants.is_empty() {
+            apps.remove(&app);
+        }
+        metrics::gauge!("tenantry_streams").set(state.count as f64);
+    }
+
+    pub(crate) fn end_all(&self) {
+        let mut state = self.state();
+        state.apps.clear();
+        state.count = 0;
+        metrics::gauge!("tenantry_streams").set(0.0);
+    }
+
+    /// Ends all streams, and takes in no more.
+    pub(crate) fn close(&self) {
+        self.state().closed = true;
+        self.end_all();
+    }
+
+    fn leave(&self, place: &Place) {
+        let Place { app, tenant, number, .. } = place;
+        let mut state = self.state();
+        let State { apps, count, .. } = &mut *state;
+        if let Some(tenants) = apps.get_mut(app)
+            && let Some(streams) = tenants.get_mut(tenant)
+        {
+            let before = streams.len();
+            streams.retain(|open| open.number != *number);
+            *count -= before - streams.len();
+            if streams.is_empty() {
+                tenants.remove(tenant);
+            }
+            if tenants.is_empty() {
+                apps.remove(app);
+            }
+        }
+        metrics::gauge!("tenantry_streams").set(state.count as f64);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn wants(&self, signal: &Signal) -> bool {
+        signal.id > self.after && signal.is_for(&self.listener)
+    }
+}
+
+impl State {
+    /// Serialised once per workspace that has a stream for it.
+    fn tell(&mut self, signal: &Signal) {
+        let Self { apps, count, .. } = self;
+        let Some(tenants) = apps.get_mut(&signal.app) else { return };
+        for (tenant, streams) in tenants {
+            if !streams.iter().any(|open| open.wants(signal)) {
+                continue;
+            }
+            let Ok(frame) = signal.to_frame(*tenant) else { continue };
+            let before = streams.len();
+            streams.retain(|open| !open.wants(signal) || open.frames.try_send(frame.clone()).is_ok());
+            let dropped = before - streams.len();
+            if dropped > 0 {
+                *count -= dropped;
+                metrics::counter!("tenantry_streams_dropped_total").increment(dropped as u64);
+            }
+        }
+    }
+}
+
+impl Place {
+    /// What is known of the listener since it joined.
+    pub(crate) fn is_now(&self, listener: &Listener) {
+        let mut state = self.hub.state();
+        let streams = state.apps.get_mut(&self.app).and_then(|tenants| tenants.get_mut(&self.tenant));
+        if let Some(open) = streams.into_iter().flatten().find(|open| open.number == self.number) {
+            open.listener = listener.clone();
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.hub.leave(self);
+    }
+}

@@ -1,0 +1,34 @@
+//! Facts that are told once more, to somebody who was away for a while.
+
+use kernel::Result;
+use store::{Tx, args};
+
+use super::{Fact, fact::AFTER_OF};
+
+const HEAD: &str = "SELECT last_position FROM outbox_head WHERE id = 1";
+const OLDEST: &str = "SELECT position FROM outbox WHERE position IS NOT NULL ORDER BY position LIMIT 1";
+
+/// The position of the last fact.
+pub fn last_position(tx: &mut Tx<'_>) -> Result<i64> {
+    let (head,): (i64,) = tx.one(HEAD, &[])?;
+    Ok(head)
+}
+
+/// The facts of some kinds after one position and up to another, in order. `None` when some of them may be gone, when there
+/// are more than `most`, and when no fact has had the first position yet. To be called in a snapshot.
+pub fn since(tx: &mut Tx<'_>, after: i64, until: i64, kinds: &[&str], most: i64) -> Result<Option<Vec<Fact>>> {
+    let head = last_position(tx)?;
+    if after > head {
+        return Ok(None);
+    }
+    if after >= until {
+        return Ok(Some(Vec::new()));
+    }
+    let oldest: Option<(i64,)> = tx.opt(OLDEST, &[])?;
+    if oldest.is_none_or(|(oldest,)| oldest > after + 1) {
+        return Ok(None);
+    }
+    let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+    let facts: Vec<Fact> = tx.all(AFTER_OF, &args![after, until, kinds, most + 1])?;
+    Ok(Some(facts).filter(|facts| i64::try_from(facts.len()).unwrap_or(i64::MAX) <= most))
+}
