@@ -1,6 +1,6 @@
 //! `GET /admin/doctor`: looks at the installation as an experienced operator would, and says what to fix and how.
 
-use kernel::{Result, Timestamp};
+use kernel::{AppId, Page, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use signals::endpoints::GivenUp;
@@ -54,7 +54,7 @@ impl Finding {
 }
 
 async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> {
-    let mut findings = vec![storage(&core).await, files(&core), space(&core)];
+    let mut findings = vec![storage(&core).await, files(&core), space(&core), open_files(&core)];
     findings.extend([address(&core), proxies(&core), test_clock(&core), mail(&core), sms(&core)]);
     let keyring = core.keyring.clone();
     let vitals = core.db.read(move |tx| vitals(tx, &keyring)).await?;
@@ -63,6 +63,7 @@ async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> 
     findings.push(parked(&vitals));
     findings.push(undelivered(&vitals));
     findings.push(webhooks(&vitals));
+    findings.push(webhook_secrets(&vitals));
     findings.push(last_backup(&vitals, core.db.clock().now()));
     Ok(Json(Report { findings }))
 }
@@ -72,6 +73,8 @@ struct Vitals {
     parked: usize,
     backlog: Backlog,
     given_up: Vec<GivenUp>,
+    /// Apps that have a webhook and no operator workspace.
+    open_webhooks: Vec<AppId>,
     master_key_settled: bool,
     signing_since: Option<Timestamp>,
     last_backup: Option<Timestamp>,
@@ -84,6 +87,7 @@ fn vitals(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<Vitals> {
         parked: outbox::parked(tx, 1_000)?.len(),
         backlog: spine::backlog(tx)?,
         given_up: signals::given_up(tx)?,
+        open_webhooks: open_webhooks(tx)?,
         master_key_settled: installation::is_settled(tx, keyring)?,
         last_backup: installation::last_backup(tx)?,
         signing_since: keys.iter().map(|key| key.active_from).filter(|from| *from <= now).max(),
@@ -187,6 +191,20 @@ fn space(core: &Core) -> Finding {
     }
 }
 
+/// Each connection is a file, each stream a connection, and each delivery under way one more.
+fn open_files(core: &Core) -> Finding {
+    let wanted = core.signals.files_wanted();
+    match web::process::open_files_limit() {
+        Some(limit) if limit < wanted => Finding::warning(
+            "open files",
+            format!("{limit} files may be open, and all connections and streams together may need {wanted}"),
+            "Raise the limit (LimitNOFILE of the systemd unit, ulimit -n), or connections will wait.",
+        ),
+        Some(limit) => Finding::ok("open files", format!("{limit} files may be open")),
+        None => Finding::ok("open files", "the limit of open files cannot be told"),
+    }
+}
+
 fn last_backup(vitals: &Vitals, now: Timestamp) -> Finding {
     const DAY: u64 = 24 * 3600;
     const REMEDY: &str = "Run tenantry backup every day, and keep the file and the master key apart, elsewhere.";
@@ -259,5 +277,23 @@ fn webhooks(vitals: &Vitals) -> Finding {
         "webhooks",
         format!("disabled after 50 deliveries in a row failed: {}", names.join(", ")),
         "Repair the receiver, enable the webhook again, and send what was missed with tenantry webhook recover.",
+    )
+}
+
+fn open_webhooks(tx: &mut Tx<'_>) -> Result<Vec<AppId>> {
+    let apps = tenancy::apps::list(tx, Page::ALL)?.into_iter();
+    let open = apps.filter(|app| app.profile.webhook_url.is_some() && app.profile.operator_tenant_id.is_none());
+    Ok(open.map(|app| app.id).collect())
+}
+
+fn webhook_secrets(vitals: &Vitals) -> Finding {
+    if vitals.open_webhooks.is_empty() {
+        return Finding::ok("webhook secrets", "only operators may rotate them");
+    }
+    let names: Vec<String> = vitals.open_webhooks.iter().take(10).map(ToString::to_string).collect();
+    Finding::warning(
+        "webhook secrets",
+        format!("every OWNER and ADMIN of any workspace may rotate the signing secret of {}", names.join(", ")),
+        "Set operatorTenantId of the app to your own workspace.",
     )
 }

@@ -26,6 +26,9 @@ impl SigningSecret {
 
 /// The headers of one attempt: who it is for, and one signature per secret, in their order.
 pub fn headers(id: &str, event_type: &str, body: &str, at: Timestamp, secrets: &[SigningSecret]) -> Result<HeaderMap> {
+    if secrets.is_empty() {
+        return Err(Error::internal("there is no secret to sign with"));
+    }
     let t = at.as_seconds().to_string();
     let own = format!("{t}.{body}");
     let standard = format!("{id}.{t}.{body}");

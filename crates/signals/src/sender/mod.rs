@@ -26,7 +26,7 @@ use rows::{Claimed, Ended};
 use turns::Turns;
 
 /// Deliveries under way at a time.
-const SLOTS: usize = 256;
+pub(crate) const SLOTS: usize = 256;
 /// Longer than any attempt takes.
 const LEASE: Duration = Duration::from_secs(30);
 /// A claim that could not be acted on for so long is left to whoever takes it next.

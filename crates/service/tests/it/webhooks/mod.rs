@@ -4,6 +4,7 @@ mod deliveries;
 mod event_types;
 mod giving_up;
 mod nodes;
+mod races;
 mod secrets;
 mod sending;
 mod settings;

@@ -56,6 +56,13 @@ async fn replaced_secrets_sign_for_five_minutes(app: TestApp) {
     assert_eq!((signatures_of(&received[1], &second), signatures_of(&received[1], &first)), (0, 0));
 }
 
+async fn finding(app: &TestApp) -> String {
+    let report = app.operator().get("/admin/doctor").await.expect(200).json();
+    let mut findings = report["findings"].as_array().expect("a list").iter();
+    let one = findings.find(|finding| finding["check"] == "webhook secrets").expect("a finding");
+    one["level"].as_str().expect("a level").to_owned()
+}
+
 async fn who_may_rotate(app: TestApp) {
     let (acme, other) = (app.workspace("acme").await, app.workspace("other").await);
     let bob = acme.add("bob@example.com", "MEMBER").await;
@@ -69,7 +76,10 @@ async fn who_may_rotate(app: TestApp) {
         let path = format!("/webhooks/secrets/rotate/{wrong}");
         acme.owner().post(&path, json!({})).await.error(400, "VALIDATION_FAILED");
     }
+    app.operator().put(&path(&app, ""), json!({ "url": "https://hooks.example" })).await.expect(200);
+    assert_eq!(finding(&app).await, "warning");
     app.key().put("/account/app", json!({ "operatorTenantId": other.id })).await.expect(200);
+    assert_eq!(finding(&app).await, "ok");
     acme.owner().post(&own, json!({})).await.error(403, "FORBIDDEN");
     other.owner().post(&own, json!({})).await.expect(200);
 }

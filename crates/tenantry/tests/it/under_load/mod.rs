@@ -1,5 +1,7 @@
 //! Servers that are killed while they write, or flooded.
 
+mod webhooks;
+
 use std::{
     collections::{BTreeMap, HashSet},
     sync::{
