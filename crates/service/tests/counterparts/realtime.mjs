@@ -14,7 +14,7 @@ async function post(where, headers, body) {
 
 const signIn = { username: ada.email, password: PASSWORD, appId: APP_ID, mode: "sdk" };
 const { session } = await post("/auth/auth/authenticate", origin, signIn);
-const { accessToken } = await post("/auth/token/direct", origin, { session, appId: APP_ID, mode: "sdk" });
+const { access_token: accessToken } = await post("/auth/token/direct", origin, { session, appId: APP_ID, mode: "sdk" });
 const bearer = { authorization: `Bearer ${accessToken}`, "x-app-id": APP_ID, "content-type": "application/json" };
 const config = await (await fetch(`${BASE_URL}/v1/realtime/config`, { headers: { "x-app-id": APP_ID } })).json();
 const { token } = await post(new URL(config.authorizeUrl).pathname, bearer, {});

@@ -141,6 +141,10 @@ async fn stream(
         role: standing.role,
         login: Arc::from(claims.sid.as_str()),
     };
+    let seen = match seen {
+        Some(seen) => Some(seen.checked(&signals.db).await?),
+        None => None,
+    };
     let after = match seen {
         Some(LastSeen::Position(position)) => position,
         Some(LastSeen::Unknown) | None => 0,

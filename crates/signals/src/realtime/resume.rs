@@ -33,6 +33,15 @@ impl LastSeen {
             _ => Self::Unknown,
         }
     }
+
+    /// A position that no fact has had yet is unknown.
+    pub(super) async fn checked(self, db: &Db) -> Result<Self> {
+        let head = db.read(spine::outbox::last_position).await?;
+        Ok(match self {
+            Self::Position(position) if position <= head => self,
+            Self::Position(_) | Self::Unknown => Self::Unknown,
+        })
+    }
 }
 
 /// What the stream has missed up to `until`, or that it has to read everything.

@@ -146,8 +146,18 @@ impl Runner {
     /// Lets running jobs finish for at most `grace`, then cuts them off, which every job survives.
     pub async fn stop(&self, grace: Duration) {
         self.0.stopping.send_replace(true);
-        let mut tasks = std::mem::take(&mut self.state().tasks);
-        if tokio::time::timeout(grace, async { while tasks.join_next().await.is_some() {} }).await.is_err() {
+        let (mut tasks, drained_only) = {
+            let mut state = self.state();
+            let drained_only = if state.started { Vec::new() } else { state.jobs.clone() };
+            (std::mem::take(&mut state.tasks), drained_only)
+        };
+        let ended = async {
+            for entry in drained_only {
+                entry.job.stopped().await;
+            }
+            while tasks.join_next().await.is_some() {}
+        };
+        if tokio::time::timeout(grace, ended).await.is_err() {
             tracing::warn!(cut_off = tasks.len(), "jobs were still running at the end of the grace period");
         }
     }
