@@ -136,7 +136,7 @@ impl Service {
             limits: options.store_limits.clone(),
         })
         .await?;
-        let opened = Self::compose(db.clone(), options).await;
+        let opened = Box::pin(Self::compose(db.clone(), options)).await;
         if opened.is_err() {
             // A start that was refused leaves the store to the next one.
             db.close().await;

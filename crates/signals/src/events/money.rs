@@ -1,4 +1,4 @@
-//! The data of events about money.
+//! The data of events about money that nothing emits yet.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,10 @@ use kernel::{Currency, TenantId, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
-use store::text_enum;
 
 id_kinds! {
-    /// A subscription as events name it.
-    EventSubscriptionId(EventSubscription) = "subscription";
     /// An invoice as events name it.
     EventInvoiceId(EventInvoice) = "invoice";
-}
-
-text_enum! {
-    /// Where a subscription stands.
-    wire pub enum EventSubscriptionStatus {
-        Trial = "trial",
-        Active = "active",
-        PastDue = "past_due",
-        CancelAtPeriodEnd = "cancel_at_period_end",
-        Canceled = "canceled",
-    }
-}
-
-/// A subscription.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EventSubscriptionData {
-    pub workspace_id: TenantId,
-    pub subscription_id: EventSubscriptionId,
-    /// The plan's key.
-    pub plan: String,
-    pub status: EventSubscriptionStatus,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ends_at: Option<Timestamp>,
 }
 
 /// A payment.
@@ -62,12 +35,6 @@ pub struct EventDriftData {
     pub actual: i64,
 }
 
-spine::fact! { SubscriptionCreated = "subscription.created" (EventSubscriptionData) }
-spine::fact! { SubscriptionTrialStarted = "subscription.trial_started" (EventSubscriptionData) }
-spine::fact! { SubscriptionTrialEnded = "subscription.trial_ended" (EventSubscriptionData) }
-spine::fact! { SubscriptionPastDue = "subscription.past_due" (EventSubscriptionData) }
-spine::fact! { SubscriptionReactivated = "subscription.reactivated" (EventSubscriptionData) }
-spine::fact! { SubscriptionCanceled = "subscription.canceled" (EventSubscriptionData) }
 spine::fact! { PaymentSucceeded = "payment.succeeded" (EventPaymentData) }
 spine::fact! {
     PaymentFailed = "payment.failed" {

@@ -2,7 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use billing::facts::SubscriptionPlanChanged;
+use billing::{
+    facts::{
+        PlanChangeData, SubscriptionCanceled, SubscriptionCreated, SubscriptionData, SubscriptionPastDue,
+        SubscriptionPlanChanged, SubscriptionReactivated, SubscriptionTrialEnded, SubscriptionTrialStarted,
+    },
+    subscriptions::Status,
+};
 use kernel::{Currency, Id, MemberId, TenantId, Timestamp, UserId};
 use serde_json::Number;
 use tenancy::facts::{
@@ -11,10 +17,8 @@ use tenancy::facts::{
 };
 
 use super::money::{
-    EntitlementsChanged, EventDriftData, EventPaymentData, EventSubscriptionData, EventSubscriptionStatus,
-    PaymentFailed, PaymentSucceeded, QuotaExhausted, SubscriptionCanceled, SubscriptionCreated, SubscriptionPastDue,
-    SubscriptionReactivated, SubscriptionTrialEnded, SubscriptionTrialStarted, UsageDriftResolved,
-    UsageDriftUnrecoverable,
+    EntitlementsChanged, EventDriftData, EventPaymentData, PaymentFailed, PaymentSucceeded, QuotaExhausted,
+    UsageDriftResolved, UsageDriftUnrecoverable,
 };
 
 /// A value as it could be in an event of this workspace.
@@ -39,18 +43,22 @@ samples! {
     TenantUserCreated: workspace => Self(member(workspace));
     TenantUserUpdated: workspace => Self(member(workspace));
     TenantUserDeleted: workspace => Self(member(workspace));
-    SubscriptionCreated: workspace => Self(subscription(workspace, EventSubscriptionStatus::Active));
-    SubscriptionPlanChanged: workspace => Self {
+    SubscriptionCreated: workspace => Self(subscription(workspace, Status::Active));
+    SubscriptionPlanChanged: workspace => Self(PlanChangeData {
         workspace_id: workspace,
-        from_plan: Some("free".into()),
-        to_plan: Some("pro".into()),
-    };
-    SubscriptionTrialStarted: workspace => Self(ending(subscription(workspace, EventSubscriptionStatus::Trial)));
-    SubscriptionTrialEnded: workspace => Self(ending(subscription(workspace, EventSubscriptionStatus::Canceled)));
-    SubscriptionPastDue: workspace => Self(subscription(workspace, EventSubscriptionStatus::PastDue));
-    SubscriptionReactivated: workspace => Self(subscription(workspace, EventSubscriptionStatus::Active));
+        subscription_id: sample_id(),
+        plan: "pro".into(),
+        status: Status::Active,
+        ends_at: None,
+        from_plan: "free".into(),
+        to_plan: "pro".into(),
+    });
+    SubscriptionTrialStarted: workspace => Self(ending(subscription(workspace, Status::Trial)));
+    SubscriptionTrialEnded: workspace => Self(ending(subscription(workspace, Status::Canceled)));
+    SubscriptionPastDue: workspace => Self(subscription(workspace, Status::PastDue));
+    SubscriptionReactivated: workspace => Self(subscription(workspace, Status::Active));
     SubscriptionCanceled: workspace =>
-        Self(ending(subscription(workspace, EventSubscriptionStatus::CancelAtPeriodEnd)));
+        Self(ending(subscription(workspace, Status::CancelAtPeriodEnd)));
     PaymentSucceeded: workspace => Self(EventPaymentData {
         workspace_id: workspace,
         amount: Number::from(29),
@@ -102,13 +110,13 @@ fn member(workspace: TenantId) -> MemberData {
     MemberData { workspace_id: workspace, tenant_user_id, user_id, email, role, enabled: true }
 }
 
-fn subscription(workspace: TenantId, status: EventSubscriptionStatus) -> EventSubscriptionData {
+fn subscription(workspace: TenantId, status: Status) -> SubscriptionData {
     let subscription_id = sample_id();
-    EventSubscriptionData { workspace_id: workspace, subscription_id, plan: "pro".into(), status, ends_at: None }
+    SubscriptionData { workspace_id: workspace, subscription_id, plan: "pro".into(), status, ends_at: None }
 }
 
-fn ending(subscription: EventSubscriptionData) -> EventSubscriptionData {
-    EventSubscriptionData { ends_at: Some(Timestamp::from_seconds(1_769_904_000)), ..subscription }
+fn ending(subscription: SubscriptionData) -> SubscriptionData {
+    SubscriptionData { ends_at: Some(Timestamp::from_seconds(1_769_904_000)), ..subscription }
 }
 
 fn drift(workspace: TenantId) -> EventDriftData {
