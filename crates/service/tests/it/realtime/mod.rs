@@ -1,6 +1,5 @@
 //! `/realtime/…`.
 
 mod authorize;
-mod browser;
 mod config;
 mod stream;
