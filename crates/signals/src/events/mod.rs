@@ -3,10 +3,10 @@
 //! A type is one struct: the fact's payload is the webhook's `data` as it stands, and the sample and the published schema
 //! come from the same struct. To define a further type, add its struct and one row to [`TYPES`].
 
+mod drift;
 mod envelope;
 mod http;
 mod live;
-mod money;
 mod samples;
 
 use kernel::TenantId;
@@ -72,12 +72,12 @@ pub static TYPES: [EventDefinition; 19] = {
             Billing,
             "The subscription was canceled; `endsAt` in data is when access ends",
         ),
-        event::<money::PaymentSucceeded>(Billing, "An invoice was paid"),
-        event::<money::PaymentFailed>(Billing, "A renewal payment failed; `pastDueReason` drives messaging"),
-        event::<money::QuotaExhausted>(Billing, "A metered quota crossed 100% of the plan limit"),
-        event::<money::EntitlementsChanged>(Billing, "The workspace entitlement set changed"),
-        event::<money::UsageDriftResolved>(Billing, "Usage drift against the payment provider was auto-healed"),
-        event::<money::UsageDriftUnrecoverable>(Billing, "Drift healing exhausted its retries"),
+        event::<paid::PaymentSucceeded>(Billing, "An invoice was paid"),
+        event::<paid::PaymentFailed>(Billing, "A renewal payment failed; `pastDueReason` drives messaging"),
+        event::<paid::QuotaExhausted>(Billing, "A metered quota crossed 100% of the plan limit"),
+        event::<paid::EntitlementsChanged>(Billing, "The workspace entitlement set changed"),
+        event::<drift::UsageDriftResolved>(Billing, "Usage drift against the payment provider was auto-healed"),
+        event::<drift::UsageDriftUnrecoverable>(Billing, "Drift healing exhausted its retries"),
     ]
 };
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use billing::{
     facts::{
-        PlanChangeData, SubscriptionCanceled, SubscriptionCreated, SubscriptionData, SubscriptionPastDue,
-        SubscriptionPlanChanged, SubscriptionReactivated, SubscriptionTrialEnded, SubscriptionTrialStarted,
+        EntitlementsChanged, PaymentFailed, PaymentSucceeded, PlanChangeData, QuotaExhausted, SubscriptionCanceled,
+        SubscriptionCreated, SubscriptionData, SubscriptionPastDue, SubscriptionPlanChanged, SubscriptionReactivated,
+        SubscriptionTrialEnded, SubscriptionTrialStarted,
     },
     subscriptions::Status,
 };
@@ -16,10 +17,7 @@ use tenancy::facts::{
     WorkspaceData,
 };
 
-use super::money::{
-    EntitlementsChanged, EventDriftData, EventPaymentData, PaymentFailed, PaymentSucceeded, QuotaExhausted,
-    UsageDriftResolved, UsageDriftUnrecoverable,
-};
+use super::drift::{EventDriftData, UsageDriftResolved, UsageDriftUnrecoverable};
 
 /// A value as it could be in an event of this workspace.
 pub(super) trait Sample: Sized {
@@ -59,13 +57,13 @@ samples! {
     SubscriptionReactivated: workspace => Self(subscription(workspace, Status::Active));
     SubscriptionCanceled: workspace =>
         Self(ending(subscription(workspace, Status::CancelAtPeriodEnd)));
-    PaymentSucceeded: workspace => Self(EventPaymentData {
+    PaymentSucceeded: workspace => Self {
         workspace_id: workspace,
         amount: Number::from(29),
         currency: euro(),
         invoice_id: sample_id(),
         tax_amount: None,
-    });
+    };
     PaymentFailed: workspace => Self {
         workspace_id: workspace,
         amount: Number::from(29),
