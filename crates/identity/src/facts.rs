@@ -52,7 +52,8 @@ spine::facts! {
     RefreshReused = "refresh.reused" {
         /// The `sid` of its tokens.
         session_id: LoginId,
-        tenant_user_id: MemberId,
+        /// `null` when the token's record is gone.
+        tenant_user_id: Option<MemberId>,
     }
     /// A person chose a password.
     PasswordChanged = "password.changed" { user_id: UserId }

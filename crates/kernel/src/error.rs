@@ -111,6 +111,7 @@ codes! {
     InvalidSignature "INVALID_SIGNATURE" Invalid "The signature is missing, too old, or not made with the shared secret.";
     NoWebhookUrl "NO_WEBHOOK_URL" Conflict "There is no URL to send webhook events to.";
     WebhookDisabled "WEBHOOK_DISABLED" Conflict "The webhook is disabled.";
+    InvitationPending "INVITATION_PENDING" Conflict "The user was invited to the workspace and has not accepted yet.";
     Internal "INTERNAL" Internal "Internal error; look up the request id in the server's log for the cause.";
 }
 

@@ -32,4 +32,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(21, "usage", text!("0021_usage")),
     Migration::shared(22, "checkout", text!("0022_checkout")),
     Migration::shared(23, "webhooks", text!("0023_webhooks")),
+    Migration::shared(24, "joining", text!("0024_joining")),
 ];

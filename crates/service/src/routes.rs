@@ -13,6 +13,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(tenancy::federation::http::routes())
         .merge(tenancy::workspaces::http::routes())
         .merge(tenancy::members::http::routes())
+        .merge(tenancy::members::invitations::http::routes())
         .merge(tenancy::api_tokens::http::routes())
         .merge(tenancy::credentials::http::routes())
         .merge(tenancy::branding::http::routes());

@@ -53,6 +53,18 @@ pub struct MemberData {
     pub enabled: bool,
 }
 
+/// An invitation as facts name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InvitationData {
+    pub workspace_id: TenantId,
+    /// The id of the membership that it becomes.
+    pub tenant_user_id: MemberId,
+    pub email: String,
+    /// The role's key.
+    pub role: String,
+}
+
 /// An API token as facts name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -127,6 +139,16 @@ spine::facts! {
     TenantUserUpdated = "tenant_user.updated" (MemberData)
     /// A member left a workspace that goes on.
     TenantUserDeleted = "tenant_user.deleted" (MemberData)
+    /// Somebody was invited to a workspace.
+    InvitationCreated = "invitation.created" (InvitationData)
+    /// What an invitation says changed.
+    InvitationUpdated = "invitation.updated" (InvitationData)
+    /// An invitation was taken back or declined.
+    InvitationDeleted = "invitation.deleted" {
+        invitation: InvitationData,
+        /// Whether the person said no; else the workspace took it back.
+        declined: bool,
+    }
     /// A person left their last workspace and is gone.
     PersonRemoved = "person.removed" { user_id: UserId }
     /// All of a person's sessions were ended.

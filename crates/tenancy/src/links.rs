@@ -133,6 +133,6 @@ pub fn revoke_invitations(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Resu
     )
 }
 
-fn invalid() -> Error {
+pub(crate) fn invalid() -> Error {
     Error::credential("This link is no longer valid: it has expired, has already been used, or has been replaced.")
 }

@@ -4,6 +4,8 @@ pub const IDENTIFIER: &str = "/auth/login";
 pub const PASSWORD: &str = "/auth/login/password";
 /// Behind the links that set a password; its form is taken where workspaces can be made.
 pub const SET_PASSWORD: &str = "/auth/login/set-password";
+/// Where somebody with an account agrees to an invitation.
+pub const INVITATION: &str = "/auth/login/invitation";
 pub const FORGOT: &str = "/auth/login/forgot";
 pub const SEND_LINK: &str = "/auth/login/send-link";
 pub const LINK_SENT: &str = "/auth/login/link-sent";

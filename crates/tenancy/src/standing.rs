@@ -77,6 +77,8 @@ pub struct DetailedStanding {
     pub user_created_at: Timestamp,
     /// JSON, as it is stored.
     pub tenant_metadata: String,
+    /// JSON, as it is stored.
+    pub tenant_app_metadata: String,
     pub tenant_created_at: Timestamp,
 }
 
@@ -87,6 +89,7 @@ impl FromRow for DetailedStanding {
             teams: row.get("teams")?,
             user_created_at: row.get("user_created_at")?,
             tenant_metadata: row.get("tenant_metadata")?,
+            tenant_app_metadata: row.get("tenant_app_metadata")?,
             tenant_created_at: row.get("tenant_created_at")?,
         })
     }
@@ -196,7 +199,7 @@ pub async fn signed_in(db: &Db, who: SignedInAs<'_>) -> Result<Option<Standing>>
 pub async fn signed_in_detailed(db: &Db, who: SignedInAs<'_>) -> Result<Option<DetailedStanding>> {
     const DETAILED: &str = select_signed_in!(
         ", members.teams, users.created_at AS user_created_at, tenants.metadata AS tenant_metadata, \
-         tenants.created_at AS tenant_created_at"
+         tenants.app_metadata AS tenant_app_metadata, tenants.created_at AS tenant_created_at"
     );
     db.get_one(DETAILED, &args![db.clock().now(), who.app, who.tenant, who.user, who.login]).await
 }

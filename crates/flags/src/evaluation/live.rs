@@ -10,7 +10,8 @@ use tenancy::{
 use crate::rules::{Json, Live};
 
 pub(super) fn attributes(known: DetailedStanding) -> Live {
-    let DetailedStanding { standing, teams, user_created_at, tenant_metadata, tenant_created_at } = known;
+    let DetailedStanding { standing, teams, user_created_at, tenant_metadata, tenant_app_metadata, tenant_created_at } =
+        known;
     let Standing { first_name, last_name, .. } = &standing;
     let text = |text: String| Some(Json::text(text));
     let flag = |value: bool| Some(Json::Bool(value));
@@ -34,6 +35,7 @@ pub(super) fn attributes(known: DetailedStanding) -> Live {
             ("trial", flag(standing.trial)),
             ("onboarded", flag(standing.tenant_onboarded)),
             ("metadata", Some(stored(&tenant_metadata))),
+            ("appMetadata", Some(stored(&tenant_app_metadata))),
             ("createdAt", text(tenant_created_at.to_string())),
         ],
     }

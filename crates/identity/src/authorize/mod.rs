@@ -10,7 +10,7 @@ use tenancy::{App, Tenancy};
 use vault::Place;
 
 use crate::tokens::DEFAULT_SCOPE;
-pub(crate) use request::{AuthorizationRequest, AuthorizeRefusal, Prompt};
+pub(crate) use request::{AuthorizationRequest, AuthorizeRefusal, MAX_TEXT, Prompt};
 
 /// How the app wants to hear of the login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,9 @@ pub struct LoginRequest {
     pub username: Option<String>,
     /// Present when the person came to sign up.
     pub sign_up: Option<SignUpPreferences>,
+    /// The token of an invitation that the person is about to accept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invitation: Option<String>,
 }
 
 const PLACE: Place<'static> = Place { table: "login_requests", column: "url", row: "", app: None };
@@ -72,6 +75,7 @@ impl LoginRequest {
             not_before: None,
             username: None,
             sign_up: None,
+            invitation: None,
         })
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct AuthorizationRequest {
     /// A request object, by value or by reference, which is not supported.
     pub(crate) request: Option<String>,
     pub(crate) request_uri: Option<String>,
+    /// Why the request cannot be read any further.
+    pub(crate) malformed: Option<String>,
 }
 
 /// Why an app's request is refused, by the name that goes back to the app.
@@ -66,7 +68,7 @@ pub(crate) enum Prompt {
     Select,
 }
 
-const MAX_TEXT: usize = 4096;
+pub(crate) const MAX_TEXT: usize = 4096;
 
 impl AuthorizationRequest {
     /// The request with its redirect address, as far as it is needed to answer a refusal. An error when the address is
@@ -90,6 +92,7 @@ impl AuthorizationRequest {
             not_before: None,
             username: self.login_hint.clone().filter(|hint| hint.len() <= 254),
             sign_up: self.sign_up.clone(),
+            invitation: None,
         })
     }
 
@@ -100,6 +103,9 @@ impl AuthorizationRequest {
         request: LoginRequest,
         now: Timestamp,
     ) -> Result<(LoginRequest, Prompt), AuthorizeRefusal> {
+        if let Some(problem) = &self.malformed {
+            return Err(AuthorizeRefusal::invalid(problem.clone()));
+        }
         self.check_supported()?;
         self.check_challenge(app, request.response_type)?;
         let prompt = self.prompt()?;

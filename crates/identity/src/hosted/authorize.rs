@@ -6,12 +6,12 @@ use kernel::{AppId, Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::App;
-use web::{Form, Params, Path, Routes};
+use web::{LenientForm, LenientParams, Params, Path, Routes, form_fields};
 
 use super::{Reply, begin, sign_out};
 use crate::{
     Identity,
-    authorize::{AuthorizationRequest, SignUpPreferences, redirects},
+    authorize::{AuthorizationRequest, MAX_TEXT, SignUpPreferences, redirects},
     browser::{ForRequest, Request},
 };
 
@@ -84,18 +84,54 @@ struct Authorize {
 async fn authorize(
     request: Request,
     ForRequest(identity): ForRequest,
-    Params(query): Params<Authorize>,
+    LenientParams { read, text }: LenientParams<Authorize>,
 ) -> Result<Reply> {
-    answer(&identity, &request, query).await
+    match read {
+        Ok(query) => answer(&identity, &request, query).await,
+        Err(error) => malformed(&identity, &request, &text, error).await,
+    }
 }
 
 /// OpenID Connect Core §3.1.2.1 wants both methods.
 async fn authorize_by_form(
     request: Request,
     ForRequest(identity): ForRequest,
-    Form(query): Form<Authorize>,
+    LenientForm { read, text }: LenientForm<Authorize>,
 ) -> Result<Reply> {
-    answer(&identity, &request, query).await
+    match read {
+        Ok(query) => answer(&identity, &request, query).await,
+        Err(error) => malformed(&identity, &request, &text, error).await,
+    }
+}
+
+/// A request that cannot be read goes back to the app (RFC 6749 §4.1.2.1), as far as it says once and clearly which app
+/// that is and where it may be answered.
+async fn malformed(identity: &Identity, request: &Request, text: &str, error: Error) -> Result<Reply> {
+    let fields = decodable(text);
+    let once = |name: &str| {
+        let mut given = fields.iter().filter(|(given, _)| given == name);
+        given.next().filter(|_| given.next().is_none()).and_then(|(_, value)| value.clone())
+    };
+    let app = once("client_id").and_then(|id| identity.tenancy.apps.get(id.parse().ok()?));
+    let (Some(app), Some(redirect_uri)) = (app, once("redirect_uri")) else { return Err(error) };
+    request.scope.set_app(app.id);
+    let asked = AuthorizationRequest {
+        redirect_uri: Some(redirect_uri),
+        state: once("state").filter(|state| state.len() <= MAX_TEXT && !state.contains('\0')),
+        malformed: Some(error.public().to_owned()),
+        ..AuthorizationRequest::default()
+    };
+    begin(identity, request, app, &asked, "redirect_uri").await
+}
+
+/// Names and values, one by one: `None` for a value that cannot be decoded.
+fn decodable(text: &str) -> Vec<(String, Option<String>)> {
+    let field = |text: &str| form_fields(text).ok().and_then(|mut fields| fields.pop());
+    let pairs = text.split('&').filter_map(|pair| {
+        let (name, _) = field(pair.split('=').next().unwrap_or_default())?;
+        Some((name, field(pair).map(|(_, value)| value)))
+    });
+    pairs.collect()
 }
 
 async fn answer(identity: &Identity, request: &Request, query: Authorize) -> Result<Reply> {
@@ -122,6 +158,7 @@ async fn answer(identity: &Identity, request: &Request, query: Authorize) -> Res
         federation_connection: query.federation_connection,
         request: query.request,
         request_uri: query.request_uri,
+        malformed: None,
     };
     begin(identity, request, app, &asked, "redirect_uri").await
 }

@@ -8,7 +8,7 @@ use tenancy::{
     standing::{self, Standing},
 };
 
-use super::{Reply, Visit, cookies::Cookie, known_browser, paths};
+use super::{Reply, Visit, cookies::Cookie, invitation, known_browser, paths};
 use crate::{
     Identity, announcements,
     authorize::{AuthorizationRequest, LoginRequest, ResponseType},
@@ -33,6 +33,9 @@ pub(crate) async fn go_on(visit: &Visit, session: SessionAnswer) -> Result<Reply
     match session.mfa_state {
         MfaState::Required | MfaState::Setup => ask_factor(visit, &session),
         MfaState::Disabled | MfaState::Completed => {
+            if let Some(token) = &visit.request.invitation {
+                return Ok(Reply::see(invitation::path(token)).with_cookie(login_cookie(visit, &session)));
+            }
             let claims = sessions::verify(&visit.identity.tenancy, &session.session)?;
             match session.tenant_users.as_slice() {
                 [only] => finish(visit, SignInProof::Login(claims), Some(only.id)).await,
@@ -44,6 +47,9 @@ pub(crate) async fn go_on(visit: &Visit, session: SessionAnswer) -> Result<Reply
 
 /// Leads on from a login that has shown all it has to and stands in the browser's cookie.
 pub(super) async fn resume(visit: &Visit, claims: LoginClaims) -> Result<Reply> {
+    if let Some(token) = &visit.request.invitation {
+        return Ok(Reply::see(invitation::path(token)));
+    }
     let (app, user) = (visit.app.id, claims.sub);
     let standings = visit.identity.tenancy.db.read(move |tx| standing::of_user(tx, app, user)).await?;
     match standings.as_slice() {

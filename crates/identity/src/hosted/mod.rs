@@ -12,6 +12,7 @@ mod finish;
 mod forgot;
 mod guest;
 mod identifier;
+mod invitation;
 mod known_browser;
 mod magic_link;
 mod mailed;
@@ -54,6 +55,7 @@ pub fn routes() -> Routes<Identity> {
         .merge(forgot::routes())
         .merge(sign_up::routes())
         .merge(set_password::routes())
+        .merge(invitation::routes())
 }
 
 /// The query of a page: the login request that it belongs to.

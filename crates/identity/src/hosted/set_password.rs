@@ -10,7 +10,7 @@ use web::{
 };
 
 use super::{
-    Reply, go_on,
+    Reply, go_on, invitation,
     mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink},
     paths,
 };
@@ -31,7 +31,10 @@ async fn show(
     Params(LinkQuery { token }): Params<LinkQuery>,
 ) -> Result<Reply> {
     match SetPasswordPage::open(&identity, &request, &token).await? {
-        Ok(page) if page.invites_somebody_known(&identity).await? => page.welcome(),
+        Ok(page) if page.invites_somebody_known(&identity).await? => match page.mailed.link.user {
+            Some(_) => page.welcome(),
+            None => Ok(Reply::found(invitation::path(&token))),
+        },
         Ok(page) => page.ask(None, &[]),
         Err(over) => Ok(over),
     }
@@ -138,7 +141,10 @@ impl SetPasswordPage {
                     .error(problem("workspace", &name).as_deref()),
             );
         }
-        let page = self.page().form(&form.button(&place.say("Set password")));
+        let mut page = self.page().form(&form.button(&place.say("Set password")));
+        if self.mailed.purpose == LinkPurpose::Invitation && self.mailed.link.user.is_none() {
+            page = page.link("", &place.say("Decline"), &invitation::path(&self.mailed.token));
+        }
         Ok(place.show(if problems.is_empty() { page } else { page.status(StatusCode::BAD_REQUEST) }))
     }
 

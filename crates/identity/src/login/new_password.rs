@@ -6,6 +6,7 @@ use store::Tx;
 use tenancy::{
     App, apps,
     links::{self, LinkPurpose, MailedLink},
+    members::invitations,
     people,
 };
 use vault::passwords::check_quality;
@@ -88,6 +89,10 @@ impl NewPassword {
             }
             return Ok(PasswordOutcome::SignUp(request));
         }
+        if self.purpose == LinkPurpose::Invitation && link.user.is_none() {
+            return self.join(tx, &link);
+        }
+
         let user = link.user.ok_or_else(|| Error::internal("a password link without a person"))?;
         // Invitations are kept for days and passed on: whoever has an account signs in with it.
         if self.purpose == LinkPurpose::Invitation && credentials::has_password(tx, app.id, user)? {
@@ -96,6 +101,17 @@ impl NewPassword {
         tx.acting_as(Actor::user(user));
         self.set_for(tx, user)?;
         Ok(PasswordOutcome::Set(user))
+    }
+
+    /// Accepts an invitation for somebody who has no password yet. Whoever has one signs in to accept.
+    fn join(&self, tx: &mut Tx<'_>, link: &MailedLink) -> Result<PasswordOutcome> {
+        let member = invitations::accept(tx, link, None)?;
+        // Asked while the person is held: of two invitations at once the second sees the first one's password.
+        if credentials::find(tx, self.app, &member.email)?.is_some_and(|account| account.has_password()) {
+            return Err(Error::credential("This account already has a password. Sign in to accept the invitation."));
+        }
+        self.set_for(tx, member.user_id)?;
+        Ok(PasswordOutcome::Set(member.user_id))
     }
 
     /// Sets the password, ends the person's sessions, and voids the links that could begin one or set another password.
@@ -121,6 +137,10 @@ pub(crate) fn peek(
     for purpose in purposes {
         match links::peek(tx, *purpose, token) {
             Ok(link) => {
+                // One that was taken back is worth no more than one that has expired.
+                if *purpose == LinkPurpose::Invitation {
+                    invitations::offered(tx, &link)?;
+                }
                 let email = match link.user {
                     Some(user) => people::find(tx, link.app, user)?.map(|user| user.email),
                     None => link.payload["email"].as_str().map(str::to_owned),

@@ -44,7 +44,10 @@ pub fn routes() -> Routes<Identity> {
         .answers(401, REFUSED)
         .answers(403, FOREIGN)
         .answers(429, LIMITED);
-    routes.delete("/account/tenant/user/{user_id}/mfa", clear, "Clear a user's second factor")
+    routes
+        .delete("/account/tenant/user/{user_id}/mfa", clear, "Clear a user's second factor")
+        .answers(403, "The person has a role with a privilege that the caller does not have")
+        .answers(409, "The user has not accepted the invitation yet")
 }
 
 const REFUSED: &str = "The session is not valid, or the code is incorrect";

@@ -41,7 +41,8 @@ impl RelyingParty {
     /// The new passkey, when it answers what was asked for.
     pub fn registered(&self, asked: &PasskeyRegistration, credential: Value) -> Result<Passkey> {
         let credential: RegisterPublicKeyCredential = read(credential).ok_or_else(rejected)?;
-        self.webauthn.finish_passkey_registration(&credential, asked).map_err(|_| rejected())
+        let passkey = self.webauthn.finish_passkey_registration(&credential, asked).map_err(|_| rejected())?;
+        if passkey.cred_id().len() <= LONGEST_ID { Ok(passkey) } else { Err(rejected()) }
     }
 
     /// Whose passkey this claims to be.
@@ -75,6 +76,9 @@ fn read<C: DeserializeOwned>(credential: Value) -> Option<C> {
 pub(super) fn credential_id(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
+
+/// Bytes of a credential's id (WebAuthn Level 3, §4). It is a key in the store, and longer ones do not fit an index.
+const LONGEST_ID: usize = 1_023;
 
 pub(super) fn rejected() -> Error {
     Error::new(Code::PasskeyRejected, "The passkey's response does not match the request. Start again.")

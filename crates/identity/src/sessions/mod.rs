@@ -158,8 +158,12 @@ pub(crate) fn check_live(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<Times
     store::live(tx, session)?.ok_or_else(logins::ended)
 }
 
-/// The same, and whoever ends all of the person's sessions waits until this transaction has ended: then they end what
-/// it began as well.
-pub(crate) fn hold_live(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<Timestamp> {
-    store::hold(tx, session)?.ok_or_else(logins::ended)
+/// How often one session is exchanged for tokens: each time a login begins, which leaves rows behind.
+const EXCHANGES: i64 = 20;
+
+/// The same for an exchange, and whoever ends all of the person's sessions waits until this transaction has ended: then
+/// they end what it began as well.
+pub(crate) fn exchange(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<Timestamp> {
+    let (begun, exchanges) = store::exchange(tx, session)?.ok_or_else(logins::ended)?;
+    if exchanges <= EXCHANGES { Ok(begun) } else { Err(logins::ended()) }
 }

@@ -48,16 +48,15 @@ pub(super) fn live(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<Option<Time
     Ok(begun.map(|(at,)| at))
 }
 
-/// The same, and nobody ends it before this transaction does.
-pub(super) fn hold(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<Option<Timestamp>> {
-    let begun: Option<(Timestamp,)> = tx.opt(
+/// The same with how often it was exchanged, this time included; nobody ends it before this transaction does.
+pub(super) fn exchange(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<Option<(Timestamp, i64)>> {
+    tx.opt(
         concat!(
-            "UPDATE login_sessions SET wrong_codes = wrong_codes WHERE app_id = $1 AND id = $2 AND user_id = $3 ",
+            "UPDATE login_sessions SET exchanges = exchanges + 1 WHERE app_id = $1 AND id = $2 AND user_id = $3 ",
             "AND ended_at IS NULL AND expires_at > $4 AND ",
             sessions_not_ended!("login_sessions.user_id", "login_sessions.created_at"),
-            " RETURNING created_at"
+            " RETURNING created_at, exchanges"
         ),
         &args![session.aid, session.jti, session.sub, tx.now()],
-    )?;
-    Ok(begun.map(|(at,)| at))
+    )
 }

@@ -24,7 +24,7 @@ pub(crate) async fn from_session(
     }
     let app = app.clone();
     let prepared = identity.tenancy.db.write(move |tx| {
-        let authenticated_at = sessions::hold_live(tx, &session)?;
+        let authenticated_at = sessions::exchange(tx, &session)?;
         check_scope(tx, &app, &asked)?;
         let standing = choose(standing::of_user(tx, app.id, session.sub)?, member)?;
         check_factors(&app, &standing, session.has_two_factors())?;

@@ -198,10 +198,11 @@ pub async fn from_refresh_token(
     let (owned, asked) = (app.clone(), ScopeRequest::parse(asked.unwrap_or_default()));
     let refreshed = tenancy.db.write(move |tx| {
         check_scope(tx, &owned, &asked)?;
-        let RefreshRecord { login, member, granted, .. } = match refresh_tokens::rotate(tx, owned.id, shown.jti)? {
-            RefreshOutcome::Good(record) => record,
-            RefreshOutcome::Reused => return Ok(None),
-        };
+        let RefreshRecord { login, member, granted, .. } =
+            match refresh_tokens::rotate(tx, owned.id, shown.jti, shown.sid)? {
+                RefreshOutcome::Good(record) => record,
+                RefreshOutcome::Reused => return Ok(None),
+            };
         let (login, standing) = standing::of_login(tx, owned.id, login, member)?.ok_or_else(logins::ended)?;
         prepare(tx, &owned, login, standing, granted.narrowed(&asked), None).map(Some)
     });

@@ -22,6 +22,11 @@ id_kinds! {
 /// How long a rotated refresh token still gets successors.
 const REUSE_GRACE: Duration = Duration::from_secs(30);
 
+/// The refresh tokens of one login that work at a time; one more ends the oldest.
+const WORKING: i64 = 20;
+/// The records of used ones that are kept beside them, at least. One whose record is gone is known by its login.
+const USED: i64 = 20;
+
 /// What a refresh token is good for.
 #[derive(Clone, Debug)]
 pub struct RefreshRecord {
@@ -29,6 +34,7 @@ pub struct RefreshRecord {
     pub member: MemberId,
     pub granted: Granted,
     pub(super) rotated_at: Option<Timestamp>,
+    pub(super) expires_at: Timestamp,
 }
 
 impl RefreshRecord {
@@ -39,7 +45,9 @@ impl RefreshRecord {
 
 /// The record of a refresh token that was not used yet.
 pub(super) fn find_unused(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<RefreshRecord> {
-    store::find_refresh_token(tx, app, id)?.filter(|record| record.rotated_at.is_none()).ok_or_else(ended)
+    let now = tx.now();
+    let unused = |record: &RefreshRecord| record.rotated_at.is_none() && record.expires_at > now;
+    store::find_refresh_token(tx, app, id)?.filter(unused).ok_or_else(ended)
 }
 
 /// Adds a refresh token to the login; its id and when it expires.
@@ -51,7 +59,13 @@ pub fn add(
     granted: &Granted,
 ) -> Result<(RefreshId, Timestamp)> {
     let (id, expires_at): (RefreshId, _) = (tx.new_id(), expiry(tx.now(), app));
-    store::insert_refresh_token(tx, app.id, id, (login, member), granted, expires_at)?;
+    let others = store::insert_refresh_token(tx, app.id, id, (login, member), granted, expires_at)?;
+    if others.working >= WORKING {
+        store::end_oldest(tx, app.id, login, WORKING)?;
+    }
+    if others.all >= WORKING + USED {
+        store::forget_used(tx, app.id, login, USED)?;
+    }
     Ok((id, expires_at))
 }
 
@@ -63,19 +77,22 @@ pub enum RefreshOutcome {
     Reused,
 }
 
-/// Uses a refresh token up. Of several callers at once one rotates it and the others are within the grace.
-pub fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<RefreshOutcome> {
+/// Uses a refresh token up. Of several callers at once one rotates it and the others are within the grace. `login` is what
+/// the token itself names: it ends when a token comes back whose record is gone.
+pub fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId, login: LoginId) -> Result<RefreshOutcome> {
     if let Some(record) = store::rotate(tx, app, id)? {
         return Ok(RefreshOutcome::Good(record));
     }
-    let record = store::find_refresh_token(tx, app, id)?.filter(|record| record.rotated_at.is_some());
-    let record = record.ok_or_else(ended)?;
-    if record.gets_successors(tx.now()) {
-        return Ok(RefreshOutcome::Good(record));
+    let known = store::find_refresh_token(tx, app, id)?;
+    let tenant_user_id = known.as_ref().map(|record| record.member);
+    match known {
+        // It was not used, but ended: by newer ones of its login, or by its time.
+        Some(record) if record.rotated_at.is_none() => return Err(ended()),
+        Some(record) if record.gets_successors(tx.now()) => return Ok(RefreshOutcome::Good(record)),
+        Some(_) | None => {}
     }
-    if logins::revoke(tx, app, record.login)? {
-        let (session_id, tenant_user_id) = (record.login, record.member);
-        emit(tx, app, &RefreshReused { session_id, tenant_user_id })?;
+    if logins::revoke(tx, app, login)? {
+        emit(tx, app, &RefreshReused { session_id: login, tenant_user_id })?;
     }
     Ok(RefreshOutcome::Reused)
 }
@@ -83,5 +100,5 @@ pub fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<RefreshOutco
 /// Whether a refresh token still gets successors.
 pub(super) fn is_current(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<bool> {
     let known = store::find_refresh_token(tx, app, id)?;
-    Ok(known.is_some_and(|record| record.gets_successors(tx.now())))
+    Ok(known.is_some_and(|record| record.gets_successors(tx.now()) && record.expires_at > tx.now()))
 }

@@ -1,6 +1,6 @@
 //! The SQL of authorization codes and refresh tokens.
 
-use ::store::{Tx, args, row, sql};
+use ::store::{FromRow, Row, Tx, args, row, sql};
 use kernel::{AppId, MemberId, Result, Timestamp, UserId};
 use tenancy::{
     logins::{BrowserSessionId, LoginId},
@@ -114,7 +114,20 @@ pub(super) fn void_codes_of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> R
     )
 }
 
-row! { RefreshRecord = "refresh_tokens" { login: "family_id", member: "member_id", granted of Granted, rotated_at } }
+row! { RefreshRecord = "refresh_tokens" { login: "family_id", member: "member_id", granted of Granted, rotated_at, expires_at } }
+
+/// How many refresh tokens a login has beside a new one.
+pub(super) struct OtherTokens {
+    pub(super) working: i64,
+    /// Those that were used or have ended, too.
+    pub(super) all: i64,
+}
+
+impl FromRow for OtherTokens {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self { working: row.get("working")?, all: row.get("all_others")? })
+    }
+}
 
 pub(super) fn insert_refresh_token(
     tx: &mut Tx<'_>,
@@ -123,19 +136,44 @@ pub(super) fn insert_refresh_token(
     (login, member): (LoginId, MemberId),
     granted: &Granted,
     expires_at: Timestamp,
-) -> Result<()> {
-    tx.run(
+) -> Result<OtherTokens> {
+    tx.one(
         "INSERT INTO refresh_tokens (id, app_id, family_id, member_id, oidc_scope, privileges, expires_at, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING (SELECT count(*) FROM refresh_tokens AS others \
+         WHERE others.family_id = $3 AND others.id <> $1 AND others.rotated_at IS NULL AND others.expires_at > $8) \
+         AS working, (SELECT count(*) FROM refresh_tokens AS others WHERE others.family_id = $3 AND others.id <> $1) \
+         AS all_others",
         &args![id, app, login, member, granted.oidc, granted.privileges, expires_at, tx.now()],
     )
 }
 
-/// `None` when it was rotated before, or there is none.
+/// Ends the oldest refresh tokens of a login that work, beyond so many.
+pub(super) fn end_oldest(tx: &mut Tx<'_>, app: AppId, login: LoginId, working: i64) -> Result<()> {
+    tx.run(
+        "UPDATE refresh_tokens SET expires_at = $3 WHERE app_id = $1 AND family_id = $2 AND rotated_at IS NULL \
+         AND expires_at > $3 AND id NOT IN (SELECT id FROM refresh_tokens WHERE app_id = $1 AND family_id = $2 \
+         AND rotated_at IS NULL AND expires_at > $3 ORDER BY id DESC LIMIT $4)",
+        &args![app, login, tx.now(), working],
+    )
+}
+
+/// Deletes records that no longer work, beyond the newest so many.
+pub(super) fn forget_used(tx: &mut Tx<'_>, app: AppId, login: LoginId, kept: i64) -> Result<()> {
+    tx.run(
+        "DELETE FROM refresh_tokens WHERE app_id = $1 AND family_id = $2 \
+         AND (rotated_at IS NOT NULL OR expires_at <= $3) AND id NOT IN (SELECT id FROM refresh_tokens \
+         WHERE app_id = $1 AND family_id = $2 AND (rotated_at IS NOT NULL OR expires_at <= $3) \
+         ORDER BY id DESC LIMIT $4)",
+        &args![app, login, tx.now(), kept],
+    )
+}
+
+/// `None` when it was rotated before, has ended, or there is none.
 pub(super) fn rotate(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> Result<Option<RefreshRecord>> {
     tx.opt(
         sql!(
-            "UPDATE refresh_tokens SET rotated_at = $3 WHERE app_id = $1 AND id = $2 AND rotated_at IS NULL RETURNING ",
+            "UPDATE refresh_tokens SET rotated_at = $3 WHERE app_id = $1 AND id = $2 AND rotated_at IS NULL \
+             AND expires_at > $3 RETURNING ",
             RefreshRecord::COLUMNS
         ),
         &args![app, id, tx.now()],

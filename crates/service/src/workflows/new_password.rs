@@ -124,6 +124,7 @@ fn complete_sign_up(
     let SignUpRequest { email, first_name, last_name, preferences, .. } = request;
     let (person, _) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
     tx.acting_as(Actor::user(person.id));
+    people::name_themselves(tx, app.id, person.id, first_name.trim(), last_name.trim())?;
     let (first, metadata) = begin_with(tx, app, preferences)?;
     let new = NewWorkspace {
         name: workspace.map_or_else(|| request.workspace_name(), str::to_owned),
@@ -131,6 +132,7 @@ fn complete_sign_up(
         logo: None,
         onboarded: false,
         metadata,
+        app_metadata: Metadata::new(),
         jit_provisioning: true,
         signup_by: SignupBy { email: email.clone(), first_name: first_name.clone(), last_name: last_name.clone() },
         billing: first.view.clone(),

@@ -36,6 +36,9 @@ pub struct NewTenant {
     pub onboarded: Option<bool>,
     #[schemars(extend("x-maxBytes" = MAX_METADATA))]
     pub metadata: Option<Metadata>,
+    /// Written by the app alone.
+    #[schemars(extend("x-maxBytes" = MAX_METADATA))]
+    pub app_metadata: Option<Metadata>,
     /// Whether the owner gets no invitation by mail.
     pub mute_notifications: Option<bool>,
 }
@@ -68,6 +71,7 @@ impl NewTenant {
             logo: self.logo.clone().map(String::from),
             onboarded: self.onboarded.unwrap_or(false),
             metadata: self.metadata.clone().unwrap_or_default(),
+            app_metadata: self.app_metadata.clone().unwrap_or_default(),
             jit_provisioning: true,
             signup_by,
             billing,

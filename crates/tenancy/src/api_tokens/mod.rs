@@ -269,6 +269,7 @@ impl ApiTokens {
             tenant: live.record.tenant_id,
             privileges: live.privileges.clone(),
             unrestricted: false,
+            member: live.record.made_by.member,
             scope: Arc::clone(scope),
         })
     }

@@ -9,7 +9,7 @@ mod rules;
 use std::sync::Arc;
 
 use ::store::Tx;
-use kernel::{AppId, Code, Error, Result, TenantId, UserId};
+use kernel::{AppId, Code, Error, MemberId, Result, TenantId, UserId};
 
 use crate::{
     apps::Profile,
@@ -26,28 +26,31 @@ pub struct Authority {
     held: Held,
     /// Set for whoever acts in one workspace only.
     workspace: Option<TenantId>,
+    /// In whose name the caller acts: a member who is signed in, or who made the token.
+    member: Option<MemberId>,
 }
 
 impl Authority {
     /// The operator's.
     pub fn unlimited() -> Self {
-        Self { held: Held::Everything, workspace: None }
+        Self { held: Held::Everything, workspace: None, member: None }
     }
 
     #[cfg(test)]
     pub(crate) fn holding(privileges: &[String]) -> Self {
-        Self { held: Held::Only(privileges.into()), workspace: None }
+        Self { held: Held::Only(privileges.into()), workspace: None, member: None }
     }
 
     pub fn of_key(credential: &KeyCredential) -> Self {
         let held =
             if credential.unrestricted { Held::Everything } else { Held::Only(Arc::clone(&credential.privileges)) };
-        Self { held, workspace: credential.scoped_to() }
+        Self { held, workspace: credential.scoped_to(), member: credential.member }
     }
 
     /// A member's, as their privileges are now.
     pub fn of_user(user: &SignedIn) -> Self {
-        Self { held: Held::Only(user.privileges.clone().into()), workspace: Some(user.tenant()) }
+        let held = Held::Only(user.privileges.clone().into());
+        Self { held, workspace: Some(user.tenant()), member: Some(user.member()) }
     }
 
     pub(crate) fn held(&self) -> &Held {
@@ -57,6 +60,10 @@ impl Authority {
     /// The one workspace that the caller acts in, if it is not the whole app.
     pub(crate) fn workspace(&self) -> Option<TenantId> {
         self.workspace
+    }
+
+    pub(crate) fn member(&self) -> Option<MemberId> {
+        self.member
     }
 
     /// 403 unless the caller holds each of these privileges.

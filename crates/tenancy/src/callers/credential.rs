@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::request::Parts;
-use kernel::{Actor, AppId, Author, Authored, Code, Error, KeyId, Result, TenantId};
+use kernel::{Actor, AppId, Author, Authored, Code, Error, KeyId, MemberId, Result, TenantId};
 use web::Scope;
 
 use super::privileges::{Privilege, require};
@@ -19,6 +19,8 @@ pub struct KeyCredential {
     pub privileges: Arc<[String]>,
     /// Whether it may give any privilege; else those it holds.
     pub unrestricted: bool,
+    /// The member in whose name the token was made.
+    pub member: Option<MemberId>,
     /// The request that it came with.
     pub scope: Arc<Scope>,
 }
@@ -116,6 +118,7 @@ async fn find(presented: &str, tenancy: &Tenancy, scope: &Arc<Scope>) -> Result<
         tenant: None,
         privileges: key.privileges.clone(),
         unrestricted: key.unrestricted,
+        member: None,
         scope: Arc::clone(scope),
     })
 }

@@ -147,6 +147,7 @@ pub fn update(
 }
 
 pub fn delete(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
+    apps::hold(tx, app)?;
     tx.lock(&Lock::WorkspacesOfConnection(id.to_string()))?;
     let connection = get(tx, app, id)?;
     if store::is_used(tx, app, id)? {

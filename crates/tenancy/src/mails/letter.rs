@@ -41,7 +41,11 @@ pub(crate) struct Letter {
 impl Letter {
     pub(crate) fn new(mail: &AppMail, app: &App, translations: &Translations) -> Self {
         let words = mail.words();
-        let names = [("{appName}", app.profile.name.as_str()), ("{workspace}", mail.workspace())];
+        let names = [
+            ("{appName}", app.profile.name.as_str()),
+            ("{workspace}", mail.workspace()),
+            ("{inviter}", mail.inviter()),
+        ];
         let say = |text: &str| fill(translations.get(text), &names);
         Self {
             template: words.template,

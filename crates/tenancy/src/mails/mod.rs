@@ -2,6 +2,7 @@
 //!
 //! A mail is queued in the transaction that calls for it, so that nothing is mailed about what never happened.
 
+pub(crate) mod budget;
 mod layout;
 mod letter;
 mod variables;
@@ -33,6 +34,12 @@ pub enum AppMail {
     },
     InviteExisting {
         workspace: String,
+        link: String,
+    },
+    /// From a workspace, to somebody who may have an account or not: the mail does not tell.
+    Invitation {
+        workspace: String,
+        inviter: String,
         link: String,
     },
     ResetPassword {

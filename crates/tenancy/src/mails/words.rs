@@ -1,5 +1,5 @@
-//! What the mails say. Each text is looked up in the app's translations on its own; `{appName}` and `{workspace}` stand
-//! for the names, in the translation as in the original.
+//! What the mails say. Each text is looked up in the app's translations on its own; `{appName}`, `{workspace}` and
+//! `{inviter}` stand for the names, in the translation as in the original.
 
 use super::AppMail;
 use crate::branding::TemplateName;
@@ -42,6 +42,14 @@ impl AppMail {
                 ],
                 action: Some("Open {appName}"),
                 note: "If you were not expecting this, you can ignore this email.",
+            },
+            Self::Invitation { .. } => Words {
+                template: Some(TemplateName::InviteNew),
+                subject: "Join {workspace} on {appName}",
+                title: "Join {workspace}",
+                paragraphs: &["{inviter} has invited you to join {workspace} on {appName}."],
+                action: Some("Accept invitation"),
+                note: "This link expires in 7 days and can be used once. If you were not expecting an invitation, you can ignore this email.",
             },
             Self::ResetPassword { .. } => Words {
                 template: Some(TemplateName::ResetPassword),
@@ -124,7 +132,15 @@ impl AppMail {
         match self {
             Self::InviteNew { workspace, .. }
             | Self::InviteExisting { workspace, .. }
+            | Self::Invitation { workspace, .. }
             | Self::PaymentFailure { workspace, .. } => workspace,
+            _ => "",
+        }
+    }
+
+    pub(super) fn inviter(&self) -> &str {
+        match self {
+            Self::Invitation { inviter, .. } => inviter,
             _ => "",
         }
     }
@@ -133,6 +149,7 @@ impl AppMail {
         match self {
             Self::InviteNew { link, .. }
             | Self::InviteExisting { link, .. }
+            | Self::Invitation { link, .. }
             | Self::ResetPassword { link }
             | Self::SignUp { link }
             | Self::SignUpExisting { link }
@@ -158,6 +175,7 @@ impl AppMail {
         vec![
             Self::InviteNew { workspace: workspace(), link: link() },
             Self::InviteExisting { workspace: workspace(), link: link() },
+            Self::Invitation { workspace: workspace(), inviter: "Ada Lovelace".to_owned(), link: link() },
             Self::ResetPassword { link: link() },
             Self::SignUp { link: link() },
             Self::SignUpExisting { link: link() },

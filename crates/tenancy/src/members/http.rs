@@ -5,18 +5,27 @@ use std::sync::Arc;
 use kernel::Result;
 use web::{Created, Empty, Json, Page, Params, Path, Routes, State, Success, Valid};
 
-use super::{Association, MemberChanges, MemberRef, NewMember, TenantUser};
+use super::{Association, MemberChanges, MemberRef, NewMember, TenantUser, invitations};
 use crate::{
     Authority, Tenancy,
     callers::{TenantCaller, UserRead, UserWrite},
     people, workspaces,
 };
 
+/// What may come of acting on somebody who was only invited.
+const NOT_THERE_YET: &str = "The user has not accepted the invitation yet";
+
 pub fn routes() -> Routes<Tenancy> {
     Routes::new("Workspace users")
         .get("/account/tenant/user", list, "List the workspace's users, newest first")
         .post("/account/tenant/user", create, "Add a user and email them an invitation")
-        .answers(409, "The person is already a member of this workspace")
+        .description(
+            "A key of the whole app makes the person a member at once. A workspace-scoped token invites them: the answer \
+             has the status `invited` and says what was sent and nothing else, until the person accepts.",
+        )
+        .answers(403, "A role beyond the caller's privileges, or muteNotifications from a workspace-scoped token")
+        .answers(409, "The person is already a member of this workspace, or invited to it")
+        .answers(429, "Too many invitations; try again after the seconds in Retry-After")
         .get("/account/tenant/user/{user_id}", get, "Get a user")
         .put("/account/tenant/user/{user_id}", update, "Change a user")
         .answers(409, "The last enabled OWNER keeps role and access")
@@ -24,9 +33,13 @@ pub fn routes() -> Routes<Tenancy> {
         .answers(409, "The last enabled OWNER cannot be removed")
         .get("/account/tenant/user/{user_id}/associations", associations, "List the workspaces a user belongs to")
         .post("/account/tenant/user/{user_id}/password", send_reset_mail, "Email a password reset link")
+        .description("Somebody who was only invited gets the invitation again.")
+        .answers(429, "Too many invitations; try again after the seconds in Retry-After")
         .get("/account/tenant/user/{user_id}/passwordLink", reset_link, "Create a password reset link")
         .answers(403, "The person has a role with a privilege that the caller does not have")
+        .answers(409, NOT_THERE_YET)
         .delete("/account/tenant/user/{user_id}/sessions", end_sessions, "Sign a user out everywhere")
+        .answers(409, NOT_THERE_YET)
 }
 
 async fn list(
@@ -40,7 +53,7 @@ async fn list(
         .scan(move |tx| {
             let shown = Arc::new(workspaces::get(tx, app, tenant)?);
             let members = super::list(tx, app, tenant, page)?;
-            Ok(members.into_iter().map(|member| TenantUser { member, tenant: shown.clone() }).collect())
+            Ok(members.into_iter().map(|user| TenantUser::new(user, shown.clone())).collect())
         })
         .await?;
     Ok(Json(users))
@@ -55,14 +68,14 @@ async fn get(
     let user = tenancy
         .db
         .read(move |tx| {
-            let member = super::get(tx, app, tenant, who)?;
-            Ok(TenantUser { member, tenant: Arc::new(workspaces::get(tx, app, tenant)?) })
+            let user = super::get_listed(tx, app, tenant, who)?;
+            Ok(TenantUser::new(user, Arc::new(workspaces::get(tx, app, tenant)?)))
         })
         .await?;
     Ok(Json(user))
 }
 
-/// A workspace-scoped token learns nothing of other workspaces.
+/// A workspace-scoped token learns nothing of other workspaces, and nobody of those of somebody who was only invited.
 async fn associations(
     caller: TenantCaller<UserRead>,
     State(tenancy): State<Tenancy>,
@@ -73,8 +86,8 @@ async fn associations(
     let associations = tenancy
         .db
         .read(move |tx| {
-            let member = super::get(tx, app, tenant, who)?;
-            let all = super::associations(tx, app, member.user_id)?;
+            let Some(user) = super::get_listed(tx, app, tenant, who)?.user_id else { return Ok(Vec::new()) };
+            let all = super::associations(tx, app, user)?;
             Ok(page.of(all.into_iter().filter(|one| only.is_none_or(|own| own == one.tenant_id))))
         })
         .await?;
@@ -88,8 +101,8 @@ async fn create(
 ) -> Result<Created<TenantUser>> {
     let (app, tenant, db) = (caller.app.clone(), caller.tenant(), tenancy.db.by(&caller));
     let authority = Authority::of_key(&caller);
-    let (member, tenant) = db.write(move |tx| super::create(tx, &tenancy, &app, &authority, tenant, &new)).await?;
-    Ok(Created(TenantUser { member, tenant: Arc::new(tenant) }))
+    let (user, tenant) = db.write(move |tx| super::create(tx, &tenancy, &app, &authority, tenant, &new)).await?;
+    Ok(Created(TenantUser::new(user, Arc::new(tenant))))
 }
 
 async fn update(
@@ -103,8 +116,8 @@ async fn update(
         .db
         .by(&caller)
         .write(move |tx| {
-            let member = super::update(tx, &tenancy, app, &authority, tenant, who, &changes)?;
-            Ok(TenantUser { member, tenant: Arc::new(workspaces::get(tx, app, tenant)?) })
+            let user = super::update(tx, &tenancy, app, &authority, tenant, who, &changes)?;
+            Ok(TenantUser::new(user, Arc::new(workspaces::get(tx, app, tenant)?)))
         })
         .await?;
     Ok(Json(user))
@@ -127,6 +140,11 @@ async fn send_reset_mail(
 ) -> Result<Empty> {
     let (app, tenant, db) = (caller.app.clone(), caller.tenant(), tenancy.db.by(&caller));
     db.write(move |tx| {
+        // Not beside a removal, which would leave a link of nobody behind.
+        workspaces::lock(tx, tenant)?;
+        if let Some(invited) = invitations::find(tx, app.id, tenant, who)? {
+            return invitations::mail(tx, &tenancy, &app, &invited);
+        }
         let member = super::get(tx, app.id, tenant, who)?;
         super::send_reset_mail(tx, &tenancy, &app, &member)
     })
@@ -145,6 +163,7 @@ async fn reset_link(
     let authority = Authority::of_key(&caller);
     let link = db
         .write(move |tx| {
+            workspaces::lock(tx, tenant)?;
             let member = super::get(tx, app, tenant, who)?;
             authority.may_become(tx, app, member.user_id)?;
             super::reset_link(tx, &tenancy, app, &member)

@@ -1,22 +1,24 @@
 //! Members: what a person is in one workspace; `tenantUser` on the wire. A workspace always keeps an enabled OWNER:
-//! every change that could take the last one away is refused.
+//! every change that could take the last one away is refused. Whom a workspace wants as a member is invited until they
+//! agree; the app itself makes members at once.
 
 pub mod http;
+pub mod invitations;
 mod member_ref;
 mod rules;
 mod store;
+mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use ::store::Tx;
 use kernel::{AppId, Code, Error, MemberId, Page, Result, TenantId, Timestamp, UserId, text::one_line};
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::json;
 use spine::emit;
 
 pub use member_ref::MemberRef;
 pub use rules::{MemberChanges, NewMember};
+pub use wire::{Association, TenantUser};
 
 use crate::{
     App, Authority, Tenancy, api_tokens,
@@ -31,24 +33,18 @@ use crate::{
 };
 
 /// A member with what is known of the person.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Member {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member<U = UserId> {
     pub id: MemberId,
     /// The person, the same in all their workspaces.
-    pub user_id: UserId,
-    #[serde(skip)]
+    pub user_id: U,
     pub tenant_id: TenantId,
     /// The role's key.
     pub role: String,
-    #[serde(skip)]
     pub role_id: RoleId,
     pub email: String,
-    /// The email address.
-    pub username: String,
     pub first_name: String,
     pub last_name: String,
-    pub full_name: String,
     pub phone_number: Option<String>,
     pub onboarded: bool,
     pub consents_to_privacy_policy: bool,
@@ -57,6 +53,38 @@ pub struct Member {
     pub teams: Vec<String>,
     pub last_seen: Option<Timestamp>,
     pub created_at: Timestamp,
+}
+
+/// Somebody in a workspace's list: nobody's person while they are only invited.
+pub type Listed = Member<Option<UserId>>;
+
+impl From<Member> for Listed {
+    fn from(member: Member) -> Self {
+        let user = member.user_id;
+        member.with_person(Some(user))
+    }
+}
+
+impl<U> Member<U> {
+    fn with_person<V>(self, user_id: V) -> Member<V> {
+        Member {
+            id: self.id,
+            user_id,
+            tenant_id: self.tenant_id,
+            role: self.role,
+            role_id: self.role_id,
+            email: self.email,
+            first_name: self.first_name,
+            last_name: self.last_name,
+            phone_number: self.phone_number,
+            onboarded: self.onboarded,
+            consents_to_privacy_policy: self.consents_to_privacy_policy,
+            enabled: self.enabled,
+            teams: self.teams,
+            last_seen: self.last_seen,
+            created_at: self.created_at,
+        }
+    }
 }
 
 impl Member {
@@ -69,24 +97,6 @@ impl Member {
             phone_number: self.phone_number.clone(),
         }
     }
-}
-
-/// A member together with the workspace, as it goes over the wire.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct TenantUser {
-    #[serde(flatten)]
-    pub member: Member,
-    pub tenant: Arc<Tenant>,
-}
-
-/// One of the workspaces that a person belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Association {
-    pub tenant_id: TenantId,
-    pub tenant_name: String,
-    /// The role's key.
-    pub role: String,
 }
 
 /// A person who joins a workspace.
@@ -104,7 +114,11 @@ pub struct Joining<'a> {
 pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joining: &Joining<'_>) -> Result<Member> {
     let Joining { email, first_name, last_name, role, invite } = *joining;
     let (user, is_new) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
-    let id: MemberId = tx.new_id();
+    // An invitation that they had is settled by this.
+    let id: MemberId = match invitations::settle(tx, app.id, tenant.id, email)? {
+        Some(id) => id,
+        None => tx.new_id(),
+    };
     if !store::insert(tx, app.id, tenant.id, id, user.id, role.id)? {
         return Err(Error::new(Code::MemberExists, format!("{email} is already a member of this workspace.")));
     }
@@ -123,7 +137,7 @@ pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joini
     Ok(member)
 }
 
-/// Makes a member as a key asks for it.
+/// Makes a member as a key of the whole app asks for it, or invites somebody for a caller of one workspace.
 pub fn create(
     tx: &mut Tx<'_>,
     tenancy: &Tenancy,
@@ -131,11 +145,15 @@ pub fn create(
     authority: &Authority,
     tenant: TenantId,
     new: &NewMember,
-) -> Result<(Member, Tenant)> {
+) -> Result<(Listed, Tenant)> {
     workspaces::lock(tx, tenant)?;
     let tenant = workspaces::get(tx, app.id, tenant)?;
     let role = roles::assign(tx, app.id, new.role.as_deref())?;
     authority.may_give(&role)?;
+    if authority.workspace().is_some() {
+        let invited = invitations::invite(tx, tenancy, app, authority, &tenant, &role, new)?;
+        return Ok((invited, tenant));
+    }
     let joining = Joining {
         email: &new.username,
         first_name: new.first_name.as_deref().unwrap_or_default(),
@@ -144,19 +162,38 @@ pub fn create(
         invite: !new.mute_notifications.unwrap_or_default(),
     };
     let member = add(tx, tenancy, app, &tenant, &joining)?;
-    Ok((member, tenant))
+    Ok((member.into(), tenant))
 }
 
 pub fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Option<Member>> {
     store::find(tx, app, tenant, who)
 }
 
+/// 409 for somebody who is only invited: nothing can be done to a person who has not come.
 pub fn get(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Member> {
-    find(tx, app, tenant, who)?.ok_or_else(|| Error::not_found("user in this workspace"))
+    if let Some(member) = find(tx, app, tenant, who)? {
+        return Ok(member);
+    }
+    match invitations::find(tx, app, tenant, who)? {
+        Some(_) => Err(Error::new(Code::InvitationPending, "This user has not accepted the invitation yet.")),
+        None => Err(no_user()),
+    }
 }
 
-/// Newest first.
-pub fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, page: Page) -> Result<Vec<Member>> {
+/// A member, or somebody who is invited.
+pub fn get_listed(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Listed> {
+    match find(tx, app, tenant, who)? {
+        Some(member) => Ok(member.into()),
+        None => invitations::find(tx, app, tenant, who)?.ok_or_else(no_user),
+    }
+}
+
+fn no_user() -> Error {
+    Error::not_found("user in this workspace")
+}
+
+/// Members and those who are invited, newest first.
+pub fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, page: Page) -> Result<Vec<Listed>> {
     store::list(tx, app, tenant, page)
 }
 
@@ -184,8 +221,11 @@ pub fn update(
     tenant: TenantId,
     who: MemberRef,
     changes: &MemberChanges,
-) -> Result<Member> {
+) -> Result<Listed> {
     workspaces::lock(tx, tenant)?;
+    if let Some(invited) = invitations::find(tx, app, tenant, who)? {
+        return invitations::update(tx, app, authority, &invited, changes);
+    }
     let mut before = get(tx, app, tenant, who)?;
     if changes.name_the_person() {
         // The workspace's lock does not keep other workspaces from changing the same person.
@@ -195,7 +235,7 @@ pub fn update(
     let role = changes.role.value().map(|key| roles::assign(tx, app, Some(key))).transpose()?;
     let after = changes.apply(&before, role.as_ref());
     if after == before {
-        return Ok(after);
+        return Ok(after.into());
     }
     if let Some(role) = role.filter(|role| role.id != before.role_id) {
         authority.may_give(&role)?;
@@ -212,7 +252,7 @@ pub fn update(
         api_tokens::revoke_of_member(tx, &tenancy.api_tokens, app, after.id)?;
     }
     emit(tx, (app, tenant), &TenantUserUpdated(told(&after)))?;
-    Ok(after)
+    Ok(after.into())
 }
 
 /// How often it is noted that somebody was seen: to the minute is all that anybody wants to know.
@@ -230,6 +270,9 @@ pub fn seen(tx: &mut Tx<'_>, app: AppId, standing: &Standing) -> Result<()> {
 /// Takes a member out of the workspace, with the tokens that they made. A person who belongs nowhere else is gone too.
 pub fn remove(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, tenant: TenantId, who: MemberRef) -> Result<()> {
     workspaces::lock(tx, tenant)?;
+    if let Some(invited) = invitations::find(tx, app, tenant, who)? {
+        return invitations::withdraw(tx, app, &invited);
+    }
     let member = get(tx, app, tenant, who)?;
     if rules::is_active_owner(&member) {
         keep_an_owner(tx, app, &member)?;
@@ -259,6 +302,7 @@ fn tell_of_link(tx: &mut Tx<'_>, app: AppId, member: &Member, mailed: bool) -> R
 
 /// Mails such a link, which takes the place of earlier ones.
 pub fn send_reset_mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, member: &Member) -> Result<()> {
+    mails::budget::count(tx, app.id, &member.email)?;
     links::revoke(tx, app.id, LinkPurpose::PasswordReset, member.user_id)?;
     tell_of_link(tx, app.id, member, true)?;
     let link = new_reset_link(tx, tenancy, app.id, member)?;

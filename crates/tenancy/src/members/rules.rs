@@ -6,10 +6,7 @@ use serde::Deserialize;
 use web::{Given, Patch, Validate};
 
 use super::Member;
-use crate::{
-    people,
-    roles::{self, Role},
-};
+use crate::roles::{self, Role};
 
 /// The body of `POST /account/tenant/user`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -55,21 +52,18 @@ impl MemberChanges {
     }
 
     /// `role` is what the changes' role key stands for.
-    pub(super) fn apply(&self, before: &Member, role: Option<&Role>) -> Member {
+    pub(super) fn apply<U: Clone>(&self, before: &Member<U>, role: Option<&Role>) -> Member<U> {
         let name = |change: &Patch<OptionalName>, before: &str| {
             change.clone().apply(Some(before.to_owned())).unwrap_or_default()
         };
         let teams = self.teams.map(|teams| teams.iter().map(Name::to_string).collect::<Vec<_>>());
-        let (first_name, last_name) =
-            (name(&self.first_name, &before.first_name), name(&self.last_name, &before.last_name));
         Member {
             role: role.map_or_else(|| before.role.clone(), |role| role.key.clone()),
             role_id: role.map_or(before.role_id, |role| role.id),
             enabled: self.enabled.or(before.enabled),
             teams: teams.apply(Some(before.teams.clone())).unwrap_or_default(),
-            full_name: people::full_name(&first_name, &last_name),
-            first_name,
-            last_name,
+            first_name: name(&self.first_name, &before.first_name),
+            last_name: name(&self.last_name, &before.last_name),
             onboarded: self.onboarded.or(before.onboarded),
             consents_to_privacy_policy: self.consents_to_privacy_policy.or(before.consents_to_privacy_policy),
             phone_number: self.phone_number.clone().apply(before.phone_number.clone()),

@@ -1,13 +1,10 @@
 //! The SQL of members.
 
-use ::store::{FromRow, Json, Row, Tx, args, row, sql};
+use ::store::{Column, FromRow, Json, Row, Tx, args, row, sql};
 use kernel::{AppId, MemberId, Page, Result, TenantId, Timestamp, UserId};
 
-use super::{Association, Member, MemberRef};
-use crate::{
-    people,
-    roles::{OWNER, RoleId},
-};
+use super::{Association, Listed, Member, MemberRef, invitations};
+use crate::roles::{OWNER, RoleId};
 
 macro_rules! select {
     ($rest:literal) => {
@@ -22,21 +19,17 @@ macro_rules! select {
     };
 }
 
-impl FromRow for Member {
+impl<U: Column> FromRow for Member<U> {
     fn from_row(row: &Row<'_>) -> Result<Self> {
-        let email: String = row.get("email")?;
-        let (first_name, last_name): (String, String) = (row.get("first_name")?, row.get("last_name")?);
         Ok(Self {
             id: row.get("id")?,
             user_id: row.get("user_id")?,
             tenant_id: row.get("tenant_id")?,
             role: row.get("role_key")?,
             role_id: row.get("role_id")?,
-            username: email.clone(),
-            email,
-            full_name: people::full_name(&first_name, &last_name),
-            first_name,
-            last_name,
+            email: row.get("email")?,
+            first_name: row.get("first_name")?,
+            last_name: row.get("last_name")?,
             phone_number: row.get("phone_number")?,
             onboarded: row.get("onboarded")?,
             consents_to_privacy_policy: row.get("consents_to_privacy_policy")?,
@@ -76,9 +69,9 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef
     }
 }
 
-pub(super) fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, page: Page) -> Result<Vec<Member>> {
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, page: Page) -> Result<Vec<Listed>> {
     tx.all(
-        select!("ORDER BY members.id DESC LIMIT $3 OFFSET $4"),
+        sql!(select!(""), "UNION ALL ", invitations::SELECT, " ORDER BY id DESC LIMIT $3 OFFSET $4"),
         &args![app, tenant, page.limit_or_all(), page.offset()],
     )
 }

@@ -50,6 +50,11 @@ pub(crate) fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {
     store::update(tx, app, user)
 }
 
+/// What a person calls themselves wins over what others called them; what they leave empty stays.
+pub fn name_themselves(tx: &mut Tx<'_>, app: AppId, id: UserId, first: &str, last: &str) -> Result<()> {
+    store::name_themselves(tx, app, id, first, last)
+}
+
 /// First and last name as they are shown together.
 pub fn full_name(first: &str, last: &str) -> String {
     format!("{} {}", first.trim(), last.trim()).trim().to_owned()

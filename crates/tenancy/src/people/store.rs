@@ -69,6 +69,14 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {
     )
 }
 
+pub(super) fn name_themselves(tx: &mut Tx<'_>, app: AppId, id: UserId, first: &str, last: &str) -> Result<()> {
+    tx.run(
+        "UPDATE users SET first_name = CASE WHEN $3 = '' THEN first_name ELSE $3 END, \
+         last_name = CASE WHEN $4 = '' THEN last_name ELSE $4 END WHERE app_id = $1 AND id = $2",
+        &args![app, id, first, last],
+    )
+}
+
 /// Only the first time counts.
 pub(super) fn verify_email(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
     tx.run(

@@ -120,9 +120,13 @@ fn ungrant(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {
     tx.run("DELETE FROM role_privileges WHERE app_id = $1 AND role_id = $2", &args![app, role])
 }
 
-/// Whether a member has the role.
+/// Whether a member has the role, or somebody is invited to it.
 pub(super) fn is_held(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<bool> {
-    tx.exists("SELECT id FROM members WHERE app_id = $1 AND role_id = $2 LIMIT 1", &args![app, role])
+    tx.exists(
+        "SELECT id FROM members WHERE app_id = $1 AND role_id = $2 \
+         UNION ALL SELECT id FROM invitations WHERE app_id = $1 AND role_id = $2 LIMIT 1",
+        &args![app, role],
+    )
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {

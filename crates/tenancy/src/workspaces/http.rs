@@ -15,10 +15,12 @@ pub fn routes() -> Routes<Tenancy> {
         .get("/account/tenant", list, "List workspaces, newest first")
         .description(
             "A key of the whole app sees all of its workspaces, a workspace-scoped token its own one, and a signed-in \
-             user those they belong to.",
+             user those they belong to: with `metadata` and `signupBy` where their role has TENANT_READ and the login has \
+             shown the second factor that the workspace asks for.",
         )
         .get("/account/tenant/byId/{tenant_id}", get, "Get a workspace")
         .put("/account/tenant/{tenant_id}", update, "Change a workspace")
+        .description("`federationConnection` and `appMetadata` are set by a key of the whole app only.")
 }
 
 async fn list(
@@ -38,8 +40,7 @@ async fn list(
         }
         KeyOrUser::User(user) => {
             user.require("TENANT_READ")?;
-            let (app, user) = (user.app(), user.user());
-            tenancy.db.read(move |tx| super::list_of(tx, app, user, page)).await?
+            tenancy.db.read(move |tx| super::list_of(tx, &user, page)).await?
         }
     };
     Ok(Json(tenants))

@@ -6,7 +6,7 @@ mod rules;
 mod store;
 
 use ::store::{Db, Owner, Tx, args};
-use kernel::{AppId, Code, Currency, Error, Locale, Page, Result, TenantId, Timestamp, UserId};
+use kernel::{AppId, Code, Currency, Error, Locale, Page, Result, TenantId, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -16,9 +16,11 @@ pub use rules::{MAX_METADATA, TenantChanges};
 
 use crate::{
     Authority, Tenancy, api_tokens, apps,
+    callers::SignedIn,
     facts::{TenantCreated, TenantDeleted, TenantUpdated, WorkspaceData},
     federation, links,
     locks::Lock,
+    logins,
 };
 
 /// What a workspace carries beside its members.
@@ -40,6 +42,8 @@ pub struct Tenant {
     pub name: String,
     pub logo: Option<String>,
     pub metadata: Metadata,
+    /// Written by the app alone, unlike `metadata`: what rules may rely on.
+    pub app_metadata: Metadata,
     pub onboarded: bool,
     /// The connection that its members sign in through.
     pub federation_connection: Option<String>,
@@ -91,6 +95,7 @@ pub struct NewWorkspace {
     pub logo: Option<String>,
     pub onboarded: bool,
     pub metadata: Metadata,
+    pub app_metadata: Metadata,
     pub jit_provisioning: bool,
     pub signup_by: SignupBy,
     pub billing: BillingView,
@@ -139,9 +144,15 @@ pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tenant>> {
     store::list(tx, app, page)
 }
 
-/// The workspaces that a person belongs to and may sign in to, newest first.
-pub fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, page: Page) -> Result<Vec<Tenant>> {
-    store::list_of(tx, app, user, page)
+/// The workspaces that a person belongs to and may sign in to, newest first. What a workspace keeps to those who may read
+/// it is left out where the person's role does not, or where the login has not shown the factor that it asks for.
+pub fn list_of(tx: &mut Tx<'_>, user: &SignedIn, page: Page) -> Result<Vec<Tenant>> {
+    let two_factors = match user.claims.sid.parse() {
+        Ok(login) => logins::live(tx, user.app(), login)?.mfa,
+        Err(_) => false,
+    };
+    let listed = store::list_of(tx, user.app(), user.user(), page)?;
+    Ok(listed.into_iter().map(|own| own.seen_with(two_factors)).collect())
 }
 
 pub fn update(
@@ -159,6 +170,9 @@ pub fn update(
     let after = changes.apply(&before);
     if after == before {
         return Ok(after);
+    }
+    if after.app_metadata != before.app_metadata {
+        authority.for_whole_app("appMetadata")?;
     }
     if after.federation_connection != before.federation_connection {
         authority.for_whole_app("federationConnection")?;

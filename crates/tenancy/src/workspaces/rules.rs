@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{Given, Patch, Validate};
 
-use super::{Metadata, Tenant};
+use super::{Metadata, SignupBy, Tenant};
 
 /// The body of `PUT /account/tenant/{tenant_id}`: what is missing stays as it is.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -23,16 +23,17 @@ pub struct TenantChanges {
     /// Replaced whole; `null` empties it.
     #[schemars(extend("x-maxBytes" = MAX_METADATA))]
     pub metadata: Patch<Metadata>,
+    /// Replaced whole; `null` empties it. Only by a key of the whole app.
+    #[schemars(extend("x-maxBytes" = MAX_METADATA))]
+    pub app_metadata: Patch<Metadata>,
 }
 
 impl Validate for TenantChanges {}
 
 impl TenantChanges {
     pub(super) fn apply(&self, before: &Tenant) -> Tenant {
-        let metadata = match &self.metadata {
-            Patch::Missing => before.metadata.clone(),
-            Patch::Null => Metadata::new(),
-            Patch::Value(metadata) => metadata.clone(),
+        let metadata = |change: &Patch<Metadata>, before: &Metadata| {
+            change.clone().apply(Some(before.clone())).unwrap_or_default()
         };
         Tenant {
             name: self.name.clone().or(before.name.clone()),
@@ -42,9 +43,26 @@ impl TenantChanges {
             onboarded: self.onboarded.or(before.onboarded),
             federation_connection: self.federation_connection.clone().apply(before.federation_connection.clone()),
             jit_provisioning: self.jit_provisioning.or(before.jit_provisioning),
-            metadata,
+            metadata: metadata(&self.metadata, &before.metadata),
+            app_metadata: metadata(&self.app_metadata, &before.app_metadata),
             ..before.clone()
         }
+    }
+}
+
+/// A workspace that a person belongs to, and whether their role may read it.
+pub(super) struct Own {
+    pub(super) tenant: Tenant,
+    pub(super) may_read: bool,
+}
+
+impl Own {
+    pub(super) fn seen_with(self, two_factors: bool) -> Tenant {
+        if self.may_read && (two_factors || !self.tenant.mfa) {
+            return self.tenant;
+        }
+        let nobody = SignupBy { email: String::new(), first_name: String::new(), last_name: String::new() };
+        Tenant { metadata: Metadata::new(), signup_by: nobody, ..self.tenant }
     }
 }
 
@@ -75,7 +93,7 @@ mod tests {
 
     #[test]
     fn null_clears_only_what_may_be_absent() {
-        let cleared = json!({ "logo": null, "federationConnection": null, "metadata": null });
+        let cleared = json!({ "logo": null, "federationConnection": null, "metadata": null, "appMetadata": null });
         assert!(wrong_fields(&cleared).is_empty());
         for member in ["name", "locale", "mfa", "onboarded", "jitProvisioning"] {
             assert_eq!(wrong_fields(&json!({ member: null })), [member]);

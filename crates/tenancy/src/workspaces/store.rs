@@ -3,7 +3,7 @@
 use ::store::{FromRow, Json, Row, Tx, args, row, sql};
 use kernel::{AppId, Currency, Page, Result, TenantId, UserId};
 
-use super::{BillingView, Holdings, NewWorkspace, PaymentStatus, SignupBy, Tenant};
+use super::{BillingView, Holdings, NewWorkspace, PaymentStatus, SignupBy, Tenant, rules::Own};
 
 row! {
     PaymentStatus = "tenants" {
@@ -11,6 +11,14 @@ row! {
         should_setup_payments,
         payments_enabled,
         provider: "payment_provider",
+    }
+}
+
+row! {
+    Own = "tenants" {
+        tenant of Tenant,
+        may_read = "EXISTS (SELECT 1 FROM role_privileges JOIN privileges ON privileges.id = role_privileges.privilege_id \
+                    WHERE role_privileges.role_id = members.role_id AND privileges.key = 'TENANT_READ')",
     }
 }
 
@@ -28,6 +36,7 @@ row! {
         name,
         logo,
         metadata as Json,
+        app_metadata as Json,
         onboarded,
         federation_connection: "federation_connection_id",
         jit_provisioning,
@@ -37,12 +46,13 @@ row! {
 }
 
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, id: TenantId, new: &NewWorkspace) -> Result<()> {
-    let NewWorkspace { name, locale, logo, onboarded, metadata, jit_provisioning, signup_by, billing } = new;
+    let NewWorkspace { name, locale, logo, onboarded, metadata, app_metadata, jit_provisioning, signup_by, billing } =
+        new;
     tx.exec(
         "INSERT INTO tenants (id, app_id, name, locale, logo, mfa, onboarded, metadata, jit_provisioning, \
          signup_email, signup_first_name, signup_last_name, should_select_plan, should_setup_payments, \
-         payments_enabled, created_at) \
-         VALUES ($1, $2, $3, $4, $5, FALSE, $6, $7, $8, $9, $10, $11, FALSE, FALSE, FALSE, $12)",
+         payments_enabled, created_at, app_metadata) \
+         VALUES ($1, $2, $3, $4, $5, FALSE, $6, $7, $8, $9, $10, $11, FALSE, FALSE, FALSE, $12, $13)",
         &args![
             id,
             app,
@@ -55,7 +65,8 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, id: TenantId, new: &NewWorkspa
             signup_by.email,
             signup_by.first_name,
             signup_by.last_name,
-            tx.now()
+            tx.now(),
+            Json(app_metadata)
         ],
     )?;
     set_billing_view(tx, app, id, billing).map(|_| ())
@@ -72,11 +83,11 @@ pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tenant
     )
 }
 
-pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, page: Page) -> Result<Vec<Tenant>> {
+pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, page: Page) -> Result<Vec<Own>> {
     tx.all(
         sql!(
             "SELECT ",
-            Tenant::COLUMNS,
+            Own::COLUMNS,
             " FROM tenants JOIN members ON members.tenant_id = tenants.id WHERE tenants.app_id = $2 AND members.user_id = $3 \
              AND members.enabled ORDER BY tenants.id DESC LIMIT $4 OFFSET $5"
         ),
@@ -87,7 +98,7 @@ pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, page: Page) -> 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tenant: &Tenant) -> Result<()> {
     tx.run(
         "UPDATE tenants SET name = $3, locale = $4, logo = $5, mfa = $6, onboarded = $7, metadata = $8, \
-         federation_connection_id = $9, jit_provisioning = $10 WHERE app_id = $1 AND id = $2",
+         federation_connection_id = $9, jit_provisioning = $10, app_metadata = $11 WHERE app_id = $1 AND id = $2",
         &args![
             app,
             tenant.id,
@@ -98,7 +109,8 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tenant: &Tenant) -> Result<()>
             tenant.onboarded,
             Json(&tenant.metadata),
             tenant.federation_connection,
-            tenant.jit_provisioning
+            tenant.jit_provisioning,
+            Json(&tenant.app_metadata)
         ],
     )
 }

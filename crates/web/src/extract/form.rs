@@ -20,14 +20,37 @@ impl<S: Sync, T: DeserializeOwned + JsonSchema + 'static> FromRequest<S> for For
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
-        if MediaType::of(request.headers()) != MediaType::Form {
-            let message = "Send the body with `Content-Type: application/x-www-form-urlencoded`.";
-            return Err(Error::new(Code::UnsupportedMediaType, message).into());
-        }
-        let bytes = collect(request).await?;
-        let texts = std::str::from_utf8(&bytes)
-            .map_err(|_| Error::new(Code::MalformedRequest, "The form is not valid UTF-8."))?;
-        Ok(Self(from_texts(texts, Place::Form)?))
+        Ok(Self(from_texts(&text_of(request).await?, Place::Form)?))
+    }
+}
+
+async fn text_of(request: Request) -> Result<String> {
+    if MediaType::of(request.headers()) != MediaType::Form {
+        let message = "Send the body with `Content-Type: application/x-www-form-urlencoded`.";
+        return Err(Error::new(Code::UnsupportedMediaType, message));
+    }
+    let text = String::from_utf8(collect(request).await?.into());
+    text.map_err(|_| Error::new(Code::MalformedRequest, "The form is not valid UTF-8."))
+}
+
+/// A form, read like [`Form`], beside its text: for a handler that answers a malformed one in a way of its own.
+pub struct LenientForm<T> {
+    pub read: Result<T>,
+    pub text: String,
+}
+
+impl<S: Sync, T: DeserializeOwned + JsonSchema + 'static> FromRequest<S> for LenientForm<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let text = text_of(request).await?;
+        Ok(Self { read: from_texts(&text, Place::Form), text })
+    }
+}
+
+impl<T: JsonSchema> Describe for LenientForm<T> {
+    fn describe(operation: &mut Operation) {
+        Form::<T>::describe(operation);
     }
 }
 

@@ -16,9 +16,9 @@ mod shape;
 mod survey;
 
 pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json, not_json};
-pub use form::Form;
+pub use form::{Form, LenientForm};
 pub use header::{IfNoneMatch, optional_header, required_header};
 pub use kernel::Page;
 pub use media_type::MediaType;
-pub use params::{Params, form_fields};
+pub use params::{LenientParams, Params, form_fields};
 pub use path::Path;

@@ -31,6 +31,27 @@ impl<T: JsonSchema> Describe for Params<T> {
     }
 }
 
+/// The query, read like [`Params`], beside its text: for a handler that answers a malformed one in a way of its own.
+pub struct LenientParams<T> {
+    pub read: Result<T>,
+    pub text: String,
+}
+
+impl<S: Sync, T: DeserializeOwned + JsonSchema + 'static> FromRequestParts<S> for LenientParams<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let text = parts.uri.query().unwrap_or_default();
+        Ok(Self { read: from_texts(text, Place::Query), text: text.to_owned() })
+    }
+}
+
+impl<T: JsonSchema> Describe for LenientParams<T> {
+    fn describe(operation: &mut Operation) {
+        Params::<T>::describe(operation);
+    }
+}
+
 /// Where `name=value&…` was found.
 #[derive(Clone, Copy)]
 pub(super) enum Place {

@@ -73,9 +73,10 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: TaxId, change: &TaxChange) -> Res
 }
 
 pub fn delete(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<()> {
+    apps::hold(tx, app)?;
     let tax = get(tx, app, id)?;
-    // Of two who delete it at once, one has deleted it.
-    if store::delete(tx, app, id)? { tell(tx, app, &tax, Change::Deleted) } else { Err(not_found()) }
+    store::delete(tx, app, id)?;
+    tell(tx, app, &tax, Change::Deleted)
 }
 
 fn tell(tx: &mut Tx<'_>, app: AppId, tax: &Tax, change: Change) -> Result<()> {

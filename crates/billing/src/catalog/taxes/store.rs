@@ -32,7 +32,6 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tax: &Tax) -> Result<()> {
     )
 }
 
-/// False when there is none.
-pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<bool> {
-    tx.changes_one("DELETE FROM taxes WHERE app_id = $1 AND id = $2", &args![app, id])
+pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: TaxId) -> Result<()> {
+    tx.run("DELETE FROM taxes WHERE app_id = $1 AND id = $2", &args![app, id])
 }

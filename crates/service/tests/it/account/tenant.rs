@@ -6,6 +6,8 @@ use store::args;
 use tenancy::federation::ConnectionId;
 use testkit::{TestApp, assert_body, on_both_engines};
 
+use super::federation::CERTIFICATE;
+
 on_both_engines!(
     a_workspace_is_made_with_its_owner,
     the_owner_is_invited_by_mail,
@@ -22,6 +24,8 @@ on_both_engines!(
     a_trial_is_over_when_its_time_is,
     nobody_reaches_into_another_app,
     a_workspace_token_stays_in_its_workspace,
+    what_reaches_beyond_a_workspace_is_set_by_the_app,
+    a_user_reads_what_their_role_and_factors_allow,
     changes_are_told,
 );
 
@@ -41,6 +45,7 @@ async fn a_workspace_is_made_with_its_owner(app: TestApp) {
     let made = app.key().post("/account/tenant", body).await.expect(200);
     assert_body!(made, @r#"
     {
+      "appMetadata": {},
       "createdAt": "[time]",
       "federationConnection": null,
       "id": "[tenant id]",
@@ -294,4 +299,53 @@ async fn changes_are_told(app: TestApp) {
             ("tenant.updated".to_owned(), json!({ "id": id, "name": "Acme 2", "plan": null })),
         ]
     );
+}
+
+async fn what_reaches_beyond_a_workspace_is_set_by_the_app(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let connection = json!({ "name": "Corp", "loginUrl": "https://idp.example/sso", "certificate": CERTIFICATE });
+    let id = app.key().post("/account/federation/connection", connection).await.expect(201).at("/id");
+    let own = format!("/account/tenant/{}", acme.id);
+    let token = acme.token(&["TENANT_READ", "TENANT_WRITE"]).await;
+    token.put(&own, json!({ "appMetadata": { "tier": 9 } })).await.error(403, "FORBIDDEN");
+    app.key().put(&own, json!({ "appMetadata": { "tier": 3 } })).await.expect(200);
+    // What stays as it is, is not set.
+    let same = token.put(&own, json!({ "appMetadata": { "tier": 3 }, "metadata": { "a": 1 } })).await.expect(200);
+    assert_eq!((same.at("/appMetadata"), same.at("/metadata")), (json!({ "tier": 3 }), json!({ "a": 1 })));
+    token.put(&own, json!({ "federationConnection": id })).await.error(403, "FORBIDDEN");
+    app.key().put(&own, json!({ "federationConnection": id })).await.expect(200);
+    token.put(&own, json!({ "federationConnection": id, "name": "Acme" })).await.expect(200);
+    token.put(&own, json!({ "federationConnection": null })).await.error(403, "FORBIDDEN");
+}
+
+async fn a_user_reads_what_their_role_and_factors_allow(app: TestApp) {
+    let (acme, other, strict) =
+        (app.workspace("acme").await, app.workspace("other").await, app.workspace("strict").await);
+    let read = app.key().get("/account/role/privilege").await.expect(200).json();
+    let read =
+        read.as_array().into_iter().flatten().find(|one| one["key"] == "USER_READ").expect("there")["id"].clone();
+    app.key().post("/account/role", json!({ "name": "Guest", "key": "GUEST", "privileges": [read] })).await.expect(200);
+    let email = "bob@example.com";
+    let bob = acme.add(email, "MEMBER").await;
+    other.add(email, "GUEST").await;
+    strict.add(email, "MEMBER").await;
+    let change = |mfa: bool| json!({ "metadata": { "secret": 1 }, "appMetadata": { "tier": 1 }, "mfa": mfa });
+    for (workspace, mfa) in [(&acme, false), (&other, false), (&strict, true)] {
+        app.key().put(&format!("/account/tenant/{}", workspace.id), change(mfa)).await.expect(200);
+    }
+    let list = app.user(&bob).get("/account/tenant").await.expect(200).json();
+    let seen = |id: TenantId| list.as_array().into_iter().flatten().find(|one| one["id"] == json!(id)).expect("listed");
+    assert_eq!(seen(acme.id)["metadata"], json!({ "secret": 1 }));
+    assert_eq!(seen(acme.id)["signupBy"]["email"], "owner@acme.example");
+    for hidden in [seen(other.id), seen(strict.id)] {
+        let nobody = json!({ "email": "", "firstName": "", "lastName": "" });
+        assert_eq!((&hidden["metadata"], &hidden["signupBy"]), (&json!({}), &nobody));
+        assert_eq!(hidden["appMetadata"], json!({ "tier": 1 }));
+    }
+    let caller = app.user(&bob);
+    let shown = "UPDATE refresh_families SET mfa = TRUE";
+    app.service().core().db.write(move |tx| tx.exec(shown, &[])).await.expect("two factors");
+    let list = caller.get("/account/tenant").await.expect(200).json();
+    let strict = list.as_array().into_iter().flatten().find(|one| one["id"] == json!(strict.id)).expect("listed");
+    assert_eq!(strict["metadata"], json!({ "secret": 1 }));
 }

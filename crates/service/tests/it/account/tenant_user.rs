@@ -51,8 +51,10 @@ async fn a_member_is_added_with_the_default_role(app: TestApp) {
       "onboarded": false,
       "phoneNumber": null,
       "role": "MEMBER",
+      "status": "active",
       "teams": [],
       "tenant": {
+        "appMetadata": {},
         "createdAt": "[time]",
         "federationConnection": null,
         "id": "[tenant id]",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::Method;
 use serde_json::json;
 use testkit::{
     TestApp,
@@ -22,6 +23,7 @@ on_both_engines!(
     several_workspaces_are_a_choice,
     a_second_factor_is_asked_for_where_a_workspace_wants_one,
     wrong_requests_go_back_to_the_app,
+    what_cannot_be_read_goes_back_to_the_app,
     nobody_is_sent_to_an_address_that_is_not_the_apps,
     a_login_at_one_app_means_nothing_at_another,
     a_code_does_not_outlive_the_end_of_all_sessions,
@@ -249,8 +251,28 @@ async fn nobody_is_sent_to_an_address_that_is_not_the_apps(app: TestApp) {
     }
     app.anon().get("/auth/url/login/app_00000000000000000000000000").await.expect(404);
     // Twice the same parameter is nobody's request.
-    let twice = format!("{}&redirect_uri={evil}", authorize(&app, &[]));
-    app.anon().get(&twice).await.expect(400);
+    for twice in [format!("redirect_uri={evil}"), format!("client_id={}", app.app_id())] {
+        let answer = app.anon().get(&format!("{}&{twice}&nonce=%00", authorize(&app, &[]))).await.expect(400);
+        assert_eq!(answer.header("location"), None);
+    }
+}
+
+async fn what_cannot_be_read_goes_back_to_the_app(app: TestApp) {
+    for malformed in ["scope=openid", "nonce=a%00b", "nonce=%ff", "login_hint=%c3"] {
+        let query = format!("{}&state=s1&{malformed}", authorize(&app, &[]));
+        let form = app.anon().header("content-type", "application/x-www-form-urlencoded");
+        let (path, body) = query.split_once('?').expect("a query");
+        let answers = [app.anon().get(&query).await, form.send(Method::POST, path, body.to_owned()).await];
+        for answer in answers {
+            let location = answer.expect(302).header("location").expect("an address").to_owned();
+            assert!(location.starts_with(&format!("{REDIRECT}?error=invalid_request&")), "{location}");
+            assert!(location.contains("&state=s1"), "{location}");
+        }
+    }
+    // A state that was given twice is nobody's.
+    let query = format!("{}&state=s1&state=s2", authorize(&app, &[]));
+    let location = app.anon().get(&query).await.expect(302).header("location").expect("an address").to_owned();
+    assert!(location.contains("error=invalid_request") && !location.contains("state="), "{location}");
 }
 
 async fn a_login_at_one_app_means_nothing_at_another(app: TestApp) {

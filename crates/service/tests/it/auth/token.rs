@@ -10,6 +10,9 @@ use testkit::{
 };
 
 on_both_engines!(
+    a_login_has_a_few_refresh_tokens_at_a_time,
+    used_refresh_tokens_are_not_kept_without_end,
+    a_session_is_exchanged_a_few_times,
     the_tokens_say_who_where_and_what,
     scopes_select_claims_and_cut_privileges,
     an_unknown_scope_is_refused,
@@ -372,4 +375,55 @@ async fn userinfo_tells_what_the_scopes_allow(app: TestApp) {
     assert_eq!(told.at("/tenant_id"), json!(ada.tenant));
     assert_eq!(caller.call(Method::POST, "/auth/userinfo", None).await.expect(200).json(), told.json());
     app.anon().get("/auth/userinfo").await.error(401, "UNAUTHENTICATED");
+}
+
+async fn rows(app: &TestApp, query: &'static str) -> i64 {
+    app.service().core().db.read(move |tx| tx.one::<(i64,)>(query, &[])).await.expect("a count").0
+}
+
+const REFRESH_ROWS: &str = "SELECT count(*) FROM refresh_tokens";
+
+async fn a_login_has_a_few_refresh_tokens_at_a_time(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let first = ada.sign_in().await;
+    let caller = app.anon().with_access_token(app.app_id(), &first.access);
+    let mut last = first.refresh.clone();
+    for _ in 0..60 {
+        last = caller.post("/auth/refresh-token", json!({})).await.expect(200).text("/refresh_token");
+    }
+    assert_eq!(rows(&app, REFRESH_ROWS).await, 40, "twenty that work, and twenty that ended");
+    // The login goes on: an ended one is refused and tells of no theft, unless nothing is known of it any more.
+    let recent = caller.post("/auth/refresh-token", json!({})).await.expect(200).text("/refresh_token");
+    for _ in 0..20 {
+        caller.post("/auth/refresh-token", json!({})).await.expect(200);
+    }
+    refresh(&app, &recent).await.error(400, "invalid_grant");
+    caller.post("/auth/refresh-token", json!({})).await.expect(200);
+    refresh(&app, &last).await.error(400, "invalid_grant");
+    refresh(&app, &first.refresh).await.error(400, "invalid_grant");
+    caller.post("/auth/refresh-token", json!({})).await.error(401, "INVALID_CREDENTIAL");
+}
+
+async fn used_refresh_tokens_are_not_kept_without_end(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let first = ada.sign_in().await.refresh;
+    let mut newest = first.clone();
+    for _ in 0..40 {
+        newest = refresh(&app, &newest).await.expect(200).text("/refresh_token");
+    }
+    assert_eq!(rows(&app, REFRESH_ROWS).await, 21, "the newest, and twenty before it");
+    // A token whose record is gone still tells of a theft.
+    refresh(&app, &first).await.error(400, "invalid_grant");
+    refresh(&app, &newest).await.error(400, "invalid_grant");
+}
+
+async fn a_session_is_exchanged_a_few_times(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let session = ada.log_in().await.expect(200).text("/session");
+    for _ in 0..20 {
+        ada.exchange(&session).await.expect(200);
+    }
+    ada.exchange(&session).await.error(401, "INVALID_CREDENTIAL");
+    assert_eq!(rows(&app, "SELECT count(*) FROM refresh_families").await, 20);
+    ada.sign_in().await;
 }

@@ -99,6 +99,7 @@ async fn what_the_service_knows_wins_over_what_was_sent(app: TestApp) {
         ("tenant.trial", "eq", json!([false])),
         ("tenant.metadata.tier.level", "gte", json!([3])),
         ("tenant.metadata.beta", "not_exists", json!([])),
+        ("tenant.appMetadata.tier", "not_exists", json!([])),
         ("device.key", "eq", json!(["d"])),
     ] {
         flag_when(&app, attribute, attribute, operator, values).await;

@@ -65,6 +65,7 @@ const ELSEWHERE: &[&str] = &[
     "POST /cloud-views/verify-sender",
     "POST /webhooks/deliveries/{delivery_id}/replay",
     "POST /admin/apps/{app_id}/webhook/deliveries/{delivery_id}/replay",
+    "POST /auth/invitation/accept",
     "DELETE /account/tenant/user/{user_id}/mfa",
     "POST /account/federation/connection",
     "PUT /account/federation/connection/{connection_id}",

@@ -18,6 +18,7 @@ on_both_engines!(
     a_right_password_behind_wrong_ones_has_to_wait,
     two_workspaces_change_one_person,
     an_operator_workspace_is_never_a_deleted_one,
+    what_is_deleted_is_not_changed_any_more,
 );
 
 const CALLERS: usize = 16;
@@ -198,5 +199,28 @@ async fn an_operator_workspace_is_never_a_deleted_one(app: TestApp) {
             both => panic!("{both:?}"),
         }
         assert_eq!(key.get("/account/app").await.expect(200).at("/operatorTenantId"), Value::Null);
+    }
+}
+
+/// Of a change and a deletion at once, whichever comes second knows of the first.
+async fn what_is_deleted_is_not_changed_any_more(app: TestApp) {
+    let deleting = app.key_with(&["APP_DELETE"]).await;
+    let tax = json!({ "countryCode": "DE", "name": "VAT", "percentage": 19 });
+    let connection = json!({ "name": "Corp", "loginUrl": "https://idp.example/sso", "certificate": crate::account::federation::CERTIFICATE });
+    for (path, new) in [("/account/payments/tax", tax), ("/account/federation/connection", connection)] {
+        for round in 0..6 {
+            let made = deleting.post(path, new.clone()).await;
+            assert!(made.status() < 300, "{made:?}");
+            let one = format!("{path}/{}", made.text("/id"));
+            let key = app.key();
+            let changes = join_all((0..3).map(|n| key.put(&one, json!({ "name": format!("N{round}{n}") }))));
+            let (_, deleted) = join(changes, deleting.delete(&one)).await;
+            deleted.expect(200);
+            let query = "SELECT payload FROM outbox WHERE kind IN ('tax.changed', 'federation_connection.changed') \
+                         ORDER BY id DESC";
+            let facts = app.service().core().db.read(move |tx| tx.all::<(String,)>(query, &[])).await.expect("reads");
+            let newest = facts.iter().find(|(payload,)| payload.contains(&made.text("/id"))).expect("was told");
+            assert!(newest.0.contains("deleted"), "{}", newest.0);
+        }
     }
 }

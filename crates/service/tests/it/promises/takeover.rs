@@ -36,8 +36,7 @@ async fn a_workspaces_token_cannot_become_its_members(app: TestApp) {
     let victim = app.owner("ceo@victim.example").await;
     let own = app.workspace("Evil").await;
     let token = own.token(&["USER_READ", "USER_WRITE"]).await;
-    let body = json!({ "username": victim.email, "muteNotifications": true });
-    let member = token.post("/account/tenant/user", body).await.expect(201).text("/id");
+    let member = own.add(&victim.email, "MEMBER").await["id"].as_str().expect("an id").to_owned();
     let path = format!("/account/tenant/user/{member}");
     token.get(&format!("{path}/passwordLink")).await.error(403, "FORBIDDEN");
     token.delete(&format!("{path}/mfa")).await.error(403, "FORBIDDEN");
@@ -46,8 +45,7 @@ async fn a_workspaces_token_cannot_become_its_members(app: TestApp) {
     token.put(&path, json!({ "firstName": "Mallory" })).await.error(403, "FORBIDDEN");
     // What they are in this workspace is its business, and so is somebody who is nowhere else.
     token.put(&path, json!({ "teams": ["red"], "onboarded": true })).await.expect(200);
-    let mine =
-        token.post("/account/tenant/user", json!({ "username": "bob@evil.example" })).await.expect(201).text("/id");
+    let mine = own.add("bob@evil.example", "MEMBER").await["id"].as_str().expect("an id").to_owned();
     token.put(&format!("/account/tenant/user/{mine}"), json!({ "firstName": "Bob" })).await.expect(200);
     token.delete(&format!("/account/tenant/user/{mine}/sessions")).await.expect(200);
     own.key().get(&format!("{path}/passwordLink")).await.expect(200);

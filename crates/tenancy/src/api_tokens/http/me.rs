@@ -72,6 +72,8 @@ async fn create(
 ) -> Result<Created<CreatedToken>> {
     let keyring = tenancy.keyring.clone();
     let created = tenancy.db.by(&user).write(move |tx| {
+        // Held before it is asked whether the workspace acts for the app.
+        apps::hold(tx, user.app())?;
         let tenant = reach(tx, &user)?;
         api_tokens::create(tx, &keyring, user.app(), tenant, &Maker::user(&user), &new)
     });

@@ -1,0 +1,215 @@
+//! Invitations: somebody whom a workspace wants as a member, and who has not agreed yet. All that is known of them is what
+//! the workspace said: whether the address has an account is not looked at, and the person's login, workspaces and
+//! factors are as if there were no invitation. Agreeing turns it into a membership with the same id.
+
+pub mod http;
+mod store;
+
+use std::time::Duration;
+
+use ::store::Tx;
+use kernel::{Actor, AppId, Code, Error, MemberId, Result, TenantId, UserId, email_key, text::one_line};
+use serde_json::json;
+use spine::emit;
+
+pub(super) use store::SELECT;
+
+use super::{Listed, Member, MemberChanges, MemberRef, NewMember, told};
+use crate::{
+    App, Authority, Tenancy,
+    facts::{InvitationCreated, InvitationData, InvitationDeleted, InvitationUpdated, TenantUserCreated},
+    links::{self, LinkPurpose, MailedLink},
+    mails::{self, AppMail},
+    paths, people,
+    roles::{self, Role},
+    workspaces::{self, Tenant},
+};
+
+/// Mails about invitations that one workspace may send within an hour.
+const MOST_AN_HOUR: i64 = 100;
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Invites somebody, whether the address is known or not. The caller holds the workspace's lock.
+pub(super) fn invite(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: &App,
+    authority: &Authority,
+    tenant: &Tenant,
+    role: &Role,
+    new: &NewMember,
+) -> Result<Listed> {
+    if new.mute_notifications == Some(true) {
+        let message =
+            "muteNotifications can only be set by a key of the whole app: without the email nobody could accept.";
+        return Err(Error::new(Code::Forbidden, message));
+    }
+    let invited = Listed {
+        id: tx.new_id(),
+        user_id: None,
+        tenant_id: tenant.id,
+        role: role.key.clone(),
+        role_id: role.id,
+        email: new.username.to_string(),
+        first_name: new.first_name.as_deref().unwrap_or_default().trim().to_owned(),
+        last_name: new.last_name.as_deref().unwrap_or_default().trim().to_owned(),
+        phone_number: None,
+        onboarded: false,
+        consents_to_privacy_policy: false,
+        enabled: true,
+        teams: Vec::new(),
+        last_seen: None,
+        created_at: tx.now(),
+    };
+    let key = email_key(&invited.email);
+    if store::is_member(tx, app.id, tenant.id, &key)? || !store::insert(tx, app.id, &invited, &key, authority.member())?
+    {
+        let message = format!("{} is already a member of this workspace, or invited to it.", invited.email);
+        return Err(Error::new(Code::MemberExists, message));
+    }
+    emit(tx, (app.id, tenant.id), &InvitationCreated(data(&invited)))?;
+    mail(tx, tenancy, app, &invited)?;
+    Ok(invited)
+}
+
+/// Mails the invitation, for the first time or once more.
+pub(super) fn mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, invited: &Listed) -> Result<()> {
+    let (count, since) = store::count_mail(tx, app.id, invited.tenant_id, tx.now().minus(HOUR))?;
+    if count > MOST_AN_HOUR {
+        let message = "This workspace has sent too many invitations. Try again after the seconds in Retry-After.";
+        return Err(Error::new(Code::RateLimited, message).with_retry_after(since.plus(HOUR).since(tx.now())));
+    }
+    mails::budget::count(tx, app.id, &invited.email)?;
+    let payload = json!({ "tenantId": invited.tenant_id, "memberId": invited.id, "email": invited.email });
+    let token = links::create(tx, app.id, LinkPurpose::Invitation, None, &payload)?;
+    let link = format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD);
+    let workspace = one_line(&workspaces::get(tx, app.id, invited.tenant_id)?.name);
+    let inviter = store::inviter(tx, app.id, invited.id)?;
+    let inviter = inviter.map(|(first, last)| people::full_name(&first, &last)).filter(|name| !name.is_empty());
+    let inviter = one_line(inviter.as_deref().unwrap_or(&app.profile.name));
+    mails::queue(tx, tenancy, app, &invited.email, &AppMail::Invitation { workspace, inviter, link })
+}
+
+/// The invitation with this id. Nobody can be found by a person before they came.
+pub(super) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Option<Listed>> {
+    match who {
+        MemberRef::Member(id) => store::find(tx, app, tenant, id),
+        MemberRef::User(_) => Ok(None),
+    }
+}
+
+/// Changes what the workspace says of somebody who has not come. The caller holds the workspace's lock.
+pub(super) fn update(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    authority: &Authority,
+    before: &Listed,
+    changes: &MemberChanges,
+) -> Result<Listed> {
+    let role = changes.role.value().map(|key| roles::assign(tx, app, Some(key))).transpose()?;
+    let after = changes.apply(before, role.as_ref());
+    if after == *before {
+        return Ok(after);
+    }
+    if let Some(role) = role.filter(|role| role.id != before.role_id) {
+        authority.may_give(&role)?;
+    }
+    store::update(tx, app, &after)?;
+    emit(tx, (app, after.tenant_id), &InvitationUpdated(data(&after)))?;
+    Ok(after)
+}
+
+/// Takes the invitation back. The caller holds the workspace's lock.
+pub(super) fn withdraw(tx: &mut Tx<'_>, app: AppId, invited: &Listed) -> Result<()> {
+    end(tx, app, invited, false)
+}
+
+fn end(tx: &mut Tx<'_>, app: AppId, invited: &Listed, declined: bool) -> Result<()> {
+    store::delete(tx, app, invited.id)?;
+    emit(tx, (app, invited.tenant_id), &InvitationDeleted { invitation: data(invited), declined })
+}
+
+/// Part of making somebody a member without being asked: their invitation is over, and the membership takes its id.
+pub(super) fn settle(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, email: &str) -> Result<Option<MemberId>> {
+    store::take(tx, app, tenant, &email_key(email))
+}
+
+/// An invitation in the hands of whoever has its link.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    pub invited: Listed,
+    pub workspace: String,
+}
+
+/// What a link offers; `None` for the link of a membership that exists already. 401 once it was taken back.
+pub fn offered(tx: &mut Tx<'_>, link: &MailedLink) -> Result<Option<Offer>> {
+    if link.user.is_some() {
+        return Ok(None);
+    }
+    let (tenant, id) = ids(link)?;
+    pending(tx, link.app, tenant, id).map(Some)
+}
+
+/// 401 when the invitation is over; a workspace that was deleted leaves its invitations behind for a while.
+fn pending(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, id: MemberId) -> Result<Offer> {
+    let invited = store::find(tx, app, tenant, id)?.ok_or_else(links::invalid)?;
+    match workspaces::get(tx, app, tenant) {
+        Ok(tenant) => Ok(Offer { invited, workspace: tenant.name }),
+        Err(error) if error.code() == Code::NotFound => Err(links::invalid()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes whoever has the invitation's address a member; the person is made if there is none. The caller has used up the
+/// invitation's link. With `by`, 403 unless it is this person's address.
+pub fn accept(tx: &mut Tx<'_>, link: &MailedLink, by: Option<UserId>) -> Result<Member> {
+    let (app, (tenant, id)) = (link.app, ids(link)?);
+    let invited = held(tx, app, tenant, id)?;
+    let (user, _) = people::find_or_create(tx, app, &invited.email, &invited.first_name, &invited.last_name)?;
+    if by.is_some_and(|by| by != user.id) {
+        return Err(not_yours());
+    }
+    tx.acting_as(Actor::user(user.id));
+    store::delete(tx, app, id)?;
+    // The phone number is the workspace's word about somebody, and stays behind with the invitation.
+    store::join(tx, app, &invited, user.id)?;
+    people::verify_email(tx, app, user.id)?;
+    let member = super::get(tx, app, tenant, MemberRef::Member(id))?;
+    emit(tx, (app, tenant), &TenantUserCreated(told(&member)))?;
+    Ok(member)
+}
+
+/// Says no for whoever has the invitation's address. The caller has used up the link.
+pub fn decline(tx: &mut Tx<'_>, link: &MailedLink) -> Result<()> {
+    let (tenant, id) = ids(link)?;
+    let invited = held(tx, link.app, tenant, id)?;
+    end(tx, link.app, &invited, true)
+}
+
+/// The invitation under its workspace's lock.
+fn held(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, id: MemberId) -> Result<Listed> {
+    workspaces::lock(tx, tenant)?;
+    Ok(pending(tx, app, tenant, id)?.invited)
+}
+
+fn ids(link: &MailedLink) -> Result<(TenantId, MemberId)> {
+    let id = |name: &str| link.payload[name].as_str().unwrap_or_default();
+    let (tenant, member) = (id("tenantId").parse(), id("memberId").parse());
+    tenant.ok().zip(member.ok()).ok_or_else(|| Error::internal("an invitation's link without ids"))
+}
+
+fn not_yours() -> Error {
+    Error::new(
+        Code::Forbidden,
+        "This invitation was sent to another email address. Sign in with that one to accept it.",
+    )
+}
+
+fn data(invited: &Listed) -> InvitationData {
+    InvitationData {
+        workspace_id: invited.tenant_id,
+        tenant_user_id: invited.id,
+        email: invited.email.clone(),
+        role: invited.role.clone(),
+    }
+}
