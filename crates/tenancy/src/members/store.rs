@@ -9,10 +9,12 @@ use crate::roles::{OWNER, RoleId};
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT members.id, members.user_id, members.tenant_id, members.role_id, roles.key AS role_key, ",
-            "users.email, users.first_name, users.last_name, users.phone_number, members.enabled, ",
-            "members.onboarded, members.consents_to_privacy_policy, members.teams, members.last_seen_at, ",
-            "members.created_at FROM members JOIN users ON users.id = members.user_id ",
+            "SELECT members.id AS id, members.user_id AS user_id, members.tenant_id AS tenant_id, ",
+            "members.role_id AS role_id, roles.key AS role_key, users.email AS email, users.first_name AS first_name, ",
+            "users.last_name AS last_name, users.phone_number AS phone_number, members.enabled AS enabled, ",
+            "members.onboarded AS onboarded, members.consents_to_privacy_policy AS consents_to_privacy_policy, ",
+            "members.teams AS teams, members.last_seen_at AS last_seen_at, ",
+            "members.created_at AS created_at FROM members JOIN users ON users.id = members.user_id ",
             "JOIN roles ON roles.id = members.role_id WHERE members.app_id = $1 AND members.tenant_id = $2 ",
             $rest
         )

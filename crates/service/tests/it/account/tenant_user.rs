@@ -365,9 +365,10 @@ async fn privileges_are_asked_for(app: TestApp) {
         reader.get(&read).await.expect(200);
         writer.get(&read).await.error(403, "MISSING_PRIVILEGE");
     }
-    let body = json!({ "username": "bob@example.com", "muteNotifications": true });
+    let body = json!({ "username": "eve@example.com" });
     reader.post(USERS, body.clone()).await.error(403, "MISSING_PRIVILEGE");
-    let bob = acme.path_of(&writer.post(USERS, body).await.expect(201).json());
+    writer.post(USERS, body).await.expect(201);
+    let bob = acme.path_of(&acme.add("bob@example.com", "MEMBER").await);
     for (method, path) in [
         (Method::PUT, bob.clone()),
         (Method::POST, format!("{bob}/password")),

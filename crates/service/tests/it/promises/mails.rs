@@ -97,6 +97,22 @@ async fn every_mail_reads_well(app: TestApp) {
     http://localhost:3000
 
     ======
+    Subject: Join Acme Corporation on My app
+
+    Join Acme Corporation
+
+    Ada Lovelace has invited you to join Acme Corporation on My app.
+
+    Accept invitation:
+    https://example.com/sample?token=sample
+
+    This link expires in 7 days and can be used once. If you were not expecting an invitation, you can ignore this email.
+
+    -- 
+    My app
+    http://localhost:3000
+
+    ======
     Subject: Reset your My app password
 
     Reset your password
