@@ -25,6 +25,9 @@ text_enum! {
         DirectoryAdClientId = "directoryAdClientId",
         DirectoryAdClientSecret = "directoryAdClientSecret",
         DirectoryAdTenantId = "directoryAdTenantId",
+        DirectoryMarketplaceClientId = "directoryMarketplaceClientId",
+        DirectoryMarketplaceClientSecret = "directoryMarketplaceClientSecret",
+        DirectoryMarketplaceTenantId = "directoryMarketplaceTenantId",
     }
 }
 
@@ -48,10 +51,13 @@ pub struct CredentialChange {
     directory_ad_client_id: Patch<Secret<String>>,
     directory_ad_client_secret: Patch<Secret<String>>,
     directory_ad_tenant_id: Patch<Secret<String>>,
+    directory_marketplace_client_id: Patch<Secret<String>>,
+    directory_marketplace_client_secret: Patch<Secret<String>>,
+    directory_marketplace_tenant_id: Patch<Secret<String>>,
 }
 
 impl CredentialChange {
-    fn members(&self) -> [(Credential, &Patch<Secret<String>>); 8] {
+    fn members(&self) -> [(Credential, &Patch<Secret<String>>); 11] {
         [
             (Credential::PayproviderSecretKey, &self.payprovider_secret_key),
             (Credential::PayproviderPublicKey, &self.payprovider_public_key),
@@ -61,6 +67,9 @@ impl CredentialChange {
             (Credential::DirectoryAdClientId, &self.directory_ad_client_id),
             (Credential::DirectoryAdClientSecret, &self.directory_ad_client_secret),
             (Credential::DirectoryAdTenantId, &self.directory_ad_tenant_id),
+            (Credential::DirectoryMarketplaceClientId, &self.directory_marketplace_client_id),
+            (Credential::DirectoryMarketplaceClientSecret, &self.directory_marketplace_client_secret),
+            (Credential::DirectoryMarketplaceTenantId, &self.directory_marketplace_tenant_id),
         ]
     }
 }
@@ -73,7 +82,7 @@ impl Validate for CredentialChange {}
 pub struct CredentialsState {
     /// The secret key is set.
     payprovider_credentials_added: bool,
-    /// The client's id and secret and the directory's tenant id are set.
+    /// The marketplace's client id, client secret and tenant id are set.
     directory_marketplace_credentials_added: bool,
     /// The client's id and secret are set.
     directory_ad_sso_credentials_added: bool,
@@ -84,12 +93,19 @@ pub struct CredentialsState {
 pub fn state(tx: &mut Tx<'_>, app: AppId) -> Result<CredentialsState> {
     let names = store::names(tx, app)?;
     let has = |wanted: Credential| names.iter().any(|name| name == wanted.as_str());
-    let directory_ad = has(Credential::DirectoryAdClientId) && has(Credential::DirectoryAdClientSecret);
+    let has_all = |wanted: &[Credential]| wanted.iter().all(|wanted| has(*wanted));
     Ok(CredentialsState {
         payprovider_credentials_added: has(Credential::PayproviderSecretKey),
-        directory_marketplace_credentials_added: directory_ad && has(Credential::DirectoryAdTenantId),
-        directory_ad_sso_credentials_added: directory_ad,
-        social_one_sso_credentials_added: has(Credential::SocialOneClientId) && has(Credential::SocialOneClientSecret),
+        directory_marketplace_credentials_added: has_all(&[
+            Credential::DirectoryMarketplaceClientId,
+            Credential::DirectoryMarketplaceClientSecret,
+            Credential::DirectoryMarketplaceTenantId,
+        ]),
+        directory_ad_sso_credentials_added: has_all(&[
+            Credential::DirectoryAdClientId,
+            Credential::DirectoryAdClientSecret,
+        ]),
+        social_one_sso_credentials_added: has_all(&[Credential::SocialOneClientId, Credential::SocialOneClientSecret]),
     })
 }
 

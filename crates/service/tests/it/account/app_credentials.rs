@@ -32,8 +32,16 @@ async fn the_state_tells_what_is_set_and_never_a_value(app: TestApp) {
         (json!({ "payproviderSecretKey": "sk_test_1", "payproviderPublicKey": "pk_1" }), "payproviderCredentialsAdded"),
         (json!({ "socialOneClientId": "id", "socialOneClientSecret": "s3cret" }), "socialOneSsoCredentialsAdded"),
         (json!({ "directoryAdClientId": "id", "directoryAdClientSecret": "s3cret" }), "directoryAdSsoCredentialsAdded"),
-        (json!({ "directoryAdTenantId": "t" }), "directoryMarketplaceCredentialsAdded"),
+        (
+            json!({ "directoryMarketplaceClientId": "id", "directoryMarketplaceClientSecret": "s3cret", "directoryMarketplaceTenantId": "t" }),
+            "directoryMarketplaceCredentialsAdded",
+        ),
     ] {
+        // The directory's own credentials say nothing of the marketplace.
+        app.key()
+            .put(PATH, json!({ "directoryAdTenantId": "t", "directoryMarketplaceClientId": "id" }))
+            .await
+            .expect(200);
         assert_eq!(state(&app).await[member], false);
         let answer = app.key().put(PATH, set).await.expect(200);
         assert_eq!((answer.at(&format!("/{member}")), answer.json()), (json!(true), state(&app).await));
