@@ -25,6 +25,7 @@ pub(crate) enum KeyPurpose {
     KeyId,
     CheckValue,
     ShortLivedTokens,
+    PageLinks,
 }
 
 impl KeyPurpose {
@@ -35,6 +36,7 @@ impl KeyPurpose {
             Self::KeyId => b"tenantry/v1/key-id",
             Self::CheckValue => b"tenantry/v1/check-value",
             Self::ShortLivedTokens => b"tenantry/v1/short-lived-tokens",
+            Self::PageLinks => b"tenantry/v1/page-links",
         }
     }
 }

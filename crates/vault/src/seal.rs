@@ -66,15 +66,26 @@ struct RingKey {
     aead: LessSafeKey,
     /// Signs what only this service itself reads, and not for long.
     tokens: HmacKey,
+    /// Seals what travels in the addresses of pages. Anybody can have any number of these made, so they share no key with
+    /// what is stored.
+    pages: LessSafeKey,
 }
 
 impl RingKey {
     fn new(master: &MasterKey) -> Self {
-        let unbound =
-            UnboundKey::new(&AES_256_GCM, &master.subkey(KeyPurpose::Seal)).expect("AES-256 takes a key of 32 bytes");
+        let aead = |purpose| {
+            let unbound = UnboundKey::new(&AES_256_GCM, &master.subkey(purpose));
+            LessSafeKey::new(unbound.expect("AES-256 takes a key of 32 bytes"))
+        };
         let tokens =
             HmacKey::new(&master.subkey(KeyPurpose::ShortLivedTokens)).expect("HS256 takes a secret of 32 bytes");
-        Self { id: master.id(), check_value: master.check_value(), aead: LessSafeKey::new(unbound), tokens }
+        Self {
+            id: master.id(),
+            check_value: master.check_value(),
+            aead: aead(KeyPurpose::Seal),
+            tokens,
+            pages: aead(KeyPurpose::PageLinks),
+        }
     }
 }
 
@@ -85,7 +96,16 @@ impl Keyring {
 
     /// `s1.<key id>.<base64url of nonce, ciphertext and tag>`
     pub fn seal(&self, place: &Place<'_>, plaintext: &[u8]) -> String {
-        let RingKey { id, aead, .. } = &self.0.current;
+        self.seal_with(&self.0.current.aead, place, plaintext)
+    }
+
+    /// The same for what travels in the address of a page and is never stored.
+    pub fn seal_for_page(&self, place: &Place<'_>, plaintext: &[u8]) -> String {
+        self.seal_with(&self.0.current.pages, place, plaintext)
+    }
+
+    fn seal_with(&self, aead: &LessSafeKey, place: &Place<'_>, plaintext: &[u8]) -> String {
+        let id = &self.0.current.id;
         let nonce: [u8; NONCE_LEN] = self.0.entropy.bytes();
         let mut ciphertext = plaintext.to_vec();
         aead.seal_in_place_append_tag(
@@ -100,6 +120,20 @@ impl Keyring {
 
     /// Fails with an internal error whose source names the place and the key, and never holds any of the plaintext.
     pub fn open(&self, place: &Place<'_>, sealed: &str) -> Result<Secret<Vec<u8>>> {
+        self.open_with(|key| &key.aead, place, sealed)
+    }
+
+    /// Opens what [`Keyring::seal_for_page`] sealed, and nothing else.
+    pub fn open_from_page(&self, place: &Place<'_>, sealed: &str) -> Result<Secret<Vec<u8>>> {
+        self.open_with(|key| &key.pages, place, sealed)
+    }
+
+    fn open_with(
+        &self,
+        aead: fn(&RingKey) -> &LessSafeKey,
+        place: &Place<'_>,
+        sealed: &str,
+    ) -> Result<Secret<Vec<u8>>> {
         let fail = |why: String| Error::internal(format!("cannot open the sealed {place}: {why}"));
         let (key_id, body) = split(sealed).ok_or_else(|| fail("it is not a sealed value".into()))?;
         let key = self.key(key_id).ok_or_else(|| {
@@ -113,8 +147,7 @@ impl Keyring {
             bytes.split_at_mut_checked(NONCE_LEN).ok_or_else(|| fail("it is too short".into()))?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| fail("its nonce is malformed".into()))?;
         let aad = Aad::from(place.associated_data(&key.id));
-        let plaintext = key
-            .aead
+        let plaintext = aead(key)
             .open_in_place(nonce, aad, ciphertext)
             .map_err(|_| fail("it was altered, or sealed for another place".into()))?;
         Ok(Secret::new(plaintext.to_vec()))
@@ -219,6 +252,14 @@ mod tests {
         assert_ne!(one, other);
         assert!(one.starts_with(&format!("s1.{}.", master(1).id())), "{one}");
         assert!(!one.contains("hunter2"));
+    }
+
+    #[test]
+    fn what_is_sealed_for_a_page_and_what_is_stored_do_not_open_as_each_other() {
+        let (stored, shown) = (ring(1, None).seal(&PLACE, b"x"), ring(1, None).seal_for_page(&PLACE, b"x"));
+        let changed = ring(2, Some(1));
+        assert!(changed.open(&PLACE, &stored).is_ok() && changed.open_from_page(&PLACE, &shown).is_ok());
+        assert!(changed.open(&PLACE, &shown).is_err() && changed.open_from_page(&PLACE, &stored).is_err());
     }
 
     #[test]

@@ -4,6 +4,8 @@
 pub mod redirects;
 mod request;
 
+use std::time::Duration;
+
 use kernel::{AppId, Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use tenancy::{App, Tenancy};
@@ -53,6 +55,9 @@ pub struct LoginRequest {
     pub invitation: Option<String>,
 }
 
+/// How long the address of a page works. Longer than a sign-up's link, which leads back to one.
+const LIFETIME: Duration = Duration::from_secs(48 * 3600);
+
 const PLACE: Place<'static> = Place { table: "login_requests", column: "url", row: "", app: None };
 
 impl LoginRequest {
@@ -81,8 +86,9 @@ impl LoginRequest {
 
     /// As it stands in the addresses of pages.
     pub fn seal(&self, tenancy: &Tenancy) -> Result<String> {
-        let json = serde_json::to_vec(self).map_err(Error::internal)?;
-        Ok(tenancy.keyring.seal(&PLACE, &json))
+        let until = tenancy.db.clock().now().plus(LIFETIME);
+        let json = serde_json::to_vec(&(until, self)).map_err(Error::internal)?;
+        Ok(tenancy.keyring.seal_for_page(&PLACE, &json))
     }
 
     /// The address of a page for it.
@@ -90,11 +96,12 @@ impl LoginRequest {
         Ok(format!("{page}?r={}", self.seal(tenancy)?))
     }
 
-    /// 400 unless this service sealed it.
+    /// 400 unless this service sealed it, and not too long ago.
     pub fn open(tenancy: &Tenancy, sealed: &str) -> Result<Self> {
         let broken = || Error::invalid("r", "is not valid. Go back to the app and sign in again");
-        let json = tenancy.keyring.open(&PLACE, sealed).map_err(|_| broken())?;
-        serde_json::from_slice(json.expose()).map_err(|_| broken())
+        let json = tenancy.keyring.open_from_page(&PLACE, sealed).map_err(|_| broken())?;
+        let (until, request): (Timestamp, Self) = serde_json::from_slice(json.expose()).map_err(|_| broken())?;
+        if until > tenancy.db.clock().now() { Ok(request) } else { Err(broken()) }
     }
 
     /// Where the person is sent with the answer.

@@ -20,6 +20,7 @@ on_both_engines!(
     pages_have_the_apps_looks_and_words,
     nothing_typed_becomes_html,
     addresses_that_were_taken_back_or_changed_lead_nowhere,
+    the_address_of_a_page_works_for_two_days,
     what_is_typed_injects_nothing_and_no_secret_is_logged,
 );
 
@@ -292,6 +293,16 @@ async fn addresses_that_were_taken_back_or_changed_lead_nowhere(app: TestApp) {
     let mut follower = app.browser();
     follower.open(&link).await.submit("/auth/login/magic-link", &[]).await;
     assert!(follower.location.starts_with(&format!("{REDIRECT}?code=")), "{}", follower.location);
+}
+
+async fn the_address_of_a_page_works_for_two_days(app: TestApp) {
+    let ada = app.owner("ada@customer.example").await;
+    let mut browser = at_password(&app, &ada.email, &[]).await;
+    let page = browser.location.clone();
+    app.advance(std::time::Duration::from_secs(47 * 3600)).await;
+    browser.open(&page).await.sees(200, "Password");
+    app.advance(std::time::Duration::from_secs(2 * 3600)).await;
+    browser.open(&page).await.sees(400, "This request could not be completed");
 }
 
 async fn what_is_typed_injects_nothing_and_no_secret_is_logged(engine: EngineName) {
