@@ -81,6 +81,7 @@ async fn after_a_canceled_one_a_new_one_begins(app: TestApp) {
 async fn a_period_that_passes_without_effect_makes_no_work(app: TestApp) {
     let user = app.workspace("acme").await.owner();
     user.post("/billing/subscriptions", json!({})).await.expect(201);
+    app.drain().await;
     assert_eq!(app.service().next_due().await.expect("can be asked"), None);
     app.advance(DAY * 400).await;
     assert_eq!(events(&app).await, ["subscription.created"]);

@@ -20,14 +20,20 @@ const EMAIL: usize = 254;
 
 /// Texts that are indexed and come from outside, with the most bytes that the type of their member lets through.
 const FROM_OUTSIDE: &[(&str, usize)] = &[
+    ("api_tokens.made_by_member", OWN),
+    ("api_tokens.made_by_token", OWN),
     ("app_credentials.name", OWN),
     ("apps.domain", 253),
     ("attempt_counters.subject", OWN + EMAIL),
     ("flag_call_sites.file", 256 * 4),
+    ("mail_counts.recipient", OWN),
     ("mail_templates.name", OWN),
     // WebAuthn: 1,023 bytes at most, in base64.
     ("passkeys.id", 1_364),
+    ("usage_counters.metric", 128 * 4),
+    ("usage_events.idempotency_key", 256 * 4),
     ("users.email_key", EMAIL),
+    ("webhook_deliveries.status", OWN),
 ];
 
 /// Columns that hold the same wherever they are.
