@@ -90,7 +90,7 @@ impl Hooked {
     async fn wait_for(&self, wanted: usize) {
         let mut count = self.receiver.count.subscribe();
         let some = count.wait_for(|count| *count >= wanted);
-        tokio::time::timeout(Duration::from_secs(30), some).await.expect("deliveries arrive").expect("counted");
+        tokio::time::timeout(Duration::from_secs(120), some).await.expect("deliveries arrive").expect("counted");
     }
 
     /// Lets 40 hours pass. Claims of the dead run out in real time; the clock waits for them, and says so when that takes
