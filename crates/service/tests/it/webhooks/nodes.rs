@@ -12,6 +12,7 @@ use testkit::{
 on_both_engines!(
     nodes_share_deliveries_and_send_each_once,
     an_attempt_without_an_outcome_is_repeated_under_its_number,
+    claims_of_the_dead_can_be_ended,
     who_lost_a_claim_writes_no_outcome,
 );
 
@@ -51,6 +52,20 @@ async fn an_attempt_without_an_outcome_is_repeated_under_its_number(app: TestApp
     let made = delivery(&app, &deliveries(&app).await[0]["id"]).await;
     assert_eq!((&made["status"], &made["attempt"]), (&json!("delivered"), &json!(2)));
     assert_eq!(made["attempts"].as_array().map(Vec::len), Some(2));
+}
+
+/// As a restart does where no other node can hold one: the claim would last for ages.
+async fn claims_of_the_dead_can_be_ended(app: TestApp) {
+    let receiver = Receiver::start().await;
+    receiver.answer_next(&[500]);
+    hook(&app, &receiver, &["tenant.created"]).await;
+    app.workspace("acme").await;
+    app.drain().await;
+    let db = app.service().core().db.clone();
+    db.exec_one(CLAIMED, &args![4_000_000_000_000_000_i64]).await.expect("claimed");
+    db.write(|tx| spine::lease::free(tx, signals::CLAIMS)).await.expect("freed");
+    app.advance(Duration::from_secs(61)).await;
+    assert_eq!(deliveries(&app).await[0]["status"], "delivered");
 }
 
 async fn who_lost_a_claim_writes_no_outcome(app: TestApp) {
