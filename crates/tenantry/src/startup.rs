@@ -71,7 +71,7 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
             keep_delivered: config.webhooks_keep,
             keep_dead: config.webhooks_keep_dead,
             heartbeat: config.realtime_heartbeat,
-            ..signals::Settings::default()
+            most_streams: signals::streams_beside(config.connections),
         },
         test_clock: config.test_clock,
         metrics_public: config.metrics_public,
