@@ -85,6 +85,9 @@ impl Request {
     }
 }
 
+/// For the documentation of routes that answer [`foreign_origin`].
+pub(crate) const FOREIGN_ORIGIN: &str = "The request's Origin is missing or not among the app's allowed origins";
+
 pub(crate) fn foreign_origin() -> Error {
     Error::new(
         Code::OriginNotAllowed,

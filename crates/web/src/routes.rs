@@ -48,7 +48,7 @@ type Bind<S> = Box<dyn FnOnce(S) -> Endpoint + Send>;
 /// Routes over the state `S`, under one heading of the documentation.
 pub struct Routes<S> {
     tag: &'static str,
-    /// Whether the routes added next are pages.
+    /// Whether the routes added next are pages, which are not in the API reference.
     pages: bool,
     /// What the routes added next may also answer.
     answers: &'static [(u16, &'static str)],
@@ -61,7 +61,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         Self { tag, pages: false, answers: &[], entries: Vec::new() }
     }
 
-    /// Routes that a person looks at: their failures are pages, too.
+    /// Pages that people look at: failures are pages, too, and the API reference leaves them out.
     pub fn pages(tag: &'static str) -> Self {
         Self { pages: true, ..Self::new(tag) }
     }
@@ -117,7 +117,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             description: None,
             file: Location::caller().file(),
             operation,
-            hidden: false,
+            hidden: self.pages,
             page: self.pages,
             any_origin: false,
             always_admitted: false,

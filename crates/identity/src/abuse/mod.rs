@@ -22,7 +22,7 @@ pub(crate) use attempts::{Attempt, AttemptSource, KnownBrowser, account_name, pe
 pub(crate) use gates::Gates;
 
 /// For the documentation of routes that answer 429.
-pub(crate) const LIMITED: &str = "Too many attempts; try again after the seconds in Retry-After";
+pub const LIMITED: &str = "Too many attempts; try again after the seconds in Retry-After";
 
 /// How many failures cost nothing; 0 for no limit.
 #[derive(Clone, Copy, Debug)]

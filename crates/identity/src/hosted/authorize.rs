@@ -26,16 +26,14 @@ pub(super) fn routes() -> Routes<Identity> {
         .page()
         .post("/auth/authorize", authorize_by_form, "Start a login, with the parameters in a form")
         .page()
+        .all_answer(&[(404, "There is no such app")])
         .get("/auth/url/login/{app_id}", login, "Start a login")
         .page()
-        .answers(404, "There is no such app")
         .get("/auth/url/signup/{app_id}", sign_up, "Start a sign-up")
         .page()
-        .answers(404, "There is no such app")
         .get("/auth/url/logout/{app_id}", logout, "Sign out of this browser, and redirect to the login")
         .description("Ends this browser's session and revokes the tokens that were issued for it.")
         .page()
-        .answers(404, "There is no such app")
 }
 
 /// The query of `GET /auth/authorize`. What is required beyond these two is asked for at the redirect address.

@@ -15,13 +15,9 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login")
+    Routes::pages("Hosted login")
         .get(paths::FORGOT, show, "Ask whose password was forgotten")
-        .page()
-        .hidden()
         .post(paths::FORGOT, submit, "Email a password reset link")
-        .page()
-        .hidden()
         .limited(LimitClass::Message)
 }
 

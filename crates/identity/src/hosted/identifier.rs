@@ -22,19 +22,11 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login")
+    Routes::pages("Hosted login")
         .get(paths::IDENTIFIER, show, "Ask who is signing in")
-        .page()
-        .hidden()
         .post(paths::IDENTIFIER, submit, "Take the address of who is signing in")
-        .page()
-        .hidden()
         .get(paths::PASSWORD, show_password, "Ask for the password")
-        .page()
-        .hidden()
         .post(paths::PASSWORD, submit_password, "Sign in with a password")
-        .page()
-        .hidden()
 }
 
 async fn show(

@@ -26,13 +26,11 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login")
-        .get(paths::INVITATION, show, "Ask whether somebody joins a workspace")
-        .page()
-        .hidden()
-        .post(paths::INVITATION, submit, "Join a workspace, or decline")
-        .page()
-        .hidden()
+    Routes::pages("Hosted login").get(paths::INVITATION, show, "Ask whether somebody joins a workspace").post(
+        paths::INVITATION,
+        submit,
+        "Join a workspace, or decline",
+    )
 }
 
 /// The address of the page.

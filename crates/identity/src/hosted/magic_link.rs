@@ -19,20 +19,12 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login")
+    Routes::pages("Hosted login")
         .post(paths::SEND_LINK, send, "Email a sign-in link")
-        .page()
-        .hidden()
         .limited(LimitClass::Message)
         .get(paths::LINK_SENT, sent, "Say that a mail is on its way")
-        .page()
-        .hidden()
         .get(paths::MAGIC_LINK, show, "Ask whether to sign in with a mailed link")
-        .page()
-        .hidden()
         .post(paths::MAGIC_LINK, follow, "Sign in with a mailed link")
-        .page()
-        .hidden()
 }
 
 async fn send(request: Request, ForRequest(identity): ForRequest, Form(form): Form<ButtonForm>) -> Result<Reply> {

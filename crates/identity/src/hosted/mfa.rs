@@ -19,23 +19,13 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login")
+    Routes::pages("Hosted login")
         .get(paths::MFA, show, "Ask for the second factor")
-        .page()
-        .hidden()
         .post(paths::MFA, submit, "Take the second factor's code")
-        .page()
-        .hidden()
         .post(paths::MFA_RESEND, resend, "Resend the code by SMS")
-        .page()
-        .hidden()
         .limited(LimitClass::Message)
         .get(paths::MFA_BACKUP, show_backup, "Ask for the backup code")
-        .page()
-        .hidden()
         .post(paths::MFA_BACKUP, submit_backup, "Reset the second factor with the backup code")
-        .page()
-        .hidden()
 }
 
 /// The login under way and what it waits for; `None` when it is over.

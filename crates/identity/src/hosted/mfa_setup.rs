@@ -23,20 +23,12 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login")
+    Routes::pages("Hosted login")
         .get(paths::MFA_SETUP, show, "Ask to set up a second factor")
-        .page()
-        .hidden()
         .post(paths::MFA_SETUP, choose, "Start setting up a second factor")
-        .page()
-        .hidden()
         .limited(LimitClass::Message)
         .post(paths::MFA_SETUP_FINISH, submit, "Finish setting up a second factor")
-        .page()
-        .hidden()
         .post(paths::MFA_CONTINUE, go_on, "Continue after the backup code was shown")
-        .page()
-        .hidden()
 }
 
 /// The query of the page.

@@ -23,25 +23,17 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login")
+    let ceremony = Routes::new("Hosted login")
+        .post(paths::PASSKEY_SETUP_OPTIONS, options, "WebAuthn creation options for a hosted page")
+        .hidden();
+    Routes::pages("Hosted login")
         .get(paths::PASSKEY_LINK, show_link, "Ask where to mail the link that sets up a passkey")
-        .page()
-        .hidden()
         .post(paths::PASSKEY_LINK, mail_link, "Email a link that sets up a passkey")
-        .page()
-        .hidden()
         .limited(LimitClass::Message)
         .get(paths::PASSKEY_SETUP, show, "Show the page behind a mailed link that sets up a passkey")
-        .page()
-        .hidden()
-        .post(paths::PASSKEY_SETUP_OPTIONS, options, "WebAuthn creation options for a hosted page")
-        .hidden()
         .post(paths::PASSKEY_SETUP, submit, "Store a new passkey")
-        .page()
-        .hidden()
         .get(paths::PASSKEY_READY, ready, "Say that the passkey is ready")
-        .page()
-        .hidden()
+        .merge(ceremony)
 }
 
 async fn show_link(

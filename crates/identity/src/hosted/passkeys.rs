@@ -21,14 +21,12 @@ use crate::{
 const SCRIPT: &str = "/cloud-views/passkey.js";
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login")
+    let ceremony = Routes::new("Hosted login")
         .get(SCRIPT, script, "The passkey ceremonies of the hosted pages")
         .hidden()
         .post(paths::PASSKEY_OPTIONS, options, "WebAuthn request options for a hosted page")
-        .hidden()
-        .post(paths::PASSKEY, submit, "Sign in with a passkey")
-        .page()
-        .hidden()
+        .hidden();
+    Routes::pages("Hosted login").post(paths::PASSKEY, submit, "Sign in with a passkey").merge(ceremony)
 }
 
 async fn script() -> Result<WithHeaders<Script>> {

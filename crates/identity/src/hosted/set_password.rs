@@ -22,7 +22,7 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login").get(paths::SET_PASSWORD, show, "Ask for a new password").page().hidden()
+    Routes::pages("Hosted login").get(paths::SET_PASSWORD, show, "Ask for a new password")
 }
 
 async fn show(

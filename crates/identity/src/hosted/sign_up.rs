@@ -18,17 +18,11 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login")
+    Routes::pages("Hosted login")
         .get(paths::SIGN_UP, show, "Ask who is signing up")
-        .page()
-        .hidden()
         .post(paths::SIGN_UP, submit, "Email a link that completes a sign-up")
-        .page()
-        .hidden()
         .limited(LimitClass::Message)
         .get(paths::SIGN_UP_SENT, sent, "Say that the mail about a sign-up is on its way")
-        .page()
-        .hidden()
 }
 
 async fn show(

@@ -19,16 +19,10 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::new("Hosted login")
+    Routes::pages("Hosted login")
         .get(paths::WORKSPACE, show, "Ask for the workspace to sign in to")
-        .page()
-        .hidden()
         .post(paths::WORKSPACE, submit, "Sign in to a workspace")
-        .page()
-        .hidden()
         .get(paths::SIGNED_OUT, signed_out, "Say that somebody has signed out")
-        .page()
-        .hidden()
 }
 
 /// Who is choosing: the login under way, else whoever is signed in and may be taken at their word.

@@ -14,45 +14,31 @@ use crate::{
     Identity,
     abuse::LIMITED,
     authorize::SignUpPreferences,
-    browser::{ForRequest, Mode, Request},
+    browser::{FOREIGN_ORIGIN, ForRequest, Mode, Request},
     sessions::SessionAnswer,
     tokens::unstored,
 };
 
 pub fn routes() -> Routes<Identity> {
     Routes::new("JSON login")
+        .all_answer(&[(403, FOREIGN_ORIGIN), (404, "There is no such app"), (429, LIMITED)])
         .post("/auth/auth/signup", sign_up, "Sign up for a new workspace")
         .limited(LimitClass::Message)
-        .answers(404, "There is no such app")
         .answers(403, "Self-service sign-up is off, or the Origin is not among the app's allowed origins")
-        .answers(429, LIMITED)
         .post("/auth/auth/credentialsConfig", credentials_config, "List how a user can sign in")
-        .answers(404, "There is no such app")
         .answers(401, "There is no such user")
-        .answers(403, FOREIGN)
-        .answers(429, LIMITED)
         .post("/auth/auth/authenticate", authenticate, "Sign in with a password")
-        .answers(404, "There is no such app")
         .answers(401, "Incorrect user name or password")
-        .answers(403, FOREIGN)
-        .answers(429, LIMITED)
         .post("/auth/auth/magic-link", magic_link, "Email a sign-in link")
         .limited(LimitClass::Message)
-        .answers(404, "There is no such app")
         .answers(403, "Magic links are off, or the Origin is not among the app's allowed origins")
-        .answers(429, LIMITED)
+        .post("/auth/auth/password", forgotten, "Email a password reset link")
+        .limited(LimitClass::Message)
+        .all_answer(&[(429, LIMITED)])
         .post("/auth/auth/magic-link/authenticate", follow_magic_link, "Sign in with a mailed link")
         .answers(401, "The link is not valid or has expired")
         .answers(403, "Magic links are off")
-        .answers(429, LIMITED)
-        .post("/auth/auth/password", forgotten, "Email a password reset link")
-        .limited(LimitClass::Message)
-        .answers(404, "There is no such app")
-        .answers(403, FOREIGN)
-        .answers(429, LIMITED)
 }
-
-const FOREIGN: &str = "The request's Origin is missing or not among the app's allowed origins";
 
 /// Names who wants to sign in, and to what.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

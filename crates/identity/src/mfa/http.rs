@@ -14,44 +14,30 @@ use super::{CODE_LIFETIME, SecondFactor, Setup, flows};
 use crate::{
     Identity,
     abuse::LIMITED,
-    browser::{ForRequest, Mode, Request, ShortCode},
+    browser::{FOREIGN_ORIGIN, ForRequest, Mode, Request, ShortCode},
     sessions::{self, LoginClaims, SessionAnswer},
     tokens::unstored,
 };
 
 pub fn routes() -> Routes<Identity> {
-    let routes = Routes::new("Second factor")
+    let steps = Routes::new("Second factor")
+        .all_answer(&[(401, REFUSED), (403, FOREIGN_ORIGIN), (429, LIMITED)])
         .post("/auth/auth/startMfaUserSetup", start_setup, "Start setting up a second factor")
         .limited(LimitClass::Message)
-        .answers(401, REFUSED)
-        .answers(403, FOREIGN)
-        .answers(429, LIMITED)
         .post("/auth/auth/finishMfaUserSetup", finish_setup, "Finish setting up a second factor")
-        .answers(401, REFUSED)
-        .answers(403, FOREIGN)
-        .answers(429, LIMITED)
         .post("/auth/auth/challengeMfa", challenge, "Resend the code")
         .limited(LimitClass::Message)
         .answers(409, "This login does not require a code")
-        .answers(401, REFUSED)
-        .answers(403, FOREIGN)
-        .answers(429, LIMITED)
         .post("/auth/auth/commitMfaCode", commit, "Verify the second factor")
-        .answers(401, REFUSED)
-        .answers(403, FOREIGN)
-        .answers(429, LIMITED)
-        .post("/auth/auth/resetUserMfaSetup", reset, "Reset the second factor with the backup code")
-        .answers(401, REFUSED)
-        .answers(403, FOREIGN)
-        .answers(429, LIMITED);
-    routes
+        .post("/auth/auth/resetUserMfaSetup", reset, "Reset the second factor with the backup code");
+    let factor = Routes::new("Second factor")
         .delete("/account/tenant/user/{user_id}/mfa", clear, "Clear a user's second factor")
         .answers(403, "The person has a role with a privilege that the caller does not have")
-        .answers(409, "The user has not accepted the invitation yet")
+        .answers(409, "The user has not accepted the invitation yet");
+    steps.merge(factor)
 }
 
 const REFUSED: &str = "The session is not valid, or the code is incorrect";
-const FOREIGN: &str = "The request's Origin is missing or not among the app's allowed origins";
 
 /// The session that a step belongs to.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

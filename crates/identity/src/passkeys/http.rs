@@ -18,26 +18,17 @@ use crate::{
 
 pub fn routes() -> Routes<Identity> {
     Routes::new("Passkeys")
+        .all_answer(&[(403, OFF), (404, "There is no such app")])
         .post("/auth/auth/passkeys/request-setup-link", request_setup_link, "Email a link that sets up a passkey")
         .limited(LimitClass::Message)
-        .answers(404, "There is no such app")
-        .answers(403, OFF)
         .answers(429, LIMITED)
         .get("/auth/auth/passkeys/registration-options", registration_options, "WebAuthn creation options")
         .answers(401, "The setup token is not valid or has expired")
-        .answers(403, OFF)
-        .answers(404, "There is no such app")
         .post("/auth/auth/passkeys/verify-registration", verify_registration, "Store a new passkey")
-        .answers(404, "There is no such app")
         .answers(401, "The setup token or the challenge is not valid or has expired")
-        .answers(403, OFF)
         .get("/auth/auth/passkeys/authentication-options", authentication_options, "WebAuthn request options")
-        .answers(403, OFF)
-        .answers(404, "There is no such app")
         .post("/auth/auth/passkeys/verify-authentication", verify_authentication, "Sign in with a passkey")
-        .answers(404, "There is no such app")
         .answers(401, "The passkey is not registered, or its response or the challenge is not valid")
-        .answers(403, OFF)
         .answers(429, LIMITED)
 }
 

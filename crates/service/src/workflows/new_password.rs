@@ -3,6 +3,7 @@
 
 use billing::subscriptions::{self, FirstPlan};
 use identity::{
+    abuse::LIMITED,
     authorize::SignUpPreferences,
     hosted::{self, Reply, SetPasswordPage},
     login::{NewPassword, PasswordOutcome, SignUpRequest},
@@ -26,10 +27,8 @@ pub(super) fn routes() -> Routes<Core> {
     Routes::new("JSON login")
         .put("/auth/auth/password", set, "Set a password with a mailed link")
         .answers(401, "The link is not valid or has expired")
-        .answers(429, "Too many attempts; try again after the seconds in Retry-After")
-        .merge(
-            Routes::new("Hosted login").post(paths::SET_PASSWORD, submit, "Set a password and sign in").page().hidden(),
-        )
+        .answers(429, LIMITED)
+        .merge(Routes::pages("Hosted login").post(paths::SET_PASSWORD, submit, "Set a password and sign in"))
 }
 
 /// The body of `PUT /auth/auth/password`.

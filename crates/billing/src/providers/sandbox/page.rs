@@ -28,13 +28,11 @@ use crate::{
 const PATH: &str = "/cloud-views/sandbox/checkout/{session_id}";
 
 pub fn routes() -> Routes<Billing> {
-    Routes::new("Hosted pages")
-        .get(PATH, show, "Show what is to be paid and ask for a test card")
-        .page()
-        .hidden()
-        .post(PATH, submit, "Pay with a test card")
-        .page()
-        .hidden()
+    Routes::pages("Hosted pages").get(PATH, show, "Show what is to be paid and ask for a test card").post(
+        PATH,
+        submit,
+        "Pay with a test card",
+    )
 }
 
 /// A page, or the way to the app's own.
