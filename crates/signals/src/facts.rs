@@ -2,7 +2,10 @@
 
 use kernel::Timestamp;
 use spine::{FactKind as _, Reader};
-use tenancy::facts::{AppCreated, AppDeleted, AppWebhookChanged};
+use tenancy::{
+    apps::webhook::EVENTS,
+    facts::{AppCreated, AppDeleted, AppWebhookChanged},
+};
 
 use crate::{deliveries::DeliveryId, endpoints::EndpointId};
 
@@ -34,35 +37,20 @@ spine::facts! {
 }
 
 /// What turns facts into deliveries: every event type, and whatever changes where they go.
-pub(crate) const CONSUMER: Reader = Reader::of(
-    "webhooks",
-    &[
-        AppCreated::KIND,
-        AppDeleted::KIND,
-        AppWebhookChanged::KIND,
-        EndpointChanged::KIND,
-        EndpointDeleted::KIND,
-        "tenant.created",
-        "tenant.updated",
-        "tenant.deleted",
-        "tenant_user.created",
-        "tenant_user.updated",
-        "tenant_user.deleted",
-        "subscription.created",
-        "subscription.plan_changed",
-        "subscription.trial_started",
-        "subscription.trial_ended",
-        "subscription.past_due",
-        "subscription.reactivated",
-        "subscription.canceled",
-        "payment.succeeded",
-        "payment.failed",
-        "quota.exhausted",
-        "entitlements.changed",
-        "usage.drift_resolved",
-        "usage.drift_unrecoverable",
-    ],
-);
+pub(crate) const CONSUMER: Reader = Reader::of("webhooks", &CONSUMED);
+
+const TARGETS: [&str; 5] =
+    [AppCreated::KIND, AppDeleted::KIND, AppWebhookChanged::KIND, EndpointChanged::KIND, EndpointDeleted::KIND];
+
+const CONSUMED: [&str; TARGETS.len() + EVENTS.len()] = {
+    let mut all = [""; TARGETS.len() + EVENTS.len()];
+    let mut n = 0;
+    while n < all.len() {
+        all[n] = if n < TARGETS.len() { TARGETS[n] } else { EVENTS[n - TARGETS.len()] };
+        n += 1;
+    }
+    all
+};
 
 /// Who in this room reads facts.
 pub fn readers() -> Vec<Reader> {

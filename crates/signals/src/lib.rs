@@ -82,12 +82,12 @@ impl Signals {
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let (keyring, due) = (self.tenancy.keyring.clone(), self.due.clone());
         outbox.consume(facts::CONSUMER, move |tx, fact| deliveries::consume(tx, &keyring, &due, fact));
-        let (hub, watchers) = (self.hub.clone(), self.watchers.clone());
+        let (hub, db, watchers) = (self.hub.clone(), self.db.clone(), self.watchers.clone());
         outbox.follow(realtime::FOLLOWER, move |news| {
             if let News::Fact(fact) = news {
                 watchers.tell(fact);
             }
-            realtime::hear(&hub, news);
+            realtime::hear(&hub, &db, news);
         });
         runner.add(Sender::new(self.tenancy.clone(), self.outbound.clone(), self.due.clone()));
         runner.add(Retention { db: self.db.clone(), settings: self.settings });

@@ -56,6 +56,12 @@ pub(crate) struct Joined {
     pub(crate) position: i64,
 }
 
+/// A stream that may have to end.
+pub(crate) struct Doubted {
+    number: u64,
+    pub(crate) listener: Listener,
+}
+
 impl Hub {
     pub(crate) fn new(most: usize) -> Self {
         Self(Arc::new(Inner { state: Mutex::default(), most }))
@@ -94,15 +100,29 @@ impl Hub {
         }
     }
 
-    /// Ends the streams for which this holds, once they have been told what was before. What a stream's member is now can be
-    /// changed on the way.
-    pub(crate) fn end_if(&self, app: AppId, mut over: impl FnMut(&mut Listener) -> bool) {
+    /// The streams for which this holds. What a stream's member is now can be changed on the way.
+    pub(crate) fn doubt(&self, app: AppId, mut doubtful: impl FnMut(&mut Listener) -> bool) -> Vec<Doubted> {
+        let mut state = self.state();
+        let streams = state.apps.get_mut(&app).into_iter().flat_map(HashMap::values_mut).flatten();
+        let doubted = streams.filter_map(|open| {
+            doubtful(&mut open.listener).then(|| Doubted { number: open.number, listener: open.listener.clone() })
+        });
+        doubted.collect()
+    }
+
+    /// Ends a stream, once it has been told what was before.
+    pub(crate) fn end(&self, Doubted { number, listener }: &Doubted) {
+        self.state().remove(listener.app, listener.tenant, *number);
+    }
+
+    /// Ends the streams for which this holds, once they have been told what was before.
+    pub(crate) fn end_if(&self, app: AppId, over: impl Fn(&Listener) -> bool) {
         let mut state = self.state();
         let State { apps, count, .. } = &mut *state;
         let Some(tenants) = apps.get_mut(&app) else { return };
         tenants.retain(|_, streams| {
             let before = streams.len();
-            streams.retain_mut(|open| !over(&mut open.listener));
+            streams.retain(|open| !over(&open.listener));
             *count -= before - streams.len();
             !streams.is_empty()
         });
@@ -125,26 +145,6 @@ impl Hub {
         self.end_all();
     }
 
-    fn leave(&self, place: &Place) {
-        let Place { app, tenant, number, .. } = place;
-        let mut state = self.state();
-        let State { apps, count, .. } = &mut *state;
-        if let Some(tenants) = apps.get_mut(app)
-            && let Some(streams) = tenants.get_mut(tenant)
-        {
-            let before = streams.len();
-            streams.retain(|open| open.number != *number);
-            *count -= before - streams.len();
-            if streams.is_empty() {
-                tenants.remove(tenant);
-            }
-            if tenants.is_empty() {
-                apps.remove(app);
-            }
-        }
-        metrics::gauge!("tenantry_streams").set(state.count as f64);
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,6 +157,25 @@ impl Open {
 }
 
 impl State {
+    /// Removes a stream, if it is still there.
+    fn remove(&mut self, app: AppId, tenant: TenantId, number: u64) {
+        let Self { apps, count, .. } = self;
+        if let Some(tenants) = apps.get_mut(&app)
+            && let Some(streams) = tenants.get_mut(&tenant)
+        {
+            let before = streams.len();
+            streams.retain(|open| open.number != number);
+            *count -= before - streams.len();
+            if streams.is_empty() {
+                tenants.remove(&tenant);
+            }
+            if tenants.is_empty() {
+                apps.remove(&app);
+            }
+        }
+        metrics::gauge!("tenantry_streams").set(self.count as f64);
+    }
+
     /// Serialised once per workspace that has a stream for it.
     fn tell(&mut self, signal: &Signal) {
         let Self { apps, count, .. } = self;
@@ -190,6 +209,6 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.hub.leave(self);
+        self.hub.state().remove(self.app, self.tenant, self.number);
     }
 }

@@ -4,6 +4,7 @@
 //! stream that was cut off goes on behind the last one it has seen, on any node. A stream ends as soon as its member is
 //! disabled or removed, or its login is over.
 
+mod endings;
 mod http;
 mod hub;
 mod news;
@@ -17,6 +18,7 @@ use bytes::Bytes;
 use kernel::{AppId, Result, TenantId, Timestamp, UserId};
 use serde::Serialize;
 use serde_json::Value;
+use tenancy::standing::SignedInAs;
 
 pub(crate) use http::routes;
 pub(crate) use hub::Hub;
@@ -61,6 +63,12 @@ pub(crate) struct Listener {
     pub(crate) role: String,
     /// The `sid` of the login.
     pub(crate) login: Arc<str>,
+}
+
+impl Listener {
+    fn signed_in_as(&self) -> SignedInAs<'_> {
+        SignedInAs { app: self.app, tenant: self.tenant, user: self.user, login: &self.login }
+    }
 }
 
 impl Signal {

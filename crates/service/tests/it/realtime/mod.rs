@@ -1,5 +1,6 @@
 //! `/realtime/…`.
 
 mod authorize;
+mod browser;
 mod config;
 mod stream;

@@ -13,6 +13,7 @@ on_both_engines!(
     a_stream_resumes_behind_the_last_event_on_any_node,
     what_cannot_be_resumed_begins_with_a_resync,
     a_stream_ends_with_its_member_and_its_login,
+    a_stream_survives_what_ended_before_it_began,
     a_stream_ends_with_its_workspace_and_its_app,
     a_bad_token_opens_nothing,
     a_reader_that_is_64_behind_is_dropped_and_resumes,
@@ -157,6 +158,30 @@ async fn a_stream_ends_with_its_member_and_its_login(app: TestApp) {
     new_flag(&app, "dark").await;
     app.drain().await;
     assert_eq!(stays.told().await.0, "flags.changed");
+}
+
+async fn a_stream_survives_what_ended_before_it_began(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let bob = acme.add("bob@example.com", "MEMBER").await;
+    let eve = app.member("eve@example.com", acme.id, "MEMBER").await;
+    app.drain().await;
+    for enabled in [false, true] {
+        acme.key().put(&acme.path_of(&bob), json!({ "enabled": enabled })).await.expect(200);
+    }
+    eve.sign_in().await;
+    acme.key().delete(&format!("/account/tenant/user/{}/sessions", eve.member)).await.expect(200);
+    // None of this has been passed on when the streams begin.
+    let mut streams = [opened(&app, &app.user(&bob)).await, opened(&app, &eve.signed_in().await).await];
+    app.drain().await;
+    new_flag(&app, "dark").await;
+    app.drain().await;
+    for stream in &mut streams {
+        let mut told = stream.told().await.0;
+        while told == "user.state_changed" {
+            told = stream.told().await.0;
+        }
+        assert_eq!(told, "flags.changed");
+    }
 }
 
 async fn a_stream_ends_with_its_workspace_and_its_app(app: TestApp) {
