@@ -36,17 +36,20 @@ async fn nodes_share_deliveries_and_send_each_once(app: TestApp) {
     node.drain().await;
 }
 
-/// A node that claimed and died: what is left is a claim, which has run out.
-const CLAIMED: &str = "UPDATE webhook_deliveries SET attempt = made + 1, lease_owner = 'node_dead', lease_until = $1";
-
-async fn an_attempt_without_an_outcome_is_repeated_under_its_number(app: TestApp) {
+/// One attempt failed, and a node claimed the second and died: what it left is a claim until some moment.
+async fn claimed_by_a_dead_node(app: &TestApp, until: i64) -> Receiver {
     let receiver = Receiver::start().await;
     receiver.answer_next(&[500]);
-    hook(&app, &receiver, &["tenant.created"]).await;
+    hook(app, &receiver, &["tenant.created"]).await;
     app.workspace("acme").await;
     app.drain().await;
-    let db = app.service().core().db.clone();
-    db.exec_one(CLAIMED, &args![1_i64]).await.expect("claimed");
+    let claim = "UPDATE webhook_deliveries SET attempt = made + 1, lease_owner = 'node_dead', lease_until = $1";
+    app.service().core().db.exec_one(claim, &args![until]).await.expect("claimed");
+    receiver
+}
+
+async fn an_attempt_without_an_outcome_is_repeated_under_its_number(app: TestApp) {
+    let _receiver = claimed_by_a_dead_node(&app, 1).await;
     assert_eq!(deliveries(&app).await[0]["attempt"], 2, "under way");
     app.advance(Duration::from_secs(61)).await;
     let made = delivery(&app, &deliveries(&app).await[0]["id"]).await;
@@ -56,13 +59,8 @@ async fn an_attempt_without_an_outcome_is_repeated_under_its_number(app: TestApp
 
 /// As a restart does where no other node can hold one: the claim would last for ages.
 async fn claims_of_the_dead_can_be_ended(app: TestApp) {
-    let receiver = Receiver::start().await;
-    receiver.answer_next(&[500]);
-    hook(&app, &receiver, &["tenant.created"]).await;
-    app.workspace("acme").await;
-    app.drain().await;
+    let _receiver = claimed_by_a_dead_node(&app, 4_000_000_000_000_000).await;
     let db = app.service().core().db.clone();
-    db.exec_one(CLAIMED, &args![4_000_000_000_000_000_i64]).await.expect("claimed");
     db.write(|tx| spine::lease::free(tx, signals::CLAIMS)).await.expect("freed");
     app.advance(Duration::from_secs(61)).await;
     assert_eq!(deliveries(&app).await[0]["status"], "delivered");
