@@ -26,6 +26,7 @@ pub(crate) enum KeyPurpose {
     CheckValue,
     ShortLivedTokens,
     PageLinks,
+    Backups,
 }
 
 impl KeyPurpose {
@@ -37,6 +38,7 @@ impl KeyPurpose {
             Self::CheckValue => b"tenantry/v1/check-value",
             Self::ShortLivedTokens => b"tenantry/v1/short-lived-tokens",
             Self::PageLinks => b"tenantry/v1/page-links",
+            Self::Backups => b"tenantry/v1/backups",
         }
     }
 }

@@ -69,6 +69,7 @@ struct RingKey {
     /// Seals what travels in the addresses of pages. Anybody can have any number of these made, so they share no key with
     /// what is stored.
     pages: LessSafeKey,
+    backups: Secret<[u8; 32]>,
 }
 
 impl RingKey {
@@ -85,6 +86,7 @@ impl RingKey {
             aead: aead(KeyPurpose::Seal),
             tokens,
             pages: aead(KeyPurpose::PageLinks),
+            backups: Secret::new(master.subkey(KeyPurpose::Backups)),
         }
     }
 }
@@ -179,6 +181,16 @@ impl Keyring {
     /// Whether the current or the previous key is the one that `stored` was made from.
     pub fn matches_check_value(&self, stored: &str) -> bool {
         self.keys().any(|key| same(key.check_value.as_bytes(), stored.as_bytes()))
+    }
+
+    /// What the checksum of a backup is made with: the current key's, and for reading the previous one's too.
+    pub fn backup_keys(&self) -> Vec<Secret<[u8; 32]>> {
+        self.keys().map(|key| key.backups.clone()).collect()
+    }
+
+    /// What the checksum of a new backup is made with.
+    pub fn backup_key(&self) -> &Secret<[u8; 32]> {
+        &self.0.current.backups
     }
 
     /// Signs a token that only this service reads (HS256), such as a login session's. Every node can verify it.

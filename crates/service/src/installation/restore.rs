@@ -31,8 +31,9 @@ pub async fn restore(options: Options, file: &Path) -> Result<Recovered> {
     let info = read_backup_info(file).await?;
     let keyring = keys::present_keyring(&options.keys, options.entropy.clone())?;
     let wanted = info.entries.get(CHECK).map(String::as_str).unwrap_or_default();
-    if !keyring.as_ref().is_some_and(|keyring| keyring.matches_check_value(wanted)) {
-        let word = if keyring.is_some() { "not the one" } else { "missing: it needs the one" };
+    let found = keyring.is_some();
+    let Some(keyring) = keyring.filter(|keyring| keyring.matches_check_value(wanted)) else {
+        let word = if found { "not the one" } else { "missing: it needs the one" };
         return Err(Error::new(
             Code::StorageUnavailable,
             format!(
@@ -41,7 +42,7 @@ pub async fn restore(options: Options, file: &Path) -> Result<Recovered> {
                 options.keys.folder.join("master.key").display()
             ),
         ));
-    }
+    };
     super::protect(&options.keys.folder)?;
     let db = Db::open(::store::Options {
         url: options.database,
@@ -50,13 +51,13 @@ pub async fn restore(options: Options, file: &Path) -> Result<Recovered> {
         limits: options.store_limits,
     })
     .await?;
-    let recovered = recover(&db, options.keys, file).await;
+    let recovered = recover(&db, options.keys, &keyring, file).await;
     db.close().await;
     recovered
 }
 
-async fn recover(db: &Db, keys: GivenKeys, file: &Path) -> Result<Recovered> {
-    let Restored { rows, tables } = ::store::restore(file, db, MIGRATIONS).await?;
+async fn recover(db: &Db, keys: GivenKeys, keyring: &Keyring, file: &Path) -> Result<Recovered> {
+    let Restored { rows, tables } = ::store::restore(file, db, &keyring.backup_keys(), MIGRATIONS).await?;
     let operator_file = keys::settle_restored(db, keys).await?;
     Ok(Recovered { rows, tables, operator_file })
 }

@@ -42,7 +42,7 @@ async fn make(_: Operator, State(core): State<Core>) -> Result<BackupFile> {
     let file = Temporary(folder.join(format!("backup-{}.sqlite", core.db.entropy().base62(12))));
     let info = installation::backup_info(&core.keyring);
     let info: Vec<(&str, &str)> = info.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    core.db.backup_to(&file.0, &info, MIGRATIONS).await?;
+    core.db.backup_to(&file.0, &info, core.keyring.backup_key(), MIGRATIONS).await?;
     // Whoever cannot note it has a backup all the same: a full disk is the best time for one.
     if let Err(error) = installation::note_backup(&core.db).await {
         tracing::warn!(?error, "the time of the backup could not be noted");

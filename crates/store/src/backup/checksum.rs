@@ -1,5 +1,6 @@
-//! The last line of a backup: a digest of all before it. SQLite's own check does not notice a changed byte inside a
-//! row; this does. SQLite ignores what follows its last page, so the file stays readable with its tools.
+//! The last line of a backup: a digest of all before it, under a key. SQLite's own check does not notice a changed byte
+//! inside a row; this does, and without the key nobody can change a row and fit the line to it. SQLite ignores what follows
+//! its last page, so the file stays readable with its tools.
 
 use std::{
     fs::{File, OpenOptions},
@@ -7,33 +8,50 @@ use std::{
     path::Path,
 };
 
-use aws_lc_rs::digest::{Context, SHA256};
+use aws_lc_rs::{
+    constant_time::verify_slices_are_equal,
+    hmac::{Context, HMAC_SHA256, Key, Tag},
+};
+use kernel::Secret;
 
-const MARK: &[u8] = b"\ntenantry-backup sha256 ";
+/// What the last line of a backup is made with.
+pub type BackupKey = Secret<[u8; 32]>;
+
+const MARK: &[u8] = b"\ntenantry-backup hmac-sha256 ";
 const HEX: usize = 64;
 const LENGTH: u64 = (MARK.len() + HEX + 1) as u64;
 
 /// Adds the line to a file that is otherwise complete.
-pub(super) fn append(path: &Path) -> io::Result<()> {
-    let digest = digest(path, path.metadata()?.len())?;
+pub(super) fn append(path: &Path, key: &BackupKey) -> io::Result<()> {
+    let digest = hex(&digest(path, path.metadata()?.len(), key)?);
     let mut file = OpenOptions::new().append(true).open(path)?;
     file.write_all(MARK)?;
     writeln!(file, "{digest}")
 }
 
-/// Whether the file ends in the line and the line tells the truth.
-pub(super) fn holds(path: &Path) -> io::Result<bool> {
+/// Whether the file ends in the line and the line tells the truth, by one of these keys.
+pub(super) fn holds(path: &Path, keys: &[BackupKey]) -> io::Result<bool> {
     let Some(content) = path.metadata()?.len().checked_sub(LENGTH) else { return Ok(false) };
     let mut line = Vec::new();
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(content))?;
     file.read_to_end(&mut line)?;
     let told = line.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(b"\n"));
-    Ok(told == Some(digest(path, content)?.as_bytes()))
+    let Some(told) = told else { return Ok(false) };
+    for key in keys {
+        if verify_slices_are_equal(hex(&digest(path, content, key)?).as_bytes(), told).is_ok() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-fn digest(path: &Path, length: u64) -> io::Result<String> {
-    let mut context = Context::new(&SHA256);
+fn hex(tag: &Tag) -> String {
+    tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn digest(path: &Path, length: u64, key: &BackupKey) -> io::Result<Tag> {
+    let mut context = Context::with_key(&Key::new(HMAC_SHA256, key.expose()));
     let mut content = File::open(path)?.take(length);
     let mut piece = vec![0; 256 * 1024];
     loop {
@@ -42,5 +60,5 @@ fn digest(path: &Path, length: u64) -> io::Result<String> {
             read => context.update(&piece[..read]),
         }
     }
-    Ok(context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(context.sign())
 }

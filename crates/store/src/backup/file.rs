@@ -5,7 +5,7 @@ use std::{fs::OpenOptions, path::Path};
 use kernel::{Error, Result, Timestamp};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
-use super::{BackupInfo, checksum, tables::quoted};
+use super::{BackupInfo, BackupKey, checksum, tables::quoted};
 use crate::{
     Migration,
     migrations::{self, Applied},
@@ -126,9 +126,9 @@ impl Backup {
     }
 
     /// Checks every byte, page and index, and that the schema is one this program knows; the number of migrations in it.
-    pub(super) fn verify(&self, list: &[Migration]) -> Result<usize> {
-        if !checksum::holds(&self.path).map_err(|error| cannot("read", &self.path, &error))? {
-            return Err(unusable(&self.path, "is damaged: its checksum does not fit"));
+    pub(super) fn verify(&self, keys: &[BackupKey], list: &[Migration]) -> Result<usize> {
+        if !checksum::holds(&self.path, keys).map_err(|error| cannot("read", &self.path, &error))? {
+            return Err(unusable(&self.path, "is damaged or was changed: its checksum does not fit"));
         }
         let verdict: rusqlite::Result<String> =
             self.connection.query_row("PRAGMA integrity_check", [], |row| row.get(0));

@@ -6,7 +6,7 @@ use kernel::{Code, Error, Result};
 use rusqlite::types::ValueRef;
 
 use super::{
-    Restored,
+    BackupKey, Restored,
     file::Backup,
     tables::{self, BackupTable, interned, quoted},
 };
@@ -19,10 +19,10 @@ const BATCH_BYTES: usize = 1 << 20;
 const MIGRATIONS_TABLE: &str = "schema_migrations";
 const INFO_TABLE: &str = "backup_info";
 
-pub(super) async fn load(path: &Path, target: &Db, list: &'static [Migration]) -> Result<Restored> {
-    let source = path.to_owned();
-    let steps =
-        tokio::task::spawn_blocking(move || Backup::open(&source)?.verify(list)).await.map_err(Error::internal)??;
+pub(super) async fn load(path: &Path, target: &Db, keys: &[BackupKey], list: &'static [Migration]) -> Result<Restored> {
+    let (source, keys) = (path.to_owned(), keys.to_vec());
+    let verified = tokio::task::spawn_blocking(move || Backup::open(&source)?.verify(&keys, list));
+    let steps = verified.await.map_err(Error::internal)??;
     let (path, engine): (PathBuf, _) = (path.to_owned(), target.engine());
     target.write(move |tx| load_all(tx, &Backup::open(&path)?, engine, &list[..steps])).await
 }

@@ -1,7 +1,7 @@
 //! Backups: one portable file for both engines, made while writers continue, loaded into an empty database of either.
 //!
 //! The file is an SQLite database with the schema of the same migrations, all rows, and a table `backup_info`, and ends in
-//! a digest of it all. It appears under its name only when it is complete and on disk; a restore is one transaction, so
+//! a keyed digest of it all. It appears under its name only when it is complete and on disk; a restore is one transaction, so
 //! that a failed one leaves the target as empty as it was.
 
 mod checksum;
@@ -18,6 +18,8 @@ use std::{
 };
 
 use kernel::{Code, Error, Result, Timestamp};
+
+pub use checksum::BackupKey;
 
 use crate::{Db, Migration};
 
@@ -47,6 +49,7 @@ impl Db {
         &self,
         path: &Path,
         entries: &[(&str, &str)],
+        key: &BackupKey,
         migrations: &'static [Migration],
     ) -> Result<BackupInfo> {
         if path.exists() {
@@ -65,10 +68,10 @@ impl Db {
                 Some(copied) => copied?,
                 None => dump::dump(self, &partial, migrations).await?,
             }
-            let (written, target) = (partial.clone(), path.to_owned());
+            let (written, target, key) = (partial.clone(), path.to_owned(), key.clone());
             let finished = tokio::task::spawn_blocking(move || {
                 info.schema = file::finish(&written, &info, migrations)?;
-                checksum::append(&written).map_err(|error| file::cannot("write", &written, &error))?;
+                checksum::append(&written, &key).map_err(|error| file::cannot("write", &written, &error))?;
                 publish(&written, &target).map_err(|error| file::cannot("write", &target, &error))?;
                 Ok(info)
             });
@@ -88,10 +91,15 @@ pub async fn read_backup_info(path: &Path) -> Result<BackupInfo> {
     tokio::task::spawn_blocking(move || file::Backup::open(&path)?.info()).await.map_err(Error::internal)?
 }
 
-/// Loads a backup into a database without a schema, then brings the schema up to date. Refuses a damaged file, a file of
-/// a newer release, and a target in which there is anything.
-pub async fn restore(path: &Path, target: &Db, migrations: &'static [Migration]) -> Result<Restored> {
-    let restored = load::load(path, target, migrations).await?;
+/// Loads a backup into a database without a schema, then brings the schema up to date. Refuses a file that is damaged or
+/// was made with none of these keys, a file of a newer release, and a target in which there is anything.
+pub async fn restore(
+    path: &Path,
+    target: &Db,
+    keys: &[BackupKey],
+    migrations: &'static [Migration],
+) -> Result<Restored> {
+    let restored = load::load(path, target, keys, migrations).await?;
     target.migrate(migrations).await?;
     Ok(restored)
 }

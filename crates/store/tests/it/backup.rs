@@ -12,7 +12,8 @@ use std::{
 
 use kernel::{Clock, Code, Entropy};
 use store::{
-    Db, EngineName, Limits, Migration, Options, args, on_both_engines, read_backup_info, restore, testing::TestDb,
+    BackupKey, Db, EngineName, Limits, Migration, Options, args, on_both_engines, read_backup_info, restore,
+    testing::TestDb,
 };
 use tempfile::TempDir;
 
@@ -25,6 +26,10 @@ on_both_engines!(MIGRATIONS:
     unfit_files_and_targets_are_refused,
     an_older_backup_is_brought_up_to_date,
 );
+
+fn key() -> BackupKey {
+    BackupKey::new([7; 32])
+}
 
 const ENGINES: [EngineName; 2] = [EngineName::Sqlite, EngineName::Postgres];
 
@@ -54,7 +59,7 @@ async fn a_backup_under_load_holds_all_that_was_acknowledged(test: TestDb) {
     let load = Load::start(&test.db);
     load.wait_for(1_000).await;
     let before = load.acknowledged();
-    let info = test.db.backup_to(&path, &[("master_key", "4711")], MIGRATIONS).await.expect("backed up");
+    let info = test.db.backup_to(&path, &[("master_key", "4711")], &key(), MIGRATIONS).await.expect("backed up");
     let during = load.acknowledged().len() - before.len();
     load.wait_for(before.len() + 500).await;
     load.stop().await;
@@ -68,7 +73,7 @@ async fn a_backup_under_load_holds_all_that_was_acknowledged(test: TestDb) {
     let mut restored = Vec::new();
     for engine in ENGINES {
         let target = TestDb::empty(engine).await;
-        restore(&path, &target.db, MIGRATIONS).await.expect("restored");
+        restore(&path, &target.db, &[key()], MIGRATIONS).await.expect("restored");
         let found = entries(&target.db).await;
         let distinct: BTreeSet<i64> = found.iter().copied().collect();
         assert_eq!(found.len(), distinct.len());
@@ -130,10 +135,10 @@ async fn rows_come_back_as_they_were(test: TestDb) {
     assert_eq!(original.facts.iter().map(|fact| fact.1).collect::<Vec<_>>(), [1, 2, 3]);
 
     let shelf = Shelf::new();
-    test.db.backup_to(&shelf.path("backup"), &[], MIGRATIONS).await.expect("backed up");
+    test.db.backup_to(&shelf.path("backup"), &[], &key(), MIGRATIONS).await.expect("backed up");
     for engine in ENGINES {
         let target = TestDb::empty(engine).await;
-        let restored = restore(&shelf.path("backup"), &target.db, MIGRATIONS).await.expect("restored");
+        let restored = restore(&shelf.path("backup"), &target.db, &[key()], MIGRATIONS).await.expect("restored");
         assert_eq!(content(&target.db).await, original, "on {engine}");
         assert_eq!(restored.rows, 1_202 + 2 + 3 + 1);
         assert!(target.db.is_migrated(MIGRATIONS).await.expect("readable"));
@@ -145,9 +150,9 @@ async fn rows_come_back_as_they_were(test: TestDb) {
         // From here to the next place, and nothing is lost on the way.
         let again = format!("again from {engine}");
         let before = content(&target.db).await;
-        target.db.backup_to(&shelf.path(&again), &[], MIGRATIONS).await.expect("backed up again");
+        target.db.backup_to(&shelf.path(&again), &[], &key(), MIGRATIONS).await.expect("backed up again");
         let last = TestDb::empty(test.db.engine()).await;
-        restore(&shelf.path(&again), &last.db, MIGRATIONS).await.expect("restored again");
+        restore(&shelf.path(&again), &last.db, &[key()], MIGRATIONS).await.expect("restored again");
         assert_eq!(content(&last.db).await, before);
     }
 }
@@ -155,7 +160,7 @@ async fn rows_come_back_as_they_were(test: TestDb) {
 async fn a_failed_restore_leaves_nothing(test: TestDb) {
     test.db.write(|tx| add_name(tx, "kept")).await.expect("stored");
     let shelf = Shelf::new();
-    test.db.backup_to(&shelf.path("good"), &[], MIGRATIONS).await.expect("backed up");
+    test.db.backup_to(&shelf.path("good"), &[], &key(), MIGRATIONS).await.expect("backed up");
     fs::copy(shelf.path("good"), shelf.path("bad")).expect("copied");
     // Whole as a file, but with a row at its end that the schema does not allow.
     let file = rusqlite::Connection::open(shelf.path("bad")).expect("opens");
@@ -166,9 +171,9 @@ async fn a_failed_restore_leaves_nothing(test: TestDb) {
     drop(file);
     for engine in ENGINES {
         let target = TestDb::empty(engine).await;
-        restore(&shelf.path("bad"), &target.db, MIGRATIONS).await.expect_err("refused");
+        restore(&shelf.path("bad"), &target.db, &[key()], MIGRATIONS).await.expect_err("refused");
         // So empty that it takes the good one.
-        restore(&shelf.path("good"), &target.db, MIGRATIONS).await.expect("restored");
+        restore(&shelf.path("good"), &target.db, &[key()], MIGRATIONS).await.expect("restored");
         assert_eq!(names(&target.db).await, ["kept"]);
         assert!(entries(&target.db).await.is_empty());
     }
@@ -178,17 +183,17 @@ async fn unfit_files_and_targets_are_refused(test: TestDb) {
     test.db.write(|tx| (0..2_000).try_for_each(|id| add_entry(tx, id))).await.expect("stored");
     let shelf = Shelf::new();
     let path = shelf.path("backup");
-    test.db.backup_to(&path, &[], MIGRATIONS).await.expect("backed up");
+    test.db.backup_to(&path, &[], &key(), MIGRATIONS).await.expect("backed up");
 
-    let error = test.db.backup_to(&path, &[], MIGRATIONS).await.expect_err("the file exists");
+    let error = test.db.backup_to(&path, &[], &key(), MIGRATIONS).await.expect_err("the file exists");
     assert_eq!(error.code(), Code::Conflict);
-    let error = restore(&path, &test.db, MIGRATIONS).await.expect_err("the target is in use");
+    let error = restore(&path, &test.db, &[key()], MIGRATIONS).await.expect_err("the target is in use");
     assert!(error.code() == Code::Conflict && error.public().contains("not empty"), "{error}");
     assert_eq!(entries(&test.db).await.len(), 2_000);
 
     let target = TestDb::empty(test.db.engine()).await;
     let refused = async |path: &Path, list: &'static [Migration], words: &str| {
-        let error = restore(path, &target.db, list).await.expect_err("refused");
+        let error = restore(path, &target.db, &[key()], list).await.expect_err("refused");
         assert!(error.public().contains(words), "{error:?}");
     };
     refused(&path, &MIGRATIONS[..2], "newer release").await;
@@ -203,7 +208,11 @@ async fn unfit_files_and_targets_are_refused(test: TestDb) {
     damaged[half..half + 4_096].fill(0x5A);
     fs::write(shelf.path("damaged"), damaged).expect("written");
     refused(&shelf.path("damaged"), MIGRATIONS, "is damaged").await;
-    restore(&path, &target.db, MIGRATIONS).await.expect("the target is still empty");
+    let other = [BackupKey::new([8; 32])];
+    let error = restore(&path, &target.db, &other, MIGRATIONS).await.expect_err("made with another key");
+    assert!(error.public().contains("checksum"), "{error:?}");
+    let keys = [BackupKey::new([8; 32]), key()];
+    restore(&path, &target.db, &keys, MIGRATIONS).await.expect("the target is still empty");
     assert_eq!(entries(&target.db).await.len(), 2_000);
 }
 
@@ -211,7 +220,7 @@ async fn an_older_backup_is_brought_up_to_date(test: TestDb) {
     let old = TestDb::create(test.db.engine(), &MIGRATIONS[..1], Clock::system(), Entropy::os()).await;
     old.db.write(|tx| add_name(tx, "old")).await.expect("stored");
     let shelf = Shelf::new();
-    let info = old.db.backup_to(&shelf.path("old"), &[], MIGRATIONS).await.expect("backed up");
+    let info = old.db.backup_to(&shelf.path("old"), &[], &key(), MIGRATIONS).await.expect("backed up");
     assert_eq!(info.schema, 1);
     // A folder that does not even exist yet will do.
     let url = format!("sqlite:{}", shelf.path("new/data.db").display()).parse().expect("a URL");
@@ -219,7 +228,7 @@ async fn an_older_backup_is_brought_up_to_date(test: TestDb) {
     let fresh = Db::open(Options { url, clock: Clock::system(), entropy: Entropy::os(), limits }).await.expect("opens");
     let target = TestDb::empty(EngineName::Postgres).await;
     for db in [&fresh, &target.db] {
-        restore(&shelf.path("old"), db, MIGRATIONS).await.expect("restored");
+        restore(&shelf.path("old"), db, &[key()], MIGRATIONS).await.expect("restored");
         assert!(db.is_migrated(MIGRATIONS).await.expect("readable"));
         assert_eq!(names(db).await, ["old"]);
         assert_eq!(content(db).await.head, (0,), "what later migrations put in is there");
