@@ -50,7 +50,7 @@ impl NewFlag {
 }
 
 /// `null` is refused later, as a value that is required.
-fn default_value(value_type: ValueType, on: bool) -> Value {
+pub(super) fn default_value(value_type: ValueType, on: bool) -> Value {
     match value_type {
         ValueType::Boolean => Value::Bool(on),
         _ => Value::Null,

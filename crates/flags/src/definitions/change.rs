@@ -65,33 +65,69 @@ impl Changes {
         decide: impl Fn(&AppDefinitions) -> Result<Change<D>> + Send,
     ) -> Result<(VersionedRecord<D>, AppDefinitions)> {
         for _ in 0..ATTEMPTS {
-            let mut seen = self.look(app).await?;
+            let seen = self.look(app).await?;
             let change = match decide(&seen)? {
                 Change::Nothing(record) => return Ok((record, seen)),
                 change => Arc::new(change),
             };
-            let revision = seen.revision;
-            change.apply_to(&mut seen);
-            seen.revision += 1;
-            let compiled = Arc::new(seen.compile());
-            let (memory, made) = (self.memory.clone(), Arc::clone(&change));
-            let committed = self.db.write(move |tx| {
-                apps::hold(tx, app)?;
-                if !rows::advance(tx, app, revision)? {
-                    return Ok(false);
-                }
-                made.store(tx, app)?;
-                emit(tx, app, &FlagsChanged { revision: revision + 1 })?;
-                let (memory, compiled) = (memory.clone(), Arc::clone(&compiled));
-                tx.on_commit(move || memory.put(app, compiled));
-                Ok(true)
-            });
-            if committed.await? {
-                return Ok((change.record().clone(), seen));
+            if let Some(after) = self.commit(app, seen, vec![Arc::clone(&change) as Arc<dyn Storable>]).await? {
+                return Ok((change.record().clone(), after));
             }
         }
-        Err(Error::new(kernel::Code::Overloaded, "The app's flags are changing too quickly. Try again."))
+        Err(too_quick())
     }
+
+    /// The same for several changes at once: all of them are made, or none. Answers with what `decide` says beside them.
+    pub(super) async fn make_all<T: Send>(
+        &self,
+        app: AppId,
+        decide: impl Fn(&AppDefinitions) -> Result<(Vec<Arc<dyn Storable>>, T)> + Send,
+    ) -> Result<T> {
+        for _ in 0..ATTEMPTS {
+            let seen = self.look(app).await?;
+            let (changes, answer) = decide(&seen)?;
+            if changes.is_empty() || self.commit(app, seen, changes).await?.is_some() {
+                return Ok(answer);
+            }
+        }
+        Err(too_quick())
+    }
+
+    /// The definitions after the changes; `None` when somebody else was faster.
+    async fn commit(
+        &self,
+        app: AppId,
+        mut seen: AppDefinitions,
+        changes: Vec<Arc<dyn Storable>>,
+    ) -> Result<Option<AppDefinitions>> {
+        let revision = seen.revision;
+        changes.iter().for_each(|change| change.apply_to(&mut seen));
+        seen.revision += 1;
+        let compiled = Arc::new(seen.compile());
+        let memory = self.memory.clone();
+        let committed = self.db.write(move |tx| {
+            apps::hold(tx, app)?;
+            if !rows::advance(tx, app, revision)? {
+                return Ok(false);
+            }
+            changes.iter().try_for_each(|change| change.store(tx, app))?;
+            emit(tx, app, &FlagsChanged { revision: revision + 1 })?;
+            let (memory, compiled) = (memory.clone(), Arc::clone(&compiled));
+            tx.on_commit(move || memory.put(app, compiled));
+            Ok(true)
+        });
+        Ok(committed.await?.then_some(seen))
+    }
+}
+
+fn too_quick() -> Error {
+    Error::new(kernel::Code::Overloaded, "The app's flags are changing too quickly. Try again.")
+}
+
+/// A change of a flag or of a group.
+pub(super) trait Storable: Send + Sync {
+    fn apply_to(&self, definitions: &mut AppDefinitions);
+    fn store(&self, tx: &mut Tx<'_>, app: AppId) -> Result<()>;
 }
 
 impl<D: Versioned> Change<D> {
@@ -125,7 +161,9 @@ impl<D: Versioned> Change<D> {
             Self::Put { record, .. } | Self::Delete(record) | Self::Nothing(record) => record,
         }
     }
+}
 
+impl<D: Versioned> Storable for Change<D> {
     fn apply_to(&self, definitions: &mut AppDefinitions) {
         let records = D::among_mut(definitions);
         match self {

@@ -6,6 +6,7 @@ use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid, With
 
 use super::{
     FlagRecord,
+    apply::{AppliedStep, FlagFile},
     bodies::{FlagUpdate, NewFlag, Rollback},
     headers::{Actor, IfMatch, tagged},
     versioned::find,
@@ -24,6 +25,11 @@ pub fn routes() -> Routes<Flags> {
         .get("/admin/apps/{app_id}/flags", list, "List flags and discovered keys, newest first")
         .post("/admin/apps/{app_id}/flags", create, "Create a flag")
         .answers(409, "Another flag already has this key")
+        .post("/admin/apps/{app_id}/flags/apply", apply, "Create and change flags and groups as a file says")
+        .body_limit(8 * 1024 * 1024)
+        .description(
+            "All of it is done in one step. When anything is wrong, nothing is done, and every problem is named.",
+        )
         .get("/admin/apps/{app_id}/flags/{flag_id}", get, "Get a flag and its usage")
         .put("/admin/apps/{app_id}/flags/{flag_id}", update, "Change a flag")
         .delete("/admin/apps/{app_id}/flags/{flag_id}", delete, "Delete a flag")
@@ -71,6 +77,16 @@ async fn create(
 ) -> Result<WithHeaders<Created<FlagView>>> {
     let (record, _) = flags.changes.by(&caller).create(app, new.definition(), &actor).await?;
     Ok(tagged(record.version, Created(flags.view(app, record).await?)))
+}
+
+async fn apply(
+    caller: Operator,
+    State(flags): State<Flags>,
+    Path(app): Path<AppId>,
+    actor: Actor,
+    Valid(file): Valid<FlagFile>,
+) -> Result<Json<Vec<AppliedStep>>> {
+    flags.changes.by(&caller).apply(app, &file, &actor).await.map(Json)
 }
 
 async fn get(

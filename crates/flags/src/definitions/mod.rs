@@ -4,6 +4,7 @@
 //! only if that view is still current; otherwise it is decided again. The committing node evaluates by the new
 //! definitions before the write answers.
 
+mod apply;
 mod bodies;
 mod change;
 mod diff;

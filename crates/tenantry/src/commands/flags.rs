@@ -1,10 +1,8 @@
 //! `tenantry flag list|get|apply|delete`: flags that live in a repository, in YAML or JSON.
 
-use std::{io::Read as _, path::Path};
-
 use serde_json::{Map, Value, json};
 
-use super::{print, table, text};
+use super::{flag_file::FlagFile, print, table, text};
 use crate::{
     api::Api,
     cli::{FlagCommand, OfApp},
@@ -28,9 +26,10 @@ pub async fn run(api: &Api, command: FlagCommand) -> Result<(), String> {
             print(output, &flag, |flag| yaml(&only(flag, FLAG_MEMBERS)));
         }
         FlagCommand::Apply { file, of, dry_run, output } => {
-            let file = File::read(&file)?;
+            let file = FlagFile::read(&file)?;
             let app = app(api, &of, file.app.as_deref()).await?;
-            let done = Value::from(file.apply(api, &app, dry_run).await?);
+            let done = api.post(&format!("/admin/apps/{app}/flags/apply"), &file.body(dry_run)).await?;
+            let done = Value::from_iter(list_of(&done).iter().map(|step| told(step, dry_run)));
             print(output, &done, |done| {
                 let line =
                     |step: &Value| format!("{} {} {}", text(step, "/action"), text(step, "/kind"), text(step, "/key"));
@@ -45,6 +44,16 @@ pub async fn run(api: &Api, command: FlagCommand) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// One step of a file; of a dry run, what it would be.
+fn told(step: &Value, dry_run: bool) -> Value {
+    let action = match text(step, "/action") {
+        "created" if dry_run => "would create",
+        "changed" if dry_run => "would change",
+        action => action,
+    };
+    json!({ "action": action, "kind": step["kind"], "key": step["key"] })
 }
 
 /// The app that the command line or the file names, or the only one there is.
@@ -85,132 +94,4 @@ fn only(object: &Value, members: &[&str]) -> Value {
 
 fn yaml(value: &Value) -> String {
     yaml_serde::to_string(value).unwrap_or_else(|_| format!("{value:#}")).trim_end().to_owned()
-}
-
-/// What a file asks for. Groups come first, because flags refer to them.
-#[derive(Debug, PartialEq)]
-struct File {
-    app: Option<String>,
-    groups: Vec<Value>,
-    flags: Vec<Value>,
-}
-
-impl File {
-    fn read(path: &Path) -> Result<Self, String> {
-        let shown = path.display();
-        let content = if path == Path::new("-") {
-            let mut content = String::new();
-            std::io::stdin().read_to_string(&mut content).map(|_| content)
-        } else {
-            std::fs::read_to_string(path)
-        };
-        let content = content.map_err(|error| format!("Cannot read {shown}: {error}"))?;
-        Self::parse(&content).map_err(|problem| format!("{shown}: {problem}"))
-    }
-
-    /// JSON is YAML, so one reader serves both.
-    fn parse(content: &str) -> Result<Self, String> {
-        let value: Value = yaml_serde::from_str(content).map_err(|error| error.to_string())?;
-        let entries = |value: Option<&Value>, member: &str| match value {
-            None | Some(Value::Null) => Ok(Vec::new()),
-            Some(Value::Array(entries)) => Ok(entries.clone()),
-            Some(_) => Err(format!("{member} must be a list")),
-        };
-        let file = match &value {
-            Value::Array(flags) => Self { app: None, groups: Vec::new(), flags: flags.clone() },
-            Value::Object(object) if object.contains_key("key") => {
-                Self { app: None, groups: Vec::new(), flags: vec![value.clone()] }
-            }
-            Value::Object(object) => Self {
-                app: object.get("app").and_then(Value::as_str).map(str::to_owned),
-                groups: entries(object.get("groups"), "groups")?,
-                flags: entries(object.get("flags"), "flags")?,
-            },
-            _ => return Err("must be a flag, a list of flags, or an object with flags and groups".to_owned()),
-        };
-        match file.groups.iter().chain(&file.flags).find(|entry| text(entry, "/key").is_empty()) {
-            Some(entry) => Err(format!("an entry has no key: {entry}")),
-            None => Ok(file),
-        }
-    }
-
-    async fn apply(&self, api: &Api, app: &str, dry_run: bool) -> Result<Vec<Value>, String> {
-        let mut done = Vec::new();
-        for (kind, path, entries) in [("group", "flag-groups", &self.groups), ("flag", "flags", &self.flags)] {
-            let path = format!("/admin/apps/{app}/{path}");
-            let known = if entries.is_empty() { Value::Null } else { api.get(&path).await? };
-            for entry in entries {
-                let key = text(entry, "/key");
-                let present =
-                    list_of(&known).iter().find(|known| text(known, "/key") == key && known["id"].is_string());
-                let action = match present {
-                    None if dry_run => "would create",
-                    None => {
-                        api.post(&path, entry).await.map_err(|problem| format!("{kind} {key}: {problem}"))?;
-                        "created"
-                    }
-                    Some(present) if is_as(present, entry) => "unchanged",
-                    Some(_) if dry_run => "would change",
-                    Some(present) => {
-                        let path = format!("{path}/{}", text(present, "/id"));
-                        api.put(&path, entry).await.map_err(|problem| format!("{kind} {key}: {problem}"))?;
-                        "changed"
-                    }
-                };
-                done.push(json!({ "action": action, "kind": kind, "key": key }));
-            }
-        }
-        Ok(done)
-    }
-}
-
-/// Whether every member that the file gives has that value already. What a file leaves out inside a rule has its
-/// default there, so a rule that is written shorter than it is shown is sent again, which changes nothing.
-fn is_as(present: &Value, wanted: &Value) -> bool {
-    let Value::Object(members) = wanted else { return false };
-    members.iter().all(|(member, value)| present.get(member).is_some_and(|known| same(known, value)))
-}
-
-/// 20 and 20.0 are the same number.
-fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(name, value)| other.get(name).is_some_and(|known| same(value, known)))
-        }
-        _ => one == other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_a_flag_a_list_or_both_kinds() {
-        let one = File::parse("key: nav\nstate: on-with-rule\nrule:\n  rolloutPct: 20\n").unwrap();
-        assert_eq!(one.flags, [json!({ "key": "nav", "state": "on-with-rule", "rule": { "rolloutPct": 20 } })]);
-        let list = File::parse("- key: a\n- key: b\n").unwrap();
-        assert_eq!(list.flags.len(), 2);
-        let whole =
-            File::parse(r#"{ "app": "app_1", "groups": [{ "key": "g" }], "flags": [{ "key": "f" }] }"#).unwrap();
-        assert_eq!((whole.app.as_deref(), whole.groups.len(), whole.flags.len()), (Some("app_1"), 1, 1));
-        // `state: on` and `state: off` are words, not YAML 1.1's booleans.
-        assert_eq!(File::parse("key: a\nstate: off").unwrap().flags[0]["state"], "off");
-        for wrong in ["3", "- state: off", "flags: 3", "key: [", "flags: [{}]"] {
-            assert!(File::parse(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn what_is_so_already_is_not_sent_again() {
-        let present = json!({ "id": "flag_1", "key": "a", "state": "on", "rule": { "rolloutPct": 20.0 } });
-        assert!(is_as(&present, &json!({ "key": "a", "rule": { "rolloutPct": 20 } })));
-        assert!(!is_as(&present, &json!({ "key": "a", "state": "off" })));
-        assert!(!is_as(&present, &json!({ "key": "a", "onValue": true })));
-    }
 }

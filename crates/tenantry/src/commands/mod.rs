@@ -4,6 +4,7 @@ pub mod apps;
 pub mod backup;
 pub mod config;
 pub mod doctor;
+mod flag_file;
 pub mod flags;
 pub mod generate;
 pub mod keys;

@@ -40,6 +40,8 @@ async fn flags_live_in_a_file(home: Home) {
     let file = file.to_str().expect("a path");
     let would = applied(&home, &["flag", "apply", file, "--dry-run", "--json"]);
     assert_eq!(would, ["would create payers", "would create new-nav", "would create banner"]);
+    let told = home.run(&["flag", "apply", file, "--dry-run"]).ok().out;
+    assert!(told.contains("would create group payers"), "nothing was done: {told}");
     let done = applied(&home, &["flag", "apply", file, "--app", &app, "--json"]);
     assert_eq!(done, ["created payers", "created new-nav", "created banner"]);
     std::fs::write(file, FILE.replace("state: off", "state: on")).expect("the file can be written");
@@ -70,6 +72,20 @@ async fn a_wrong_file_is_explained(home: Home) {
     let wrong = json!([{ "key": "k", "state": "on-with-rule", "rule": { "groupRef": "gone" } }]);
     std::fs::write(&file, wrong.to_string()).expect("the file can be written");
     let file = file.to_str().expect("a path");
-    home.run(&["flag", "apply", file]).fails("flag k: rule.groupRef is not a saved group of this app");
+    home.run(&["flag", "apply", file]).fails("flags[0].rule.groupRef is not a saved group of this app");
+    // Nothing of a file is done unless all of it can be, and a dry run says the same.
+    let half =
+        json!({ "groups": [{ "key": "beta" }], "flags": [{ "key": "one" }, { "key": "two", "state": "sometimes" }] });
+    for (content, word) in [
+        (half.clone(), "flags[1].state must be one of"),
+        (json!({ "groups": half["groups"], "flags": [{ "key": "one" }] }), "groups[0].name must not be empty"),
+        (json!([{ "key": "one" }, { "key": "two", "stat": "on" }]), "flags[1].stat is not known"),
+        (json!([{ "key": "one" }, { "key": "one" }]), "flags[1].key is given twice"),
+    ] {
+        std::fs::write(file, content.to_string()).expect("the file can be written");
+        home.run(&["flag", "apply", file, "--dry-run"]).fails(word);
+        home.run(&["flag", "apply", file]).fails(word);
+    }
+    assert_eq!(home.run(&["flag", "list", "--json"]).ok().json(), json!([]));
     home.run(&["flag", "apply", "nowhere.yaml"]).fails("Cannot read nowhere.yaml");
 }

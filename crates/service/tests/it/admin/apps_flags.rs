@@ -24,6 +24,8 @@ on_both_engines!(
     nothing_is_saved_without_a_bound,
     a_version_whose_group_is_gone_cannot_be_returned_to,
     deleting_the_app_removes_its_flags,
+    a_file_is_applied_whole_or_not_at_all,
+    what_a_file_changes_together_is_checked_together,
 );
 
 fn branch(attribute: &str, operator: &str, values: impl Into<Value>, value: impl Into<Value>) -> Value {
@@ -455,4 +457,58 @@ async fn deleting_the_app_removes_its_flags(app: TestApp) {
         Ok(flags + versions + revisions)
     });
     assert_eq!(left.await.expect("a count"), 0);
+}
+
+fn apply(app: &TestApp) -> String {
+    format!("{}/apply", flags(app))
+}
+
+fn steps(answer: &testkit::Answer) -> Vec<String> {
+    let json = answer.json();
+    let step = |step: &Value| format!("{} {} {}", step["action"], step["kind"], step["key"]).replace('"', "");
+    json.as_array().expect("a list").iter().map(step).collect()
+}
+
+async fn a_file_is_applied_whole_or_not_at_all(app: TestApp) {
+    let rule = json!({ "groupRef": "beta", "otherwiseValue": false });
+    let group = json!({ "key": "beta", "name": "Beta", "branches": [{ "returnValue": true }] });
+    let nav = json!({ "key": "nav", "state": "on-with-rule", "rule": rule });
+    let file = |dry_run: bool, flags: Value| json!({ "groups": [group], "flags": flags, "dryRun": dry_run });
+    let both = json!([nav, { "key": "banner", "description": "A banner" }]);
+    let operator = app.operator();
+
+    let wrong = json!([nav, { "key": "b", "valueType": "string" }, { "key": "c", "rule": { "groupRef": "gone" } }]);
+    for dry_run in [true, false] {
+        let answer = operator.post(&apply(&app), file(dry_run, wrong.clone())).await;
+        answer.refuses(&["flags[1].offValue", "flags[1].onValue", "flags[2].rule.groupRef"]);
+    }
+    let would = operator.post(&apply(&app), file(true, both.clone())).await.expect(200);
+    assert_eq!(steps(&would), ["created group beta", "created flag nav", "created flag banner"]);
+    assert_eq!(operator.get(&flags(&app)).await.expect(200).json(), json!([]), "nothing was done so far");
+
+    let done = operator.post(&apply(&app), file(false, both.clone())).await.expect(200);
+    assert_eq!(steps(&done), steps(&would));
+    let again = operator.post(&apply(&app), file(false, json!([{ "key": "nav", "state": "off" }]))).await.expect(200);
+    assert_eq!(steps(&again), ["unchanged group beta", "changed flag nav"]);
+    let list = operator.get(&flags(&app)).await.expect(200).json();
+    let nav = list.as_array().expect("a list").iter().find(|flag| flag["key"] == "nav").expect("nav");
+    assert_eq!((&nav["state"], &nav["version"], &nav["rule"]["groupRef"]), (&json!("off"), &json!(2), &json!("beta")));
+
+    operator.post(&apply(&app), json!({ "flags": [{ "key": "x" }, { "key": "x" }] })).await.refuses(&["flags[1].key"]);
+    let gone = apply(&app).replace(&app.app_id().to_string(), "app_00000000000000000000000007");
+    operator.post(&gone, json!({})).await.error(404, "NOT_FOUND");
+}
+
+/// A group and the flag that uses it change their type together, which neither could alone.
+async fn what_a_file_changes_together_is_checked_together(app: TestApp) {
+    let file = |value: Value, value_type: &str| {
+        json!({
+            "groups": [{ "key": "g", "name": "G", "branches": [{ "returnValue": value }] }],
+            "flags": [{ "key": "f", "valueType": value_type, "offValue": value, "onValue": value, "rule": { "groupRef": "g" } }],
+        })
+    };
+    for (value, value_type) in [(json!(true), "boolean"), (json!("text"), "string"), (json!(3), "number")] {
+        app.operator().post(&apply(&app), file(value, value_type)).await.expect(200);
+    }
+    app.operator().post(&apply(&app), file(json!("text"), "number")).await.error(400, "VALIDATION_FAILED");
 }

@@ -174,6 +174,8 @@ async fn by_the_operator(walk: &mut Walk, who: &Who) {
         walk.told(who, &format!("POST {base}/{{{id}}}/rollback"), &[app, &made], back, kind).await;
         walk.told(who, &format!("DELETE {base}/{{{id}}}"), &[app, &made], Value::Null, kind).await;
     }
+    let file = json!({ "flags": [{ "key": "from-a-file" }] });
+    walk.told(who, "POST /admin/apps/{app_id}/flags/apply", &[app], file, "flag.changed").await;
     let rotated = walk.told(who, "POST /admin/signing-keys/rotate", &[], json!({}), "signing_key.rotated").await;
     let route = "POST /admin/signing-keys/{kid}/revoke";
     walk.told(who, route, &[&rotated.text("/key/kid")], json!({}), "signing_key.revoked").await;

@@ -59,6 +59,8 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
     ("POST /admin/apps/{app_id}/flags", "rule"),
     ("POST /admin/apps/{app_id}/flags", "onValue"),
     ("POST /admin/apps/{app_id}/flags", "offValue"),
+    ("POST /admin/apps/{app_id}/flags/apply", "flags"),
+    ("POST /admin/apps/{app_id}/flags/apply", "groups"),
     ("POST /admin/apps/{app_id}/flag-groups", "branches"),
     ("POST /auth/auth/challengeMfa", "session"),
     ("POST /auth/auth/commitMfaCode", "session"),
