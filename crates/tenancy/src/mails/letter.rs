@@ -18,6 +18,8 @@ use crate::{
 
 /// Subjects are cut to this many characters.
 const LONGEST_SUBJECT: usize = 200;
+/// And names of workspaces in them to this many.
+const LONGEST_QUOTED: usize = 40;
 
 /// The templates that an app changed, as far as this mail needs them.
 #[derive(Clone, Debug, Default)]
@@ -41,15 +43,15 @@ pub(crate) struct Letter {
 impl Letter {
     pub(crate) fn new(mail: &AppMail, app: &App, translations: &Translations) -> Self {
         let words = mail.words();
-        let names = [
-            ("{appName}", app.profile.name.as_str()),
-            ("{workspace}", mail.workspace()),
-            ("{inviter}", mail.inviter()),
-        ];
+        let app_name = app.profile.name.as_str();
+        let names = [("{appName}", app_name), ("{workspace}", mail.workspace()), ("{inviter}", mail.inviter())];
+        // What a customer chose stands in quotes there, and is short: it is read before anything else is.
+        let (workspace, inviter) = (quoted(mail.workspace()), quoted(mail.inviter()));
+        let in_subject = [("{appName}", app_name), ("{workspace}", &*workspace), ("{inviter}", &*inviter)];
         let say = |text: &str| fill(translations.get(text), &names);
         Self {
             template: words.template,
-            subject: header_line(&say(words.subject)),
+            subject: header_line(&fill(translations.get(words.subject), &in_subject)),
             title: say(words.title),
             paragraphs: words.paragraphs.iter().map(|text| say(text)).collect(),
             code: mail.code().map(str::to_owned),
@@ -159,6 +161,19 @@ fn fill(text: &str, names: &[(&str, &str)]) -> String {
     filled + rest
 }
 
+/// A name of a customer's choosing, for a subject: short, and plainly a name.
+fn quoted(name: &str) -> String {
+    if name.is_empty() {
+        return String::new();
+    }
+    let plain: String = name.chars().map(|letter| if "“”„\"".contains(letter) { '\'' } else { letter }).collect();
+    if plain.chars().count() <= LONGEST_QUOTED {
+        return format!("“{plain}”");
+    }
+    let start: String = plain.chars().take(LONGEST_QUOTED - 1).collect();
+    format!("“{}…”", start.trim_end())
+}
+
 /// For a header: one line, and not endless.
 pub(crate) fn header_line(text: &str) -> String {
     one_line(text).chars().take(LONGEST_SUBJECT).collect()
@@ -230,6 +245,16 @@ mod tests {
         let many = Overrides { base: Some("{{emailBody}}".repeat(30_000)), occasion: Some("{{emailBody}}".repeat(10)) };
         let html = html(&invitation("Acme"), &many);
         assert!(html.contains("Accept invitation") && html.len() < 20_000);
+    }
+
+    #[test]
+    fn a_customers_name_is_short_and_quoted_in_a_subject() {
+        let subject =
+            |workspace: &str| Letter::new(&invitation(workspace), &app("Tiny"), &Translations::default()).subject;
+        assert_eq!(subject("Acme"), "Join “Acme” on Tiny");
+        assert_eq!(subject("A” now: “B\""), "Join “A' now: 'B'” on Tiny");
+        let long = subject("Your invoice is overdue. Pay now at https://evil.example/pay to keep your data");
+        assert_eq!(long, "Join “Your invoice is overdue. Pay now at htt…” on Tiny");
     }
 
     #[test]

@@ -64,8 +64,13 @@ impl FlagFile {
             Value::Array(entries) => Ok(entries.clone()),
             _ => Err(format!("{member} must be a list")),
         };
+        let app = match &whole["app"] {
+            Value::Null => None,
+            Value::String(app) => Some(app.clone()),
+            _ => return Err("app must be an app's id".to_owned()),
+        };
         let file = Self {
-            app: whole["app"].as_str().map(str::to_owned),
+            app,
             groups: entries("groups")?,
             flags: entries("flags")?,
         };
@@ -118,7 +123,7 @@ mod tests {
         assert_eq!((whole.app.as_deref(), whole.groups.len(), whole.flags.len()), (Some("app_1"), 1, 1));
         // `state: on` and `state: off` are words, not YAML 1.1's booleans.
         assert_eq!(FlagFile::parse("key: a\nstate: off").unwrap().flags[0]["state"], "off");
-        for wrong in ["3", "- state: off", "flags: 3", "key: [", "flags: [{}]"] {
+        for wrong in ["3", "- state: off", "flags: 3", "key: [", "flags: [{}]", "app: 3\nflags: []"] {
             assert!(FlagFile::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -34,7 +34,7 @@ async fn a_mail_is_in_the_apps_words_looks_and_name(app: TestApp) {
     app.key().post("/cloud-views/brand/translations", words).await.expect(200);
     let mail = sent(&app, invitation()).await;
     assert_eq!(mail.from, "Shop <no-reply@tenantry.test>");
-    assert_eq!(mail.subject, "Komm zu Acme & Sons bei Shop");
+    assert_eq!(mail.subject, "Komm zu “Acme & Sons” bei Shop");
     assert_eq!(mail.links(), ["https://t.example/join?token=t&x=1", "https://shop.example"]);
     assert!(mail.html.contains("Acme &amp; Sons") && mail.html.contains(">Einladung annehmen</a>"), "{}", mail.html);
     assert!(mail.html.contains("<img src=\"https://cdn.example/l.png\" alt=\"Shop\""));
@@ -65,7 +65,7 @@ async fn every_mail_reads_well(app: TestApp) {
         read.push_str(&format!("Subject: {}\n\n{}\n======\n", mail.subject, mail.text));
     }
     testkit::assert_text!(read, @r#"
-    Subject: Join Acme Corporation on My app
+    Subject: Join “Acme Corporation” on My app
 
     Join Acme Corporation
 
@@ -81,7 +81,7 @@ async fn every_mail_reads_well(app: TestApp) {
     http://localhost:3000
 
     ======
-    Subject: You have been added to Acme Corporation
+    Subject: You have been added to “Acme Corporation”
 
     Welcome to Acme Corporation
 
@@ -97,7 +97,7 @@ async fn every_mail_reads_well(app: TestApp) {
     http://localhost:3000
 
     ======
-    Subject: Join Acme Corporation on My app
+    Subject: Join “Acme Corporation” on My app
 
     Join Acme Corporation
 
@@ -224,7 +224,7 @@ async fn every_mail_reads_well(app: TestApp) {
     http://localhost:3000
 
     ======
-    Subject: Payment failed for Acme Corporation
+    Subject: Payment failed for “Acme Corporation”
 
     Payment failed
 
