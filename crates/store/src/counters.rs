@@ -1,6 +1,6 @@
 //! Counts of what the engine did, for metrics, benchmarks and the proof that writes are grouped.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// A snapshot of the counts since the database was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(crate) struct Cells {
     pub(crate) statements: AtomicU64,
     pub(crate) reads: AtomicU64,
     pub(crate) reruns: AtomicU64,
+    /// Closures that are being run.
+    pub(crate) running: AtomicUsize,
     /// Whether the last write failed because nothing could be stored.
     pub(crate) cannot_write: AtomicBool,
 }

@@ -290,6 +290,11 @@ impl Db {
         self.inner.pool_size
     }
 
+    /// How many of them are at work.
+    pub fn pool_in_use(&self) -> usize {
+        self.inner.context.cells.running.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// How many bytes the data takes up.
     pub async fn sizes(&self) -> Result<Sizes> {
         match &self.inner.engine {

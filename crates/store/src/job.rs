@@ -2,7 +2,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, Location, catch_unwind},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -59,10 +59,13 @@ where
 {
     fn run(&mut self, tx: &mut Tx<'_>) -> bool {
         let started = self.ticker.now();
+        let running = &tx.context().cells.running;
+        running.fetch_add(1, Ordering::Relaxed);
         tx.begin_as(self.author.clone());
         // A closure is `Fn` and its transaction is rolled back, so nothing half-changed survives the panic.
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.work)(tx)))
             .unwrap_or_else(|panic| Err(Error::internal(format!("panic in a transaction: {}", panic_text(&*panic)))));
+        running.fetch_sub(1, Ordering::Relaxed);
         let took = self.ticker.since(started);
         if self.log_slow && took > SLOW {
             tracing::warn!(from = %self.from, took_ms = took.as_millis(), "slow transaction closure");

@@ -43,6 +43,10 @@ pub(crate) enum Access {
 }
 
 impl<'a> Tx<'a> {
+    pub(crate) fn context(&self) -> &'a Context {
+        self.context
+    }
+
     pub(crate) fn new(connection: EngineConnection<'a>, context: &'a Arc<Context>, access: Access) -> Self {
         let (now, hooks, locks) = (context.clock.now(), Vec::new(), Vec::new());
         Self { connection, context, now, author: None, access, hooks, doom: None, depth: 0, locks }

@@ -38,6 +38,7 @@ fn of_the_process(core: &Core) {
 
 async fn of_the_storage(core: &Core) {
     gauge!("tenantry_store_pool_size").set(core.db.pool_size() as f64);
+    gauge!("tenantry_store_pool_in_use").set(core.db.pool_in_use() as f64);
     for (lane, count) in core.db.queued() {
         gauge!("tenantry_store_queue", "lane" => lane).set(count as f64);
     }
@@ -106,6 +107,7 @@ const GAUGES: &[(&str, &str)] = &[
     ("tenantry_outbox_waiting", "Facts that some consumer has not seen"),
     ("tenantry_requests_in_flight", "Requests being served"),
     ("tenantry_storage_writable", "1 while the storage can be written, 0 when it is full, read-only or away"),
+    ("tenantry_store_pool_in_use", "Threads or connections that run a transaction"),
     ("tenantry_store_pool_size", "Threads or connections that transactions run on"),
     ("tenantry_streams", "Open streams of the realtime channel"),
     ("tenantry_store_queue", "Transactions that wait for a thread or a connection, by lane"),

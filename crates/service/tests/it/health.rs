@@ -87,6 +87,7 @@ async fn what_operators_alert_on_is_measured(app: TestApp) {
         r#"tenantry_login_failures_total{kind="password"} "#,
         "tenantry_outbox_waiting ",
         "tenantry_requests_in_flight ",
+        "tenantry_store_pool_in_use ",
         "tenantry_storage_writable 1",
         "tenantry_store_pool_size ",
         "tenantry_store_queue{",
