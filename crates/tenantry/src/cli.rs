@@ -61,6 +61,11 @@ pub enum Command {
     Config(ConfigCommand),
     /// Print the OpenAPI document
     Openapi,
+    /// Print completions of the command line for a shell: source <(tenantry completions bash)
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
     /// Back up the whole store to one file, while the service keeps running
     Backup {
         /// The file to write; must not exist
@@ -370,6 +375,13 @@ pub fn parse() -> Result<(Cli, Values), String> {
     read_flags(&mut values, &matches);
     warn_of_secrets(&values);
     Ok((cli, values))
+}
+
+/// The script with which a shell completes what is typed.
+pub fn completions(shell: clap_complete::Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command(), "tenantry", &mut script);
+    script
 }
 
 pub fn checked(values: &Values) -> Result<Config, String> {

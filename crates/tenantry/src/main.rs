@@ -34,8 +34,12 @@ async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
     match cli.command.unwrap_or(Command::Serve) {
         // These work with a wrong configuration, too: they help to fix it.
         Command::Config(ConfigCommand::Show(output)) => {
-            commands::config::show(values, output);
+            commands::config::show(values, config.as_ref().ok(), output);
             config.map(|_| ExitCode::SUCCESS)
+        }
+        Command::Completions { shell } => {
+            print!("{}", String::from_utf8_lossy(&cli::completions(shell)));
+            Ok(ExitCode::SUCCESS)
         }
         Command::Openapi => {
             println!("{:#}", service::documents().openapi);

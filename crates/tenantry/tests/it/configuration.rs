@@ -32,6 +32,28 @@ fn settings_are_shown_with_their_source_and_without_their_secrets() {
 }
 
 #[test]
+fn what_a_default_comes_to_is_shown() {
+    let home = Home::new(EngineName::Sqlite);
+    let mut command = home.command(&["config", "show"]);
+    let shown = Outcome::of(command.env("TENANTRY_LISTEN", "127.0.0.1:4790").env("TENANTRY_DATA_DIR", "here")).ok();
+    let has = |name: &str, value: &str| {
+        let mut lines = shown.out.lines();
+        lines.any(|line| line.starts_with(&format!("{name} ")) && line.contains(value) && line.ends_with("default"))
+    };
+    assert!(has("base_url", "http://localhost:4790") && has("database_url", "sqlite:here/tenantry.db"), "{shown:?}");
+    assert!(has("master_key", "generated into here/master.key"), "{shown:?}");
+}
+
+#[test]
+fn shells_are_told_how_to_complete_the_command_line() {
+    let home = Home::new(EngineName::Sqlite);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = home.run(&["completions", shell]).ok().out;
+        assert!(script.contains("signing-key") && script.contains("trusted-proxies"), "{shell}");
+    }
+}
+
+#[test]
 fn everything_that_is_wrong_is_named_at_once() {
     let home = Home::new(EngineName::Sqlite);
     let wrong = |command: &mut std::process::Command| {
