@@ -75,6 +75,10 @@ impl Api {
         self.call("POST", path, Some(body)).await
     }
 
+    pub async fn put(&self, path: &str, body: &Value) -> Result<Value, String> {
+        self.call("PUT", path, Some(body)).await
+    }
+
     pub async fn delete(&self, path: &str) -> Result<Value, String> {
         self.call("DELETE", path, None).await
     }

@@ -33,7 +33,7 @@ pub struct Cli {
 pub enum Command {
     /// Run the service (the default)
     Serve,
-    /// Create, list, show and delete apps
+    /// Create, list, show, change and delete apps
     #[command(subcommand)]
     App(AppCommand),
     /// Create, list and revoke an app's API keys
@@ -120,6 +120,28 @@ pub enum AppCommand {
     Get {
         /// The app's id
         app: String,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Change an app's profile
+    Update {
+        /// The app's id
+        app: String,
+        /// What people see
+        #[arg(long)]
+        name: Option<String>,
+        /// The address of the app's frontend
+        #[arg(long)]
+        ui_url: Option<String>,
+        /// Where logins may return to, instead of what was registered; may be given several times
+        #[arg(long = "redirect-uri", value_name = "URI")]
+        redirect_uris: Vec<String>,
+        /// Where logins return to when nothing else is asked for
+        #[arg(long, value_name = "URI")]
+        default_callback_uri: Option<String>,
+        /// Any other member of the profile, as `tenantry app get` shows it; the value in JSON, or plain text
+        #[arg(long = "set", value_name = "MEMBER=VALUE", value_parser = member_and_value)]
+        set: Vec<(String, serde_json::Value)>,
         #[command(flatten)]
         output: Output,
     },
@@ -356,6 +378,13 @@ pub enum DevCommand {
         #[arg(long)]
         check: bool,
     },
+}
+
+/// `requirePkce=true`, `name=Shop`, `logo=null`.
+fn member_and_value(text: &str) -> Result<(String, serde_json::Value), String> {
+    let (member, value) = text.split_once('=').ok_or("must be MEMBER=VALUE")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| serde_json::Value::from(value));
+    Ok((member.to_owned(), value))
 }
 
 /// The parsed command line and the values of the settings, from all sources.

@@ -75,7 +75,12 @@ async fn operate(api: &Api, command: Command) -> Result<ExitCode, String> {
             let well = commands::doctor::run(api, output).await?;
             return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Serve | Command::Config(_) | Command::Openapi | Command::Restore { .. } | Command::Dev(_) => {}
+        Command::Serve
+        | Command::Config(_)
+        | Command::Openapi
+        | Command::Completions { .. }
+        | Command::Restore { .. }
+        | Command::Dev(_) => {}
     }
     Ok(ExitCode::SUCCESS)
 }

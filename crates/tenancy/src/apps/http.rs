@@ -19,6 +19,7 @@ pub fn routes() -> Routes<Tenancy> {
         .post("/admin/apps", create, "Create an app and its first API key, shown this once")
         .answers(409, "Another app already has this domain")
         .get("/admin/apps/{app_id}", get, "Get an app")
+        .put("/admin/apps/{app_id}", change, "Change an app's profile")
         .delete("/admin/apps/{app_id}", delete, "Delete an app and everything in it")
         .merge(webhook::routes())
         .merge(own_routes())
@@ -65,6 +66,17 @@ async fn create(
 
 async fn get(_: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Json<Arc<App>>> {
     Ok(Json(tenancy.apps.current(id).await?))
+}
+
+async fn change(
+    caller: Operator,
+    State(tenancy): State<Tenancy>,
+    Path(id): Path<AppId>,
+    Valid(change): Valid<ProfileChange>,
+) -> Result<Json<App>> {
+    let db = tenancy.db.by(&caller);
+    let changed = db.write(move |tx| super::update(tx, &tenancy, id, &Authority::unlimited(), change.clone()));
+    Ok(Json(changed.await?))
 }
 
 async fn delete(caller: Operator, State(tenancy): State<Tenancy>, Path(id): Path<AppId>) -> Result<Success> {

@@ -1,6 +1,6 @@
-//! `tenantry app create|list|get|delete`.
+//! `tenantry app create|list|get|update|delete`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{print, table, text};
 use crate::{api::Api, cli::AppCommand};
@@ -30,6 +30,23 @@ pub async fn run(api: &Api, command: AppCommand) -> Result<(), String> {
         AppCommand::Get { app, output } => {
             let found = api.get(&format!("/admin/apps/{app}")).await?;
             print(output, &found, |found| format!("{found:#}"));
+        }
+        AppCommand::Update { app, name, ui_url, redirect_uris, default_callback_uri, set, output } => {
+            let path = format!("/admin/apps/{app}");
+            let named = [("name", name), ("uiUrl", ui_url), ("defaultCallbackUri", default_callback_uri)];
+            let named = named.into_iter().filter_map(|(member, value)| Some((member.to_owned(), value?.into())));
+            let redirects = (!redirect_uris.is_empty()).then(|| ("redirectUris".to_owned(), redirect_uris.into()));
+            let change: Map<String, Value> = named.chain(redirects).chain(set).collect();
+            if change.is_empty() {
+                return Err("Say what to change, for example --name or --redirect-uri.".to_owned());
+            }
+            // The service ignores what it does not know, which on a command line is a slip of the finger.
+            let before = api.get(&path).await?;
+            if let Some(unknown) = change.keys().find(|member| before.get(member).is_none()) {
+                return Err(format!("{unknown} is not a member of the profile; see `tenantry app get {app}`."));
+            }
+            let changed = api.put(&path, &Value::Object(change)).await?;
+            print(output, &changed, |changed| format!("{changed:#}"));
         }
         AppCommand::Delete { app, confirm, output } => {
             let path = format!("/admin/apps/{app}");

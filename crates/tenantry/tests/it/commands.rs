@@ -47,6 +47,15 @@ async fn apps_are_made_with_and_without_a_server(home: Home) {
     assert_eq!(domains, ["two.example", "shop.example", "alone.example", "localhost"]);
     let (id, domain) = (list[0]["id"].as_str().expect("an id"), "two.example");
     assert_eq!(home.run(&["app", "get", id, "--json"]).ok().json()["domain"], domain);
+    let update =
+        ["app", "update", id, "--redirect-uri", "https://two.example/cb", "--set", "requirePkce=true", "--json"];
+    let changed = home.run(&update).ok().json();
+    assert_eq!(
+        (&changed["redirectUris"][0], &changed["requirePkce"]),
+        (&"https://two.example/cb".into(), &true.into())
+    );
+    home.run(&["app", "update", id, "--set", "requirePkec=true"]).fails("requirePkec is not a member of the profile");
+    home.run(&["app", "update", id]).fails("Say what to change");
     home.run(&["app", "delete", id, "--confirm", "shop.example"]).fails("has the domain two.example");
     home.run(&["app", "delete", id, "--confirm", domain]).ok();
     home.run(&["app", "get", id]).fails("(404)");

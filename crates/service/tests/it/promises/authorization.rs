@@ -258,6 +258,7 @@ const GUARDED: &[(&str, &str)] = &[
     ("POST /admin/test-clock", r#"{ "advanceSeconds": 1 }"#),
     ("GET /admin/apps/{app_id}/flags", ""),
     ("POST /admin/apps/{app_id}/flags", r#"{ "key": "k" }"#),
+    ("PUT /admin/apps/{app_id}", "{}"),
     ("POST /admin/apps/{app_id}/flags/apply", "{}"),
     ("GET /admin/apps/{app_id}/flags/{flag_id}", ""),
     ("PUT /admin/apps/{app_id}/flags/{flag_id}", "{}"),

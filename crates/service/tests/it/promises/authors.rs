@@ -152,6 +152,7 @@ async fn by_the_operator(walk: &mut Walk, who: &Who) {
     let new = json!({ "name": "Shop", "domain": "shop.example" });
     let made = walk.told(who, "POST /admin/apps", &[], new, "app.created").await;
     let app = &made.text("/app/id");
+    walk.told(who, "PUT /admin/apps/{app_id}", &[app], json!({ "apiUrl": "https://api.example" }), "app.changed").await;
     let key = walk.told(who, "POST /admin/apps/{app_id}/keys", &[app], json!({ "name": "k" }), "key.created").await;
     let key = key.text("/record/id");
     let route = "DELETE /admin/apps/{app_id}/keys/{key_id}";

@@ -76,6 +76,7 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
     ("POST /admin/test-clock", "advanceSeconds"),
     ("POST /admin/test-clock", "now"),
     ("PUT /account/app", "operatorTenantId"),
+    ("PUT /admin/apps/{app_id}", "operatorTenantId"),
     ("PUT /communication/email/template/{templateName}", "type"),
     ("PUT /auth/auth/password", "password"),
 ];
