@@ -1,5 +1,6 @@
 //! Servers that are killed while they write, or flooded.
 
+mod attacks;
 mod webhooks;
 
 use std::{

@@ -1,0 +1,194 @@
+//! Strangers who flood a server. While they do, an ordinary write is answered within a second and memory stays where it
+//! was. They come from an address of their own, as the whole of 127.0.0.0/8 is this machine.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpSocket, TcpStream},
+    task::JoinHandle,
+};
+
+use crate::program::{Home, Server, on_both_engines, operator_key};
+
+on_both_engines!(
+    a_flood_of_reports_keeps_nobody_waiting,
+    bodies_that_never_come_keep_nobody_waiting,
+    clients_that_never_read_keep_nobody_waiting,
+);
+
+const A_SECOND: Duration = Duration::from_secs(1);
+const ROOM: f64 = 64.0 * 1024.0 * 1024.0;
+
+/// Somebody who writes all the time, and the server's memory at the beginning.
+struct Bystander {
+    server: Arc<Server>,
+    bearer: String,
+    memory: f64,
+    over: Arc<AtomicBool>,
+    writing: JoinHandle<(usize, Duration)>,
+}
+
+impl Bystander {
+    async fn watch(server: Server, home: &Home) -> Self {
+        let bearer = format!("Bearer {}", operator_key(&home.path("tenantry-data")));
+        let (server, over) = (Arc::new(server), Arc::new(AtomicBool::new(false)));
+        let memory = memory(&server, &bearer).await;
+        let writing = tokio::spawn(write(Arc::clone(&server), bearer.clone(), Arc::clone(&over)));
+        Self { server, bearer, memory, over, writing }
+    }
+
+    /// Ends the watch; the slowest write was quick enough, and memory is what it was.
+    async fn was_served(self) {
+        let after = memory(&self.server, &self.bearer).await;
+        self.over.store(true, Ordering::Relaxed);
+        let (count, slowest) = self.writing.await.expect("every write succeeds");
+        let grown = after - self.memory;
+        println!("{count} writes, the slowest took {slowest:?}; memory grew by {:.1} MiB", grown / 1024.0 / 1024.0);
+        assert!(count > 5 && slowest < A_SECOND, "the slowest of {count} writes took {slowest:?}");
+        assert!(grown < ROOM, "memory grew by {grown} bytes");
+    }
+}
+
+async fn write(server: Arc<Server>, bearer: String, over: Arc<AtomicBool>) -> (usize, Duration) {
+    let (mut count, mut slowest) = (0, Duration::ZERO);
+    while !over.load(Ordering::Relaxed) {
+        let app = json!({ "name": "Bystander", "domain": format!("b{count}.example") });
+        let began = now();
+        let request = server.client.post(server.url("/admin/apps")).header("authorization", &bearer);
+        let status = request.json(&app).send().await.expect("an answer").status().as_u16();
+        assert_eq!(status, 201);
+        slowest = slowest.max(began.elapsed());
+        count += 1;
+    }
+    (count, slowest)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a promise about real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+async fn memory(server: &Server, bearer: &str) -> f64 {
+    let answer = server.client.get(server.url("/metrics")).header("authorization", bearer).send().await;
+    let text = answer.expect("an answer").text().await.expect("metrics");
+    let line = text.lines().find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
+    line.and_then(|value| value.parse().ok()).expect("a gauge")
+}
+
+fn address(server: &Server) -> SocketAddr {
+    let port = server.base.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+/// A connection of a stranger that has sent this.
+async fn stranger(to: SocketAddr, text: &str) -> Option<TcpStream> {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind(SocketAddr::from(([127, 0, 0, 2], 0))).expect("this machine is all of 127.0.0.0/8");
+    let mut stream = socket.connect(to).await.ok()?;
+    stream.write_all(text.as_bytes()).await.ok()?;
+    Some(stream)
+}
+
+/// The frames of HTTP/2 that begin a POST whose body is to follow: the settings, once, and the head.
+fn request_head(stream: u32) -> Vec<u8> {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    const END_HEADERS: u8 = 4;
+    // From HPACK's static table: POST, http, and a path and an authority in clear.
+    let mut head = vec![0x83, 0x86, 0x04, 15];
+    head.extend_from_slice(b"/account/tenant");
+    head.extend_from_slice(&[0x01, 1, b'x']);
+    let mut frames = if stream == 1 { SETTINGS.to_vec() } else { Vec::new() };
+    frames.extend_from_slice(&[0, 0, head.len() as u8, 1, END_HEADERS]);
+    frames.extend_from_slice(&stream.to_be_bytes());
+    frames.extend_from_slice(&head);
+    frames
+}
+
+async fn a_flood_of_reports_keeps_nobody_waiting(home: Home) {
+    let server = home.serve();
+    let app = server.printed_value("App id").expect("an app").to_owned();
+    let bystander = Bystander::watch(server, &home).await;
+    let server = &bystander.server;
+    let flags = server.url(&format!("/admin/apps/{app}/flags"));
+    let operator = |request: reqwest::RequestBuilder| request.header("authorization", &bystander.bearer);
+    let made = operator(server.client.post(&flags)).json(&json!({ "key": "k" })).send().await.expect("an answer");
+    assert_eq!(made.status(), 201);
+    let report = async |path: &str, reports: Vec<Value>| {
+        let request = server.client.post(server.url(path)).header("x-app-id", &app);
+        let answer = request.header("origin", "http://localhost:3000").json(&reports).send().await;
+        assert_eq!(answer.expect("an answer").status(), 202);
+    };
+    for round in 0..40 {
+        let file = |line: i64| format!("{round}-{line}-{}", "\u{20000}".repeat(if line % 2 == 0 { 220 } else { 200 }));
+        let sites = (0..1_000).map(|line| json!({ "flagKey": "k", "file": file(line), "line": line })).collect();
+        report("/flags/call-sites", sites).await;
+        let event = |number: i64| {
+            let day = format!("20{:02}-{:02}-{:02}T00:00:00Z", 20 + round % 7, 1 + number % 12, 1 + number % 28);
+            json!({ "flagKey": "k", "variantIndex": number % 100, "timestamp": day })
+        };
+        report("/flags/eval-events", (0..1_000).map(event).collect()).await;
+        let seen = |number: i64| json!({ "key": format!("key-{round}-{number}-{}", "x".repeat(100)) });
+        report("/flags/discover", (0..1_000).map(seen).collect()).await;
+        // Whoever looks at the flags has what was gathered written.
+        if round % 10 == 9 {
+            let list = operator(server.client.get(&flags)).send().await.expect("an answer");
+            assert_eq!(list.status(), 200);
+        }
+    }
+    bystander.was_served().await;
+}
+
+async fn bodies_that_never_come_keep_nobody_waiting(home: Home) {
+    let bystander = Bystander::watch(home.serve(), &home).await;
+    let to = address(&bystander.server);
+    let half = "POST /account/tenant HTTP/1.1\r\nhost: x\r\ncontent-length: 20\r\n\r\n{";
+    let mut held = Vec::new();
+    for _ in 0..2_100 {
+        held.extend(stranger(to, half).await);
+    }
+    // With HTTP/2 many fit into one connection.
+    for _ in 0..11 {
+        let mut stream = stranger(to, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        for id in (1..400).step_by(2) {
+            if let Some(stream) = &mut stream {
+                let _ = stream.write_all(&request_head(id)).await;
+            }
+        }
+        held.extend(stream);
+    }
+    let (status, _) = bystander.server.get("/account", ("x-nothing", "")).await;
+    assert_eq!(status, 200);
+    bystander.was_served().await;
+}
+
+async fn clients_that_never_read_keep_nobody_waiting(home: Home) {
+    let mut command = home.command(&["serve"]);
+    command.env("TENANTRY_LIMITS_CONNECTIONS", "400").env("TENANTRY_LIMITS_CONNECTIONS_PER_ADDRESS", "300");
+    let bystander = Bystander::watch(Server::start(&mut command), &home).await;
+    let to = address(&bystander.server);
+    let asks = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(40);
+    let (mut held, mut refused) = (Vec::new(), 0);
+    for number in 0..450 {
+        match stranger(to, &asks).await {
+            // What was accepted by the kernel alone is closed by the server.
+            Some(mut stream) if number >= 300 => {
+                let mut byte = [0];
+                let closed = tokio::time::timeout(A_SECOND, stream.read(&mut byte)).await;
+                refused += usize::from(matches!(closed, Ok(Ok(0) | Err(_))));
+            }
+            Some(stream) => held.push(stream),
+            None => refused += 1,
+        }
+    }
+    assert!(refused >= 100, "an address that has its share is refused: {refused}");
+    bystander.was_served().await;
+}
