@@ -69,11 +69,7 @@ impl FlagFile {
             Value::String(app) => Some(app.clone()),
             _ => return Err("app must be an app's id".to_owned()),
         };
-        let file = Self {
-            app,
-            groups: entries("groups")?,
-            flags: entries("flags")?,
-        };
+        let file = Self { app, groups: entries("groups")?, flags: entries("flags")? };
         match file.groups.iter().chain(&file.flags).find(|entry| text(entry, "/key").is_empty()) {
             Some(entry) => Err(format!("an entry has no key: {entry}")),
             None => Ok(file),
