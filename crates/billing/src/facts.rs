@@ -27,6 +27,21 @@ pub fn readers() -> Vec<Reader> {
     vec![PLAN_CHANGES]
 }
 
+/// What is told outside about subscriptions, payments, entitlements and usage.
+pub(crate) const EVENTS: &[&str] = &[
+    SubscriptionCreated::KIND,
+    SubscriptionPlanChanged::KIND,
+    SubscriptionTrialStarted::KIND,
+    SubscriptionTrialEnded::KIND,
+    SubscriptionPastDue::KIND,
+    SubscriptionReactivated::KIND,
+    SubscriptionCanceled::KIND,
+    PaymentSucceeded::KIND,
+    PaymentFailed::KIND,
+    EntitlementsChanged::KIND,
+    QuotaExhausted::KIND,
+];
+
 /// A subscription as facts and webhooks name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -6,6 +6,8 @@
 pub mod catalog;
 pub mod entitlements;
 pub mod facts;
+pub mod live;
+mod operator;
 pub mod payment_details;
 pub mod providers;
 pub mod subscriptions;
@@ -19,7 +21,7 @@ use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
 use subscriptions::Passing;
-use usage::UsageIngestor;
+use usage::{Syncing, UsageIngestor, UsageSignals};
 
 pub use catalog::seed_first_plans;
 pub use tables::TABLES;
@@ -30,12 +32,16 @@ pub struct Billing {
     pub tenancy: Tenancy,
     /// The way of usage into the database.
     pub usage: UsageIngestor,
+    /// What streams are told of it.
+    pub usage_signals: UsageSignals,
 }
 
 impl Billing {
+    /// Call it inside a Tokio runtime.
     pub fn new(tenancy: Tenancy) -> Self {
         let usage = tenancy.db.ingestor();
-        Self { tenancy, usage }
+        let usage_signals = usage::signals::open(&tenancy.db);
+        Self { tenancy, usage, usage_signals }
     }
 
     /// Adds the background work of this room.
@@ -45,6 +51,7 @@ impl Billing {
         outbox.follow(facts::PLAN_CHANGES, move |_| heard.wake());
         runner.add(Exclusive::new(db, Passing { db: db.clone() }));
         runner.add(Exclusive::new(db, Charging { db: db.clone(), tenancy: self.tenancy.clone() }));
+        runner.add(Exclusive::new(db, Syncing { db: db.clone() }));
         runner.add(Exclusive::new(db, Refreshing { db: db.clone(), plans_changed }));
     }
 }
@@ -70,4 +77,5 @@ pub fn routes() -> Routes<Billing> {
         .merge(entitlements::overrides::routes())
         .merge(usage::http::routes())
         .merge(providers::http::routes())
+        .merge(operator::routes())
 }

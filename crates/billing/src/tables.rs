@@ -16,6 +16,7 @@ pub const TABLES: &[Table] = &[
     table!("subscription_changes"("id") of app, workspace),
     table!("checkout_sessions"("id") of app, workspace; expires "expires_at" + SESSIONS_KEPT),
     table!("sandbox_subscriptions"("tenant_id") of app, workspace),
+    table!("sandbox_portals"("digest") of app, workspace; expires "expires_at" + Duration::ZERO),
     table!("provider_events"("app_id, event_id") of app; expires "expires_at" + Duration::ZERO),
     table!("entitlement_sets"("tenant_id") of app, workspace),
     table!("entitlement_overrides"("tenant_id") of app, workspace),

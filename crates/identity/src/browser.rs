@@ -57,6 +57,10 @@ impl Request {
         &self.scope
     }
 
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
     /// The client's address.
     pub fn client(&self) -> IpAddr {
         self.scope.client()

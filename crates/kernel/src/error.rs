@@ -109,6 +109,8 @@ codes! {
     TrialUsed "TRIAL_USED" Conflict "The workspace has already used its trial of this plan.";
     CheckoutUnpaid "CHECKOUT_UNPAID" Conflict "The checkout session has not been paid.";
     InvalidSignature "INVALID_SIGNATURE" Invalid "The signature is missing, too old, or not made with the shared secret.";
+    NotSimulated "NOT_SIMULATED" Conflict "The subscription is not the sandbox's, or is in no state for this.";
+    SubscriptionNotCancelled "SUBSCRIPTION_NOT_CANCELLED" Conflict "The payment provider refused to cancel the workspace's subscription.";
     NoWebhookUrl "NO_WEBHOOK_URL" Conflict "There is no URL to send webhook events to.";
     WebhookDisabled "WEBHOOK_DISABLED" Conflict "The webhook is disabled.";
     InvitationPending "INVITATION_PENDING" Conflict "The user was invited to the workspace and has not accepted yet.";

@@ -109,6 +109,29 @@ impl Money {
         Ok(Self { minor, currency })
     }
 
+    /// What `count` units cost at a decimal of major units each, which may be finer than the currency: half of a minor unit
+    /// is rounded up, and an amount stops where JSON readers would lose digits.
+    pub fn of_units(count: i64, unit: &serde_json::Number, currency: Currency) -> Option<Self> {
+        let (value, exponent) = decimal(&unit.to_string())?;
+        let exponent = exponent.checked_add(i32::try_from(currency.digits()).ok()?)?;
+        let total = value.saturating_mul(i128::from(count));
+        let scale = 10i128.checked_pow(exponent.unsigned_abs());
+        let minor = match (exponent < 0, scale) {
+            (false, Some(scale)) => total.saturating_mul(scale),
+            (false, None) => {
+                if total == 0 {
+                    0
+                } else {
+                    i128::MAX
+                }
+            }
+            (true, Some(scale)) => total.saturating_add(scale / 2).div_euclid(scale),
+            (true, None) => 0,
+        };
+        let minor = i64::try_from(minor.clamp(-i128::from(MAX_MINOR), i128::from(MAX_MINOR))).ok()?;
+        Some(Self { minor, currency })
+    }
+
     /// The wire's decimal of major units: 2990 minor units of EUR are `29.9`.
     pub fn to_major(self) -> serde_json::Number {
         let scale = 10i64.pow(self.currency.digits());
@@ -128,19 +151,26 @@ impl Money {
 /// Beyond this a JSON number would lose digits in clients that read it as a double.
 const MAX_MINOR: i64 = 1 << 52;
 
-/// Exact decimal arithmetic on the digits as written ("29.9", "1e2"), since a float would round.
-fn minor_units(text: &str, digits: u32) -> Option<i64> {
+/// The digits as written ("29.9", "1e2") and their power of ten, since a float would round.
+fn decimal(text: &str) -> Option<(i128, i32)> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (text, 0),
     };
     let (negative, mantissa) = mantissa.strip_prefix('-').map_or((false, mantissa), |rest| (true, rest));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let mut value = whole
+    let value = whole
         .chars()
         .chain(fraction.chars())
         .try_fold(0i128, |value, character| value.checked_mul(10)?.checked_add(i128::from(character.to_digit(10)?)))?;
-    let mut shift = i32::try_from(digits).ok()? + exponent - i32::try_from(fraction.len()).ok()?;
+    let exponent = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+    Some((if negative { -value } else { value }, exponent))
+}
+
+/// Exact decimal arithmetic.
+fn minor_units(text: &str, digits: u32) -> Option<i64> {
+    let (mut value, exponent) = decimal(text)?;
+    let mut shift = exponent.checked_add(i32::try_from(digits).ok()?)?;
     while shift < 0 {
         if value % 10 != 0 {
             return None;
@@ -152,7 +182,7 @@ fn minor_units(text: &str, digits: u32) -> Option<i64> {
         value = value.checked_mul(10)?;
         shift -= 1;
     }
-    let minor = i64::try_from(if negative { -value } else { value }).ok()?;
+    let minor = i64::try_from(value).ok()?;
     (minor.abs() <= MAX_MINOR).then_some(minor)
 }
 
@@ -195,7 +225,29 @@ mod tests {
         assert_eq!((currency("JPY").digits(), currency("EUR").digits(), currency("BHD").digits()), (0, 2, 3));
     }
 
+    fn units(count: i64, unit: &str, code: &str) -> Option<i64> {
+        let unit = serde_json::from_str(unit).expect("a number");
+        Money::of_units(count, &unit, currency(code)).map(|money| money.minor)
+    }
+
+    #[test]
+    fn units_may_be_finer_than_the_currency() {
+        assert_eq!(units(3, "0.5", "EUR"), Some(150));
+        assert_eq!(units(1_499, "0.001", "EUR"), Some(150));
+        assert_eq!([units(4, "0.001", "EUR"), units(5, "0.001", "EUR")], [Some(0), Some(1)]);
+        assert_eq!(units(7, "2", "JPY"), Some(14));
+        assert_eq!(units(i64::MAX, "1e300", "EUR"), Some(MAX_MINOR));
+        assert_eq!(units(i64::MAX, "1e-300", "EUR"), Some(0));
+        assert_eq!(units(0, "1e300", "EUR"), Some(0));
+    }
+
     proptest! {
+        #[test]
+        fn whole_minor_units_are_multiplied_exactly(count in 0i64..1_000_000, minor in 0i64..1_000_000) {
+            let unit = Money::from_minor(minor, currency("EUR")).to_major();
+            prop_assert_eq!(units(count, &unit.to_string(), "EUR"), Some(count * minor));
+        }
+
         #[test]
         fn what_goes_out_comes_back_the_same(minor in -MAX_MINOR..=MAX_MINOR, code in prop::sample::select(vec!["JPY", "EUR", "KWD"])) {
             let money = Money::from_minor(minor, currency(code));

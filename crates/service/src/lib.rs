@@ -4,6 +4,7 @@ pub mod facts;
 pub mod installation;
 mod migrations;
 mod operations;
+mod portal;
 mod routes;
 mod tables;
 pub mod workflows;
@@ -196,6 +197,7 @@ impl Service {
         core.flags.register(&mut outbox, &runner);
         core.billing.register(&mut outbox, &runner);
         core.signals.register(&mut outbox, &runner);
+        core.signals.listen_to_usage(&core.billing.usage_signals);
         let purger = Purger::new(db.clone(), tables::all().collect());
         outbox.follow(facts::PURGE, purger.ears());
         runner.add(purger);

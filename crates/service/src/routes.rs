@@ -3,7 +3,7 @@
 use serde_json::Value;
 use web::{Info, RouteEntry, Routes};
 
-use crate::{Core, VERSION, facts, operations, workflows};
+use crate::{Core, VERSION, facts, operations, portal, workflows};
 
 /// Every route there can be. The router leaves out those that are switched off.
 fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
@@ -23,6 +23,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(flags::routes().within(|core: &Core| core.flags.clone()))
         .merge(billing::routes().within(|core: &Core| core.billing.clone()))
         .merge(workflows::routes())
+        .merge(portal::routes())
         .merge(web::pages::routes())
         .merge(identity::routes().within(|core: &Core| core.identity.clone()))
         .merge(signals::routes().within(|core: &Core| core.signals.clone()))

@@ -1,8 +1,14 @@
 //! Every table, by the room that owns it.
 
+use std::time::Duration;
+
 use store::{Table, table};
 
-const SERVICE: &[Table] = &[table!("installation"("name"))];
+const SERVICE: &[Table] = &[
+    table!("installation"("name")),
+    table!("portal_codes"("digest") of app, workspace; expires "expires_at" + Duration::ZERO),
+    table!("portal_sessions"("digest") of app, workspace; expires "expires_at" + Duration::ZERO),
+];
 
 pub const TABLES: &[(&str, &[Table])] = &[
     ("vault", vault::TABLES),

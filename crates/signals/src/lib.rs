@@ -15,6 +15,7 @@ mod tables;
 
 use std::time::Duration;
 
+use billing::usage::UsageSignals;
 use kernel::Result;
 use spine::{News, Outbox, Runner, Signal, outbound::Outbound};
 use store::{Db, Tx};
@@ -91,6 +92,11 @@ impl Signals {
         });
         runner.add(Sender::new(self.tenancy.clone(), self.outbound.clone(), self.due.clone()));
         runner.add(Retention { db: self.db.clone(), settings: self.settings });
+    }
+
+    /// Tells streams of usage as it is recorded, until the channel ends.
+    pub fn listen_to_usage(&self, recorded: &UsageSignals) {
+        tokio::spawn(realtime::tell_usage(self.hub.clone(), self.db.clock().clone(), recorded.listen()));
     }
 
     /// Makes up for what happened before this room was. Call it once the outbox is open.

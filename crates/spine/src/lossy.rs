@@ -74,7 +74,12 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Lossy<T> {
 
     /// Never waits. Call it from `tx.on_commit`, so that nobody hears of what was not committed.
     pub fn send(&self, key: impl Into<String>, signal: T) {
-        let dropped = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).put(key.into(), signal);
+        self.send_merged(key, signal, |older, newer| *older = newer);
+    }
+
+    /// The same, where the newer of two adds to the older: `merge` makes one of them.
+    pub fn send_merged(&self, key: impl Into<String>, signal: T, merge: fn(&mut T, T)) {
+        let dropped = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner).put(key.into(), signal, merge);
         self.0.rung.notify_one();
         if dropped {
             self.0.count_dropped();
@@ -174,9 +179,9 @@ impl<T> Waiting<T> {
     }
 
     /// Whether another key had to make room.
-    fn put(&mut self, key: String, signal: T) -> bool {
+    fn put(&mut self, key: String, signal: T, merge: fn(&mut T, T)) -> bool {
         if let Some(older) = self.newest.get_mut(&key) {
-            *older = signal;
+            merge(older, signal);
             return false;
         }
         let full = self.order.len() >= KEYS;
@@ -232,14 +237,23 @@ mod tests {
 
     #[test]
     fn the_newest_of_a_key_waits_and_the_oldest_key_makes_room() {
+        let mut all = Waiting::new();
+        let mut add = |key: &str, signal| all.put(key.into(), signal, |older, newer| *older += newer);
+        assert!(!add("a", 1) && !add("b", 2) && !add("a", 3));
+        assert_eq!(all.take(), [Keyed { key: "a".into(), signal: 4 }, Keyed { key: "b".into(), signal: 2 }]);
         let mut waiting = Waiting::new();
-        assert!(!waiting.put("a".into(), 1) && !waiting.put("b".into(), 2) && !waiting.put("a".into(), 3));
+        let newest = |older: &mut i32, newer| *older = newer;
+        assert!(
+            !waiting.put("a".into(), 1, newest)
+                && !waiting.put("b".into(), 2, newest)
+                && !waiting.put("a".into(), 3, newest)
+        );
         assert_eq!(waiting.take(), [Keyed { key: "a".into(), signal: 3 }, Keyed { key: "b".into(), signal: 2 }]);
         for key in 0..KEYS {
-            assert!(!waiting.put(key.to_string(), 0));
+            assert!(!waiting.put(key.to_string(), 0, newest));
         }
-        assert!(!waiting.put("7".into(), 1), "it has its place");
-        assert!(waiting.put("new".into(), 1));
+        assert!(!waiting.put("7".into(), 1, newest), "it has its place");
+        assert!(waiting.put("new".into(), 1, newest));
         let left = waiting.take();
         assert_eq!((left.len(), left[0].key.as_str(), left[KEYS - 1].key.as_str()), (KEYS, "1", "new"));
         assert!(waiting.take().is_empty());

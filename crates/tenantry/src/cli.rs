@@ -45,6 +45,9 @@ pub enum Command {
     /// Webhooks: try a receiver, look at deliveries, send them again, and listen while developing
     #[command(subcommand)]
     Webhook(WebhookCommand),
+    /// Billing: try out what time and money do to a subscription
+    #[command(subcommand)]
+    Billing(BillingCommand),
     /// The keys that sign tokens
     #[command(subcommand, name = "signing-key", visible_alias = "keys")]
     Keys(KeysCommand),
@@ -249,6 +252,21 @@ pub enum WebhookCommand {
         /// Where to forward them, such as http://localhost:3000/hooks
         #[arg(long, value_name = "URL")]
         forward: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum BillingCommand {
+    /// Let something happen to a subscription of the sandbox, events and mails included
+    Simulate {
+        /// The workspace's id
+        workspace: String,
+        /// renewal_paid, renewal_failed, dunning_exhausted, trial_ended or period_ended
+        event: String,
+        #[command(flatten)]
+        of: OfApp,
         #[command(flatten)]
         output: Output,
     },

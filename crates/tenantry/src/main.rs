@@ -66,6 +66,7 @@ async fn operate(api: &Api, command: Command) -> Result<ExitCode, String> {
         Command::App(command) => commands::apps::run(api, command).await?,
         Command::Key(command) => commands::keys::run(api, command).await?,
         Command::Webhook(command) => commands::webhooks::run(api, command).await?,
+        Command::Billing(command) => commands::billing::run(api, command).await?,
         Command::Flag(command) => commands::flags::run(api, command).await?,
         Command::Keys(command) => commands::signing_keys::run(api, command).await?,
         Command::OperatorKey(command) => commands::operator_key::run(api, command).await?,

@@ -10,7 +10,7 @@ mod store;
 use std::collections::HashMap;
 
 use ::store::Tx;
-use kernel::{AppId, Result, TenantId};
+use kernel::{AppId, Result, TenantId, Timestamp};
 use spine::emit;
 use tenancy::workspaces;
 
@@ -40,6 +40,21 @@ pub(crate) fn terms_of(tx: &mut Tx<'_>, owners: &[(AppId, TenantId)]) -> Result<
         terms.entry(tenant).or_default().overrides = Some(overrides);
     }
     Ok(terms)
+}
+
+/// What the app grants a workspace beside its plan.
+pub(crate) fn overrides_of(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<rules::Overrides>> {
+    Ok(store::overrides(tx, &[(app, tenant)])?.pop().map(|(_, overrides)| overrides))
+}
+
+/// When what the app grants a workspace was last changed.
+pub(crate) fn overrides_changed(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<Timestamp>> {
+    store::overrides_changed(tx, app, tenant)
+}
+
+/// When the set last differed from what was told before.
+pub(crate) fn set_changed(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<Timestamp>> {
+    store::set_changed(tx, app, tenant)
 }
 
 /// What the workspace may use: one row, unless something that it was worked out from has changed since.
@@ -72,6 +87,7 @@ pub(crate) fn settle(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, terms: &Term
     let changed = rules::changed(&told, &entitlements);
     store::put(tx, app, tenant, &entitlements, terms, terms.next_change(&used, now))?;
     if !changed.is_empty() {
+        store::note_change(tx, app, tenant)?;
         let fact = EntitlementsChanged { workspace_id: tenant, entitlements: entitlements.clone(), changed };
         emit(tx, (app, tenant), &fact)?;
     }

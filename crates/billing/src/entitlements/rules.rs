@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kernel::{Label, Timestamp};
+use kernel::{Currency, Label, Money, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::text_enum;
@@ -67,7 +67,8 @@ impl Terms {
         self.cycle().at(now)
     }
 
-    fn overrides(&self, now: Timestamp) -> Option<&Overrides> {
+    /// The overrides that still count.
+    pub fn overrides(&self, now: Timestamp) -> Option<&Overrides> {
         self.overrides.as_ref().filter(|overrides| overrides.until.is_none_or(|until| until > now))
     }
 
@@ -117,9 +118,20 @@ impl Terms {
         if let Some(granted) = self.overrides(now).and_then(|overrides| overrides.entitlements.get(name)) {
             return (*granted, DecidedBy::Override);
         }
-        let plan = self.plan.as_ref().filter(|_| self.agreement.is_some());
-        let granted = plan.and_then(|plan| plan.entitlements.get(name)).copied().unwrap_or(false);
+        if self.agreement.is_none() {
+            return (false, DecidedBy::Status);
+        }
+        let granted = self.plan.as_ref().and_then(|plan| plan.entitlements.get(name)).copied().unwrap_or(false);
         if granted && self.takes_away(name, used, now) { (false, DecidedBy::Quota) } else { (granted, DecidedBy::Plan) }
+    }
+
+    /// What a period costs, with the units beyond metered limits; `None` where nothing is paid.
+    pub fn cost(&self, used: &Usage, now: Timestamp) -> Option<Money> {
+        let agreement = self.agreement.as_ref().filter(|agreement| !agreement.is_over())?;
+        let price = agreement.bought.price?;
+        let beyond = |quota: &Quota| quota.overage(used, price.amount.currency).map(|cost| cost.minor);
+        let overage = self.quotas(now).iter().filter_map(beyond).fold(0i64, i64::saturating_add);
+        Some(Money::from_minor(price.amount.minor.saturating_add(overage), price.amount.currency))
     }
 
     /// Whether a hard quota that is used up takes the entitlement away.
@@ -148,6 +160,13 @@ impl Terms {
 }
 
 impl Quota {
+    /// What units beyond a metered limit cost, if they cost anything.
+    pub fn overage(&self, used: &Usage, currency: Currency) -> Option<Money> {
+        let unit = self.unit_amount.as_ref().filter(|_| self.policy == QuotaPolicy::Metered)?;
+        let units = used.get(&self.metric).copied().unwrap_or(0).saturating_sub(self.limit).max(0);
+        Money::of_units(units, unit, currency)
+    }
+
     /// A limit of 0 is reached at once.
     pub fn is_used_up(&self, used: &Usage) -> bool {
         used.get(&self.metric).copied().unwrap_or(0) >= self.limit
@@ -166,8 +185,8 @@ mod tests {
 
     use super::*;
     use crate::subscriptions::{
-        Purchase,
-        rules::{Beginning, BoughtPlan, Command, begin, trial_end},
+        BoughtPlan, Purchase,
+        rules::{Beginning, Command, begin, trial_end},
     };
 
     fn now() -> Timestamp {

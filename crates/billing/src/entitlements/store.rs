@@ -42,6 +42,28 @@ pub(super) fn put(
     )
 }
 
+/// The set differs from what was told before.
+pub(super) fn note_change(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<()> {
+    tx.run(
+        "UPDATE entitlement_sets SET changed_at = $3 WHERE app_id = $1 AND tenant_id = $2",
+        &args![app, tenant, tx.now()],
+    )
+}
+
+pub(super) fn set_changed(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<Timestamp>> {
+    let found: Option<(Option<Timestamp>,)> =
+        tx.opt("SELECT changed_at FROM entitlement_sets WHERE app_id = $1 AND tenant_id = $2", &args![app, tenant])?;
+    Ok(found.and_then(|(at,)| at))
+}
+
+pub(super) fn overrides_changed(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<Timestamp>> {
+    let found: Option<(Option<Timestamp>,)> = tx.opt(
+        "SELECT changed_at FROM entitlement_overrides WHERE app_id = $1 AND tenant_id = $2",
+        &args![app, tenant],
+    )?;
+    Ok(found.and_then(|(at,)| at))
+}
+
 struct Overridden {
     tenant: TenantId,
     overrides: Overrides,
@@ -78,10 +100,10 @@ pub(super) fn put_overrides(
         return tx.run("DELETE FROM entitlement_overrides WHERE app_id = $1 AND tenant_id = $2", &args![app, tenant]);
     };
     tx.run(
-        "INSERT INTO entitlement_overrides (tenant_id, app_id, entitlements, quotas, until) VALUES ($1, $2, $3, $4, $5) \
-         ON CONFLICT (tenant_id) DO UPDATE SET entitlements = excluded.entitlements, quotas = excluded.quotas, \
-         until = excluded.until",
-        &args![tenant, app, Json(entitlements), Json(quotas), *until],
+        "INSERT INTO entitlement_overrides (tenant_id, app_id, entitlements, quotas, until, changed_at) \
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant_id) DO UPDATE SET entitlements = excluded.entitlements, \
+         quotas = excluded.quotas, until = excluded.until, changed_at = excluded.changed_at",
+        &args![tenant, app, Json(entitlements), Json(quotas), *until, tx.now()],
     )
 }
 

@@ -18,7 +18,7 @@ pub(crate) use rules::days_left;
 
 use crate::{
     catalog::{Plan, PriceOffer, find_plan_by_key},
-    subscriptions::{self, Subscription, rules::BoughtPrice},
+    subscriptions::{self, BoughtPrice, Subscription},
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -15,10 +15,7 @@ use web::Validate;
 use super::{Provider, store};
 use crate::{
     catalog::PriceOffer,
-    subscriptions::{
-        self, Purchase,
-        rules::{BoughtPlan, BoughtPrice},
-    },
+    subscriptions::{self, BoughtPlan, BoughtPrice, Purchase},
 };
 
 /// How long somebody may take to pay.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Tx;
 use tenancy::{
-    Tenancy, apps,
+    Tenancy,
     callers::{KeyCaller, TenantCaller, TenantWrite, UserCaller},
 };
 use web::{
@@ -50,21 +50,7 @@ pub fn routes() -> Routes<Billing> {
         )
         .post("/account/payprovider/webhook/{app_id}", receive, "Receive an event of the payment provider")
         .merge(sandbox::page::routes())
-}
-
-async fn write_checkout(
-    billing: &Billing,
-    who: &impl kernel::Authored,
-    (app, tenant): (AppId, TenantId),
-    request: impl Fn(&mut Tx<'_>) -> Result<CheckoutRequest> + Send + 'static,
-) -> Result<CheckoutAnswer> {
-    let tenancy = billing.tenancy.clone();
-    let begun = billing.tenancy.db.by(who).write(move |tx| {
-        let app = apps::get(tx, app)?;
-        let request = request(tx)?;
-        checkout::begin(tx, &tenancy, &app, tenant, &request)
-    });
-    begun.await
+        .merge(sandbox::portal::routes())
 }
 
 async fn begin(
@@ -73,7 +59,7 @@ async fn begin(
     Valid(request): Valid<CheckoutRequest>,
 ) -> Result<Created<CheckoutAnswer>> {
     let owner = (user.app(), user.tenant());
-    Ok(Created(write_checkout(&billing, &user, owner, move |_| Ok(request.clone())).await?))
+    Ok(Created(billing.checkout(&user, owner, move |_| Ok(request.clone())).await?))
 }
 
 /// A checkout for whoever has the provider's own script.
@@ -118,7 +104,7 @@ async fn begin_for_workspace(
         };
         Ok(CheckoutRequest { plan_key, price_offer, success_url: None, cancel_url: None })
     };
-    Ok(Json(write_checkout(&billing, &caller, (app, tenant), request).await?.into()))
+    Ok(Json(billing.checkout(&caller, (app, tenant), request).await?.into()))
 }
 
 /// The plan and price of the workspace, if they have to be paid for.
@@ -158,7 +144,7 @@ async fn begin_by_header(
         let AppCheckout { plan_key, price_offer } = choice.clone();
         Ok(CheckoutRequest { plan_key, price_offer, success_url: None, cancel_url: None })
     };
-    Ok(Json(write_checkout(&billing, &caller, owner, request).await?.into()))
+    Ok(Json(billing.checkout(&caller, owner, request).await?.into()))
 }
 
 /// The body of `POST /account/payprovider/confirm-checkout`.

@@ -3,6 +3,7 @@
 
 pub mod callbacks;
 pub mod checkout;
+mod desk;
 pub mod http;
 mod money;
 pub mod sandbox;

@@ -21,6 +21,11 @@ impl Bill {
     }
 }
 
+/// An amount for people: `29.9 EUR`.
+pub fn written(amount: Money) -> String {
+    format!("{} {}", amount.to_major(), amount.currency)
+}
+
 /// In whole minor units, half of one rounded up. Percentages are taken to a millionth, so that the sum is exact.
 #[expect(clippy::cast_possible_truncation, reason = "a percentage lies between 0 and 100")]
 fn share(amount: i64, percentage: f64) -> i64 {

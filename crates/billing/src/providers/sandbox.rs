@@ -1,7 +1,9 @@
 //! The sandbox: a payment provider inside this service, with test cards, renewals and dunning by the clock. What it does it
 //! does through the same commands as any provider, so that everything can be tried offline.
 
+pub(crate) mod card;
 pub mod page;
+pub mod portal;
 
 use std::time::Duration;
 
@@ -17,16 +19,17 @@ use tenancy::{
 use super::{
     checkout::CheckoutSession,
     money::Bill,
-    store::{self, Card, Chargeable},
+    store::{self, Card, Chargeable, Charges},
 };
 use crate::{
-    catalog::taxes,
+    catalog::plans,
+    entitlements::{self, Terms},
     facts::{PaymentFailed, PaymentSucceeded},
-    subscriptions::{
-        self, Subscription,
-        rules::{Agreement, Command, Dunning, State},
-    },
+    subscriptions::CANCEL_AFTER,
+    subscriptions::{self, Agreement, Dunning, Period, State, Subscription, rules::Command},
+    usage,
 };
+use card::AcceptedCard;
 
 id_kinds! {
     InvoiceId(InvoiceKind) = "invoice";
@@ -36,54 +39,23 @@ const DAY: Duration = Duration::from_hours(24);
 /// After the first failure payment is tried again on these days.
 const RETRIES: [u32; 3] = [3, 5, 7];
 
-/// A card that somebody typed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TestCard {
-    Pays,
-    /// Pays first, and fails at renewal.
-    FailsAtRenewal,
-    Declined,
-}
-
-impl TestCard {
-    /// Unknown cards are declined.
-    pub fn of(digits: &str) -> Self {
-        match digits {
-            "4242424242424242" => Self::Pays,
-            "4000000000000341" => Self::FailsAtRenewal,
-            _ => Self::Declined,
-        }
-    }
-}
-
 /// Pays for a checkout: the subscription begins, and its first period with it.
 pub(super) fn pay(
     tx: &mut Tx<'_>,
     app: &App,
     session: &CheckoutSession,
-    card: (TestCard, &str),
+    typed: &AcceptedCard,
     tax_percentage: Option<f64>,
 ) -> Result<()> {
     let subscription = subscriptions::pay(tx, app, session.tenant, &session.bought)?;
     if !store::mark_paid(tx, session)? {
         return Err(Error::new(Code::Conflict, "This checkout has been paid already."));
     }
-    let (kind, digits) = card;
-    let agreement = &subscription.agreement;
-    let card = Card {
-        last4: digits.chars().skip(digits.len().saturating_sub(4)).collect(),
-        pays: kind == TestCard::Pays,
-        tax_percentage,
-        charge_at: Some(agreement.period(tx.now()).end),
-    };
+    let at = Some(subscription.agreement.period(tx.now()).end);
+    let charges = Charges { at, owed_minor: 0, bill_minor: None };
+    let card = Card { last4: typed.last4.clone(), pays: typed.pays_renewals, tax_percentage, charges };
     store::put_card(tx, app.id, session.tenant, &card)?;
     tell_paid(tx, app.id, session.tenant, Bill::new(session.price.amount, tax_percentage))
-}
-
-/// The tax that somebody of this country pays.
-pub(super) fn tax_for(tx: &mut Tx<'_>, app: AppId, country: &str) -> Result<Option<f64>> {
-    let taxes = taxes::list(tx, app, kernel::Page::ALL)?;
-    Ok(taxes.into_iter().find(|tax| tax.country_code.to_string() == country).map(|tax| tax.percentage))
 }
 
 fn tell_paid(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, bill: Bill) -> Result<()> {
@@ -120,11 +92,50 @@ fn next_charge(
 /// Follows a change of the subscription.
 pub(crate) fn follow(tx: &mut Tx<'_>, app: AppId, before: Option<&Agreement>, after: &Subscription) -> Result<()> {
     let Some(card) = store::card(tx, app, after.tenant)? else { return Ok(()) };
+    let now = tx.now();
     if !after.agreement.runs_at_provider() {
+        if let Some(before) = before {
+            charge_what_is_left(tx, app, after.tenant, before, &card)?;
+        }
         return store::delete_card(tx, app, after.tenant);
     }
-    let next = next_charge(before, &after.agreement, card.charge_at, tx.now());
-    if next == card.charge_at { Ok(()) } else { store::charge_at(tx, app, after.tenant, next) }
+    let mut charges = Charges { at: next_charge(before, &after.agreement, card.charges.at, now), ..card.charges };
+    if let Some(before) = before.filter(|before| before.anchor != after.agreement.anchor) {
+        let cut_short = before.cycle().at(just_before(now));
+        charges.owed_minor = charges.owed_minor.saturating_add(overage(tx, app, after.tenant, before, cut_short)?);
+    }
+    if charges == card.charges { Ok(()) } else { store::put_charges(tx, app, after.tenant, charges) }
+}
+
+/// The last period of a subscription that was paid for ends like the others: what went beyond its limits is charged.
+fn charge_what_is_left(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, before: &Agreement, card: &Card) -> Result<()> {
+    let Some(price) = before.bought.price else { return Ok(()) };
+    if before.dunning().is_some() || !card.pays {
+        return Ok(());
+    }
+    let end = before.due().filter(|due| *due <= tx.now()).unwrap_or(tx.now());
+    let last = before.cycle().at(just_before(end));
+    let minor = overage(tx, app, tenant, before, last)?.saturating_add(card.charges.owed_minor);
+    if minor == 0 {
+        return Ok(());
+    }
+    tell_paid(tx, app, tenant, Bill::new(Money::from_minor(minor, price.amount.currency), card.tax_percentage))
+}
+
+/// The last instant of what ended then.
+fn just_before(end: Timestamp) -> Timestamp {
+    end.minus(Duration::from_micros(1))
+}
+
+/// What units beyond metered limits cost in a period, in minor units of the price's currency.
+fn overage(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, agreement: &Agreement, period: Period) -> Result<i64> {
+    let Some(price) = agreement.bought.price else { return Ok(0) };
+    let plan = plans::find_by_key(tx, app, &agreement.bought.plan.key)?;
+    let overrides = entitlements::overrides_of(tx, app, tenant)?;
+    let quotas = Terms { agreement: None, plan, overrides }.quotas(just_before(period.end));
+    let used = usage::used(tx, app, tenant, period)?;
+    let beyond = |quota: &plans::Quota| quota.overage(&used, price.amount.currency).map(|cost| cost.minor);
+    Ok(quotas.iter().filter_map(beyond).fold(0i64, i64::saturating_add))
 }
 
 /// Charges what is due, each in a transaction of its own.
@@ -165,7 +176,7 @@ fn charge_if_due(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, tenant: TenantI
     let found = apps::get(tx, app).and_then(|app| Ok((subscriptions::running(tx, &app, tenant)?, app)));
     match found {
         Ok((Some(subscription), app)) => {
-            let due = store::card(tx, app.id, tenant)?.and_then(|card| card.charge_at).filter(|at| *at <= tx.now());
+            let due = store::card(tx, app.id, tenant)?.and_then(|card| card.charges.at).filter(|at| *at <= tx.now());
             due.map_or(Ok(()), |_| charge(tx, tenancy, &app, subscription, None).map(|_| ()))
         }
         Ok((None, app)) => store::delete_card(tx, app.id, tenant),
@@ -176,7 +187,7 @@ fn charge_if_due(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, tenant: TenantI
 }
 
 /// Charges the card for a renewal; `pays` says how that ends, else the card does.
-pub(super) fn charge(
+pub(crate) fn charge(
     tx: &mut Tx<'_>,
     tenancy: &Tenancy,
     app: &App,
@@ -186,16 +197,26 @@ pub(super) fn charge(
     let tenant = subscription.tenant;
     let Some(card) = store::card(tx, app.id, tenant)? else { return Ok(subscription) };
     let Some(price) = subscription.agreement.bought.price else { return Ok(subscription) };
-    let bill = Bill::new(price.amount, card.tax_percentage);
+    let net = match card.charges.bill_minor {
+        Some(open) => open,
+        None => price.amount.minor.saturating_add(card.charges.owed_minor).saturating_add(renewed_overage(
+            tx,
+            app.id,
+            &subscription,
+            card.charges.at,
+        )?),
+    };
+    let bill = Bill::new(Money::from_minor(net, price.amount.currency), card.tax_percentage);
     if pays.unwrap_or(card.pays) {
         let renewed = subscriptions::command(tx, app, subscription, &Command::Renew)?;
         // The end of the period that was paid for, whatever was due before.
         let next = next_charge(None, &renewed.agreement, None, tx.now());
-        store::charge_at(tx, app.id, tenant, next)?;
+        store::put_charges(tx, app.id, tenant, Charges { at: next, owed_minor: 0, bill_minor: None })?;
         tell_paid(tx, app.id, tenant, bill)?;
         return Ok(renewed);
     }
     let first = subscription.agreement.dunning().is_none();
+    store::put_charges(tx, app.id, tenant, Charges { bill_minor: Some(net), ..card.charges })?;
     let failed = subscriptions::command(tx, app, subscription, &Command::FailRenewal)?;
     let attempt = failed.agreement.dunning().map_or(1, |dunning| dunning.attempts);
     let fact = PaymentFailed {
@@ -214,10 +235,20 @@ pub(super) fn charge(
     Ok(failed)
 }
 
+/// What went beyond the limits in the period whose end is charged; a first period has none before it.
+fn renewed_overage(tx: &mut Tx<'_>, app: AppId, subscription: &Subscription, due: Option<Timestamp>) -> Result<i64> {
+    let agreement = &subscription.agreement;
+    let end = due.unwrap_or(agreement.period(tx.now()).start);
+    if end <= agreement.anchor {
+        return Ok(0);
+    }
+    overage(tx, app, subscription.tenant, agreement, agreement.cycle().at(just_before(end)))
+}
+
 /// The first failure is mailed to those who can do something about it.
 fn mail_owners(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: TenantId) -> Result<()> {
     let workspace = workspaces::get(tx, app.id, tenant)?.name;
-    let link = app.profile.ui_url.clone().unwrap_or_else(|| tenancy.base_url.to_string());
+    let link = portal::open(tx, tenancy, app.id, tenant, CANCEL_AFTER)?;
     for to in members::owner_addresses(tx, app.id, tenant)? {
         mails::queue(
             tx,
@@ -235,7 +266,10 @@ mod tests {
     use super::*;
     use crate::{
         catalog::Interval,
-        subscriptions::rules::{Beginning, BoughtPlan, BoughtPrice, Purchase, begin},
+        subscriptions::{
+            BoughtPlan, BoughtPrice, Purchase,
+            rules::{Beginning, begin},
+        },
     };
 
     fn paid(now: Timestamp) -> Agreement {

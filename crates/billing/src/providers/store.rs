@@ -6,7 +6,7 @@ use ::store::{FromRow, Row, Tx, args, sql};
 use kernel::{AppId, Money, Result, TenantId, Timestamp};
 
 use super::checkout::CheckoutSession;
-use crate::subscriptions::rules::{BoughtPlan, BoughtPrice, Purchase};
+use crate::subscriptions::{BoughtPlan, BoughtPrice, Purchase};
 
 /// How long a repeated callback is known.
 const EVENTS_KEPT: Duration = Duration::from_hours(90 * 24);
@@ -75,7 +75,17 @@ pub(super) struct Card {
     pub(super) last4: String,
     pub(super) pays: bool,
     pub(super) tax_percentage: Option<f64>,
-    pub(super) charge_at: Option<Timestamp>,
+    pub(super) charges: Charges,
+}
+
+/// What is charged next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Charges {
+    pub(super) at: Option<Timestamp>,
+    /// What is charged beside the price.
+    pub(super) owed_minor: i64,
+    /// The bill that is being dunned, without tax.
+    pub(super) bill_minor: Option<i64>,
 }
 
 impl FromRow for Card {
@@ -84,33 +94,40 @@ impl FromRow for Card {
             last4: row.get("card_last4")?,
             pays: row.get("pays")?,
             tax_percentage: row.get("tax_percentage")?,
-            charge_at: row.get("charge_at")?,
+            charges: Charges {
+                at: row.get("charge_at")?,
+                owed_minor: row.get("owed_minor")?,
+                bill_minor: row.get("bill_minor")?,
+            },
         })
     }
 }
 
 pub(super) fn card(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<Card>> {
     tx.opt(
-        "SELECT card_last4, pays, tax_percentage, charge_at FROM sandbox_subscriptions \
+        "SELECT card_last4, pays, tax_percentage, charge_at, owed_minor, bill_minor FROM sandbox_subscriptions \
          WHERE app_id = $1 AND tenant_id = $2",
         &args![app, tenant],
     )
 }
 
 pub(super) fn put_card(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, card: &Card) -> Result<()> {
-    let Card { last4, pays, tax_percentage, charge_at } = card;
+    let Card { last4, pays, tax_percentage, charges: Charges { at, owed_minor, bill_minor } } = card;
     tx.run(
-        "INSERT INTO sandbox_subscriptions (tenant_id, app_id, card_last4, pays, tax_percentage, charge_at) \
-         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (tenant_id) DO UPDATE SET card_last4 = excluded.card_last4, \
-         pays = excluded.pays, tax_percentage = excluded.tax_percentage, charge_at = excluded.charge_at",
-        &args![tenant, app, last4, *pays, *tax_percentage, *charge_at],
+        "INSERT INTO sandbox_subscriptions (tenant_id, app_id, card_last4, pays, tax_percentage, charge_at, owed_minor, \
+         bill_minor) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant_id) DO UPDATE SET \
+         card_last4 = excluded.card_last4, pays = excluded.pays, tax_percentage = excluded.tax_percentage, \
+         charge_at = excluded.charge_at, owed_minor = excluded.owed_minor, bill_minor = excluded.bill_minor",
+        &args![tenant, app, last4, *pays, *tax_percentage, *at, *owed_minor, *bill_minor],
     )
 }
 
-pub(super) fn charge_at(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, at: Option<Timestamp>) -> Result<()> {
+pub(super) fn put_charges(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, charges: Charges) -> Result<()> {
+    let Charges { at, owed_minor, bill_minor } = charges;
     tx.run(
-        "UPDATE sandbox_subscriptions SET charge_at = $3 WHERE app_id = $1 AND tenant_id = $2",
-        &args![app, tenant, at],
+        "UPDATE sandbox_subscriptions SET charge_at = $3, owed_minor = $4, bill_minor = $5 \
+         WHERE app_id = $1 AND tenant_id = $2",
+        &args![app, tenant, at, owed_minor, bill_minor],
     )
 }
 
@@ -118,7 +135,28 @@ pub(super) fn delete_card(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Resu
     tx.run("DELETE FROM sandbox_subscriptions WHERE app_id = $1 AND tenant_id = $2", &args![app, tenant])
 }
 
-/// A subscription that the sandbox charges next.
+/// By the digest of its random id alone, which its app is read from.
+pub(super) fn portal(tx: &mut Tx<'_>, digest: &str) -> Result<Option<Chargeable>> {
+    tx.opt(
+        "SELECT app_id, tenant_id FROM sandbox_portals WHERE digest = $1 AND expires_at > $2",
+        &args![digest, tx.now()],
+    )
+}
+
+pub(super) fn insert_portal(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    digest: &str,
+    expires_at: Timestamp,
+) -> Result<()> {
+    tx.run(
+        "INSERT INTO sandbox_portals (digest, app_id, tenant_id, expires_at) VALUES ($1, $2, $3, $4)",
+        &args![digest, app, tenant, expires_at],
+    )
+}
+
+/// A workspace that the sandbox is paid for.
 pub(super) struct Chargeable {
     pub(super) app: AppId,
     pub(super) tenant: TenantId,

@@ -1,6 +1,7 @@
 //! Subscriptions: which plan a workspace is on, on which terms, and until when. The rules are pure ([`rules`]); every change
 //! is made here, under the workspace's lock: row, history, the workspace's view of its billing and the facts together.
 
+mod agreement;
 pub mod http;
 mod passing;
 mod periods;
@@ -18,9 +19,12 @@ use tenancy::{
     workspaces::{self, BillingView},
 };
 
+pub use agreement::{
+    Agreement, BoughtPlan, BoughtPrice, CANCEL_AFTER, Dunning, Ending, Purchase, ScheduledChange, State, Status,
+};
 pub use passing::Passing;
 pub use periods::{Cycle, Period};
-pub use rules::{Agreement, Cause, Purchase, Status};
+pub use rules::Cause;
 
 use crate::{
     catalog::{self, Plan, Price, PriceOffer, plans},
@@ -93,6 +97,25 @@ pub(crate) fn catch_up(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<(
 pub fn history(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, page: Page) -> Result<Vec<SubscriptionChange>> {
     workspaces::billing_view(tx, app, tenant)?;
     store::history(tx, app, tenant, page)
+}
+
+/// When a workspace's subscription last changed.
+pub(crate) fn last_changed(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<Timestamp>> {
+    let newest = Page { limit: Some(1), offset: None };
+    Ok(store::history(tx, app, tenant, newest)?.pop().map(|change| change.at))
+}
+
+/// The workspaces on a plan, each with its app.
+pub(crate) fn on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<Vec<(AppId, TenantId)>> {
+    store::on_plan(tx, app, plan)
+}
+
+/// What the app's word would make of a subscription, or of none.
+pub(crate) fn if_assigned(current: Option<&Agreement>, bought: Purchase, now: Timestamp) -> Agreement {
+    match current.filter(|agreement| !agreement.is_over()) {
+        Some(agreement) => agreement.step(&Command::Assign(bought), now).after,
+        None => rules::begin(bought, Beginning::Assigned, now).after,
+    }
 }
 
 /// Whether somebody has a subscription to the plan that is not over.

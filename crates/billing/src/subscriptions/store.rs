@@ -4,8 +4,8 @@ use ::store::{FromRow, Json, Row, Tx, args, row, sql};
 use kernel::{AppId, Currency, Error, Money, Page, Result, TenantId, Timestamp};
 
 use super::{
-    Agreement, Status, Subscription, SubscriptionChange, SubscriptionChangeId,
-    rules::{BoughtPlan, BoughtPrice, Dunning, Ending, Purchase, ScheduledChange, State},
+    Agreement, BoughtPlan, BoughtPrice, Dunning, Ending, Purchase, ScheduledChange, State, Status, Subscription,
+    SubscriptionChange, SubscriptionChangeId,
 };
 use crate::catalog::{Interval, PlanId};
 
@@ -99,6 +99,13 @@ pub(super) fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<boo
     tx.exists(
         "SELECT 1 FROM subscriptions WHERE app_id = $1 AND status <> 'canceled' \
          AND (plan_key = $2 OR scheduled_plan_key = $2) LIMIT 1",
+        &args![app, plan],
+    )
+}
+
+pub(super) fn on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<Vec<(AppId, TenantId)>> {
+    tx.all(
+        "SELECT app_id, tenant_id FROM subscriptions WHERE app_id = $1 AND plan_key = $2 AND status <> 'canceled'",
         &args![app, plan],
     )
 }

@@ -5,10 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use web::Validate;
 
-use super::{
-    Agreement, Status, Subscription, SubscriptionId,
-    rules::{BoughtPlan, ScheduledChange},
-};
+use super::{Agreement, BoughtPlan, ScheduledChange, Status, Subscription, SubscriptionId};
 use crate::catalog::{PriceOffer, plans::http::OfferedPlan};
 
 /// The plan of a subscription.

@@ -160,7 +160,7 @@ pub(super) async fn ingest_batch(
             Err(error) => Err(error),
         };
         results.push(match outcome {
-            Ok(recorded) => EntryAnswer::Stored(Box::new(recorded.into())),
+            Ok(recorded) => EntryAnswer::Stored(Box::new(billing.tell(recorded).into())),
             Err(error) => EntryAnswer::Refused { error: (&error).into() },
         });
     }

@@ -10,7 +10,7 @@ use tenancy::callers::{AnyMember, TenantCaller, TenantRead, TenantWrite, UserOrK
 use web::{Created, Describe, Failure, Json, Operation, Path, Routes, State, Success, Valid, Validate};
 
 use super::{
-    QuotaSnapshot, Recorded, UsageEventId, UsageRow, UsageSnapshot,
+    QuotaSnapshot, Recorded, SyncAnswer, UsageEventId, UsageRow, UsageSignal, UsageSnapshot,
     batch::ingest_batch,
     rules::{MAX_VALUE, NewUsage, OUT_OF_TIME, is_in_time},
 };
@@ -80,7 +80,7 @@ pub struct IngestAnswer {
 
 impl From<Recorded> for IngestAnswer {
     fn from(recorded: Recorded) -> Self {
-        let Recorded { id, deduped, representation } = recorded;
+        let Recorded { id, deduped, representation, .. } = recorded;
         let (quota, entitlements) = representation.map(|seen| (seen.quota, seen.entitlements)).unzip();
         Self { accepted: true, deduped, event_id: id, quota, entitlements }
     }
@@ -125,7 +125,17 @@ async fn ingest(
 ) -> Result<Created<IngestAnswer>> {
     may_record(&billing, &caller).await?;
     let row = row((caller.app_id(), caller.tenant()), new, billing.tenancy.db.clock().now(), represent)?;
-    Ok(Created(billing.usage.store(row).await?.into()))
+    Ok(Created(billing.tell(billing.usage.store(row).await?).into()))
+}
+
+impl Billing {
+    /// Tells streams of an event that was stored.
+    pub(super) fn tell(&self, mut recorded: Recorded) -> Recorded {
+        if let Some(signal) = recorded.signal.take() {
+            signal.send(&self.usage_signals);
+        }
+        recorded
+    }
 }
 
 /// A metric as a path names it; what cannot be one has no quota and no gauge.
@@ -169,7 +179,10 @@ async fn set_gauge(
     may_record(&billing, &caller).await?;
     let (app, tenant, metric) = (caller.app_id(), caller.tenant(), metric(&name)?);
     let set = billing.tenancy.db.by(&caller).write(move |tx| super::set_gauge(tx, app, tenant, &metric, value)).await?;
-    Ok(Json(match set.quota() {
+    let quota = set.quota();
+    let signal = UsageSignal { app, tenant, metric: set.metric.clone(), value, used: value, quota: quota.clone() };
+    signal.send(&billing.usage_signals);
+    Ok(Json(match quota {
         Some(quota) => GaugeView::Limited(quota),
         None => GaugeView::Unlimited { metric: set.metric, used: set.used },
     }))
@@ -193,28 +206,13 @@ async fn snapshot(
     Ok(Json(billing.tenancy.db.snapshot(read).await?))
 }
 
-/// What was sent to the payment provider.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SyncAnswer {
-    pub synced_metrics: usize,
-    pub failed: Vec<FailedSync>,
-}
-
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct FailedSync {
-    pub metric: String,
-    pub error: String,
-}
-
 async fn sync(
     caller: UserOrKey<TenantWrite, TenantWrite>,
     State(billing): State<Billing>,
     Path(workspace): Path<String>,
 ) -> Result<Json<SyncAnswer>> {
     let (app, tenant) = own(&caller, &workspace)?;
-    let synced = billing.tenancy.db.by(&caller).write(move |tx| super::sync(tx, app, tenant)).await?;
-    Ok(Json(SyncAnswer { synced_metrics: synced, failed: Vec::new() }))
+    Ok(Json(billing.tenancy.db.by(&caller).write(move |tx| super::sync::sync(tx, app, tenant)).await?))
 }
 
 async fn void(

@@ -8,7 +8,7 @@ use ::store::{Ingest, Tx};
 use kernel::{AppId, Result, TenantId, Timestamp};
 
 use super::{
-    QuotaSnapshot, UsageBatchId, UsageEventId,
+    QuotaSnapshot, UsageBatchId, UsageEventId, UsageSignal,
     rules::MAX_VALUE,
     store::{self, Added, Addition, NewEvent},
 };
@@ -39,6 +39,8 @@ pub struct Recorded {
     pub id: UsageEventId,
     pub deduped: bool,
     pub representation: Option<Representation>,
+    /// What streams are told of it, when it counts in the present period.
+    pub signal: Option<UsageSignal>,
 }
 
 /// How the workspace stands after the event.
@@ -69,7 +71,8 @@ impl Ingest for UsageIngest {
             let deduped = !counted.contains(&event.id);
             let id = if deduped { store::original(tx, row.app, row.tenant, &event.key)? } else { event.id };
             let representation = row.represent.then(|| represent(tx, row)).transpose()?;
-            Ok(Recorded { id, deduped, representation })
+            let signal = (!deduped).then(|| signal(row, &changes, &terms, tx.now())).flatten();
+            Ok(Recorded { id, deduped, representation, signal })
         };
         rows.iter().zip(&placed).map(answer).collect()
     }
@@ -130,6 +133,8 @@ struct CounterChange {
     before: i64,
     after: i64,
     exhausted: bool,
+    /// Whether it is due to be sent to the provider already.
+    noted: bool,
 }
 
 fn add(tx: &mut Tx<'_>, additions: &[Addition]) -> Result<Vec<CounterChange>> {
@@ -157,6 +162,7 @@ fn add(tx: &mut Tx<'_>, additions: &[Addition]) -> Result<Vec<CounterChange>> {
             before: after.saturating_sub(*value),
             after,
             exhausted: added.exhausted,
+            noted: added.noted,
         }))
     };
     additions.iter().map(change).filter_map(Result::transpose).collect()
@@ -167,8 +173,11 @@ fn judge(tx: &mut Tx<'_>, changes: &[CounterChange], terms: &HashMap<TenantId, T
     let now = tx.now();
     let mut crossed: BTreeMap<TenantId, AppId> = BTreeMap::new();
     for change in changes {
-        let CounterChange { app, tenant, metric, period, before, after, exhausted } = change;
+        let CounterChange { app, tenant, metric, period, before, after, exhausted, noted } = change;
         let Some(terms) = terms.get(tenant) else { continue };
+        if !noted {
+            super::sync::note(tx, *app, *tenant, terms, metric, *period)?;
+        }
         let Some(quota) = terms.quota(metric, now) else { continue };
         match quota.policy {
             QuotaPolicy::Metered if *after >= quota.limit && !exhausted => {
@@ -186,6 +195,34 @@ fn judge(tx: &mut Tx<'_>, changes: &[CounterChange], terms: &HashMap<TenantId, T
         }
     }
     Ok(())
+}
+
+/// How the event's counter stands after the whole batch.
+fn signal(
+    row: &UsageRow,
+    changes: &[CounterChange],
+    terms: &HashMap<TenantId, Terms>,
+    now: Timestamp,
+) -> Option<UsageSignal> {
+    let terms = terms.get(&row.tenant)?;
+    let present = terms.period(now);
+    let own = |change: &&CounterChange| {
+        change.tenant == row.tenant && change.metric == row.metric && change.period.start == present.start
+    };
+    let change = changes.iter().find(own)?;
+    let at = row.at.unwrap_or(now);
+    if at < present.start || at >= present.end {
+        return None;
+    }
+    let quota = terms.quota(&row.metric, now).map(|quota| QuotaSnapshot::of(&quota, change.after));
+    Some(UsageSignal {
+        app: row.app,
+        tenant: row.tenant,
+        metric: row.metric.clone(),
+        value: row.value,
+        used: change.after,
+        quota,
+    })
 }
 
 fn represent(tx: &mut Tx<'_>, row: &UsageRow) -> Result<Representation> {

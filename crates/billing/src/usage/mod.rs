@@ -5,9 +5,11 @@ pub mod batch;
 pub mod http;
 mod ingest;
 pub mod rules;
+pub mod signals;
 mod store;
+mod sync;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ::store::{Ingestor, Tx};
 use kernel::{AppId, Error, Result, TenantId, id_kinds};
@@ -15,13 +17,15 @@ use spine::emit;
 
 pub use ingest::{Recorded, UsageIngest, UsageRow};
 pub use rules::{MetricUsage, QuotaSnapshot, UsageSnapshot};
+pub use signals::{UsageSignal, UsageSignals};
+pub use sync::{SyncAnswer, Syncing};
 
 use self::store::Counter;
 use crate::{
     catalog::plans::{Quota, QuotaPolicy},
-    entitlements::{self, rules::Usage},
+    entitlements::{self, Terms, rules::Usage},
     facts::{GaugeSet, QuotaExhausted, UsageVoided},
-    subscriptions::{Agreement, Period},
+    subscriptions::Period,
 };
 
 id_kinds! {
@@ -37,6 +41,23 @@ pub type UsageIngestor = Ingestor<UsageIngest>;
 pub(crate) fn used(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, period: Period) -> Result<Usage> {
     let counters = store::counters(tx, app, tenant, period)?;
     Ok(counters.into_iter().map(|counter| (counter.metric, counter.used)).collect())
+}
+
+/// The same for many workspaces of an app, each in its own present period.
+pub(crate) fn used_of(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    terms: &HashMap<TenantId, Terms>,
+) -> Result<BTreeMap<TenantId, Usage>> {
+    let (tenants, now): (Vec<TenantId>, _) = (terms.keys().copied().collect(), tx.now());
+    let mut used: BTreeMap<TenantId, Usage> = BTreeMap::new();
+    for (tenant, counter) in store::newest_counters(tx, app, &tenants)? {
+        let present = terms.get(&tenant).map(|terms| terms.period(now).start);
+        if counter.gauge || present == Some(counter.period_start) {
+            used.entry(tenant).or_default().insert(counter.metric, counter.used);
+        }
+    }
+    Ok(used)
 }
 
 /// Holds the counters of these quotas until this transaction ends, making those that are missing.
@@ -133,6 +154,7 @@ pub fn set_gauge(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, metric: &str, va
     let terms = entitlements::terms(tx, app, tenant)?;
     let quota = terms.quota(metric, tx.now());
     tell_used_up(tx, app, tenant, period, quota.as_slice())?;
+    sync::note(tx, app, tenant, &terms, metric, period)?;
     entitlements::settle(tx, app, tenant, &terms)?;
     let mut set = MetricUsage { used: value, ..MetricUsage::unused(metric) };
     quota.iter().for_each(|quota| set.measure(quota));
@@ -142,26 +164,15 @@ pub fn set_gauge(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, metric: &str, va
 /// Takes a mistaken event out of its period's counter, once.
 pub fn void(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, event: UsageEventId) -> Result<()> {
     let voided = store::void(tx, app, tenant, event)?.ok_or_else(|| Error::not_found("usage event"))?;
-    store::subtract(tx, app, tenant, &voided)?;
+    let period_end = store::subtract(tx, app, tenant, &voided)?;
+    let (metric, period_start) = (voided.metric.clone(), voided.period_start);
     let fact = UsageVoided { workspace_id: tenant, event_id: event, metric: voided.metric, value: voided.value };
     emit(tx, (app, tenant), &fact)?;
     let terms = entitlements::terms(tx, app, tenant)?;
-    entitlements::settle(tx, app, tenant, &terms).map(|_| ())
-}
-
-/// Hands what was used of metered metrics in the present period to the payment provider; of how many. A repeat replaces it.
-pub fn sync(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<usize> {
-    let terms = entitlements::terms(tx, app, tenant)?;
-    if !terms.agreement.as_ref().is_some_and(Agreement::runs_at_provider) {
-        return Ok(0);
+    if let Some(end) = period_end {
+        sync::note(tx, app, tenant, &terms, &metric, Period { start: period_start, end })?;
     }
-    let mut quotas = terms.quotas(tx.now());
-    quotas.retain(|quota| quota.policy == QuotaPolicy::Metered);
-    let period = terms.period(tx.now());
-    hold(tx, app, tenant, period, &quotas)?;
-    let metrics: Vec<String> = quotas.into_iter().map(|quota| quota.metric).collect();
-    store::mark_synced(tx, app, tenant, period, &metrics)?;
-    Ok(metrics.len())
+    entitlements::settle(tx, app, tenant, &terms).map(|_| ())
 }
 
 /// How many events are kept of a workspace.

@@ -92,7 +92,7 @@ fn remaining(quota: &Quota, used: i64) -> i64 {
 }
 
 /// How a metric stands against its quota.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotaSnapshot {
     pub metric: String,

@@ -55,6 +55,28 @@ pub(super) fn counters(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, period: Pe
     Ok(counters)
 }
 
+/// A counter and its workspace.
+struct OfWorkspace(TenantId, Counter);
+
+impl FromRow for OfWorkspace {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self(row.get("tenant_id")?, Counter::from_row(row)?))
+    }
+}
+
+/// The newest row of each metric of these workspaces that has begun.
+pub(super) fn newest_counters(tx: &mut Tx<'_>, app: AppId, tenants: &[TenantId]) -> Result<Vec<(TenantId, Counter)>> {
+    let found: Vec<OfWorkspace> = tx.all(
+        "SELECT tenant_id, metric, used, gauge, last_synced_at, last_sync_status, last_sync_error, period_start \
+         FROM usage_counters WHERE app_id = $1 AND tenant_id = ANY($2) AND period_start = \
+         (SELECT max(newest.period_start) FROM usage_counters AS newest \
+         WHERE newest.tenant_id = usage_counters.tenant_id AND newest.metric = usage_counters.metric \
+         AND newest.period_start <= $3)",
+        &args![app, tenants, tx.now()],
+    )?;
+    Ok(found.into_iter().map(|OfWorkspace(tenant, counter)| (tenant, counter)).collect())
+}
+
 /// The value that a gauge left in the periods before, for a metric that has no row in this one yet.
 pub(super) fn carried(
     tx: &mut Tx<'_>,
@@ -112,6 +134,8 @@ pub(super) struct Added {
     pub(super) used: i64,
     pub(super) made_by: UsageBatchId,
     pub(super) exhausted: bool,
+    /// Whether it is due to be sent to the provider already.
+    pub(super) noted: bool,
 }
 
 impl FromRow for Added {
@@ -123,6 +147,7 @@ impl FromRow for Added {
             used: row.get("used")?,
             made_by: row.get("made_by")?,
             exhausted: row.get::<Option<Timestamp>>("exhausted_at")?.is_some(),
+            noted: row.get::<Option<Timestamp>>("sync_at")?.is_some(),
         })
     }
 }
@@ -141,7 +166,7 @@ pub(super) fn add(tx: &mut Tx<'_>, additions: &[Addition], made_by: UsageBatchId
          WHERE true ON CONFLICT (tenant_id, metric, period_start) DO UPDATE SET gauge = FALSE, \
          used = CASE WHEN usage_counters.used + excluded.used > 9007199254740991 THEN 9007199254740991 \
          ELSE usage_counters.used + excluded.used END \
-         RETURNING tenant_id, metric, period_start, used, made_by, exhausted_at",
+         RETURNING tenant_id, metric, period_start, used, made_by, exhausted_at, sync_at",
         ["tenant_id", "metric", "period_start", "app_id", "period_end", "used", "gauge", "made_by"],
         &rows,
     )
@@ -189,19 +214,66 @@ pub(super) fn mark_exhausted(
     )
 }
 
+/// Notes when a counter is due to be sent; one that is noted already keeps its time.
+pub(super) fn note_sync(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    metric: &str,
+    start: Timestamp,
+    at: Timestamp,
+) -> Result<()> {
+    tx.run(
+        "UPDATE usage_counters SET sync_at = $5 WHERE app_id = $1 AND tenant_id = $2 AND metric = $3 \
+         AND period_start = $4 AND sync_at IS NULL",
+        &args![app, tenant, metric, start, at],
+    )
+}
+
 pub(super) fn mark_synced(
     tx: &mut Tx<'_>,
     app: AppId,
     tenant: TenantId,
-    period: Period,
+    start: Timestamp,
     metrics: &[String],
 ) -> Result<()> {
     tx.run(
-        "UPDATE usage_counters SET last_synced_at = $5, last_sync_status = 'ok', last_sync_error = NULL \
-         WHERE app_id = $1 AND tenant_id = $2 AND metric = ANY($3) AND period_start = $4",
-        &args![app, tenant, metrics, period.start, tx.now()],
+        "UPDATE usage_counters SET last_synced_at = $5, last_sync_status = 'ok', last_sync_error = NULL, \
+         sync_at = NULL WHERE app_id = $1 AND tenant_id = $2 AND metric = ANY($3) AND period_start = $4",
+        &args![app, tenant, metrics, start, tx.now()],
     )
 }
+
+/// Of a workspace that has nobody to send it to.
+pub(super) fn forget_sync(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<()> {
+    tx.run(
+        "UPDATE usage_counters SET sync_at = NULL WHERE app_id = $1 AND tenant_id = $2 AND sync_at IS NOT NULL",
+        &args![app, tenant],
+    )
+}
+
+/// A counter that is due to be sent.
+pub(super) struct DueCounter {
+    pub(super) app: AppId,
+    pub(super) tenant: TenantId,
+    pub(super) metric: String,
+    pub(super) period_start: Timestamp,
+}
+
+impl FromRow for DueCounter {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            app: row.get("app_id")?,
+            tenant: row.get("tenant_id")?,
+            metric: row.get("metric")?,
+            period_start: row.get("period_start")?,
+        })
+    }
+}
+
+pub(super) const SYNC_DUE: &str = "SELECT app_id, tenant_id, metric, period_start FROM usage_counters \
+     WHERE sync_at <= $1 ORDER BY sync_at LIMIT $2";
+pub(super) const NEXT_SYNC: &str = "SELECT min(sync_at) FROM usage_counters WHERE sync_at IS NOT NULL";
 
 /// An event to store.
 pub(super) struct NewEvent {
@@ -262,12 +334,14 @@ pub(super) fn void(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, id: UsageEvent
     )
 }
 
-pub(super) fn subtract(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, voided: &Voided) -> Result<()> {
-    tx.run(
+/// When the counter's period ends, if it is still there.
+pub(super) fn subtract(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, voided: &Voided) -> Result<Option<Timestamp>> {
+    let found: Option<(Timestamp,)> = tx.opt(
         "UPDATE usage_counters SET used = CASE WHEN used < $5 THEN 0 ELSE used - $5 END \
-         WHERE app_id = $1 AND tenant_id = $2 AND metric = $3 AND period_start = $4",
+         WHERE app_id = $1 AND tenant_id = $2 AND metric = $3 AND period_start = $4 RETURNING period_end",
         &args![app, tenant, voided.metric, voided.period_start, voided.value],
-    )
+    )?;
+    Ok(found.map(|(end,)| end))
 }
 
 pub(super) fn count_events(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<i64> {

@@ -24,7 +24,7 @@ pub use versioned::{Versioned, VersionedRecord};
 use crate::{
     facts::FlagChange,
     model::{Definition, FlagId, GroupDefinition},
-    rules::{Attributes, Flag, Groups},
+    rules::{Attributes, Flag, Groups, Root},
 };
 
 pub type FlagRecord = VersionedRecord<Definition>;
@@ -80,7 +80,11 @@ impl Compiler {
     fn finish(mut self) -> CompiledApp {
         self.flags.sort_unstable_by(|one, other| one.key.cmp(&other.key));
         self.attributes.seal();
-        CompiledApp { revision: self.revision, attributes: self.attributes, flags: self.flags.into() }
+        let looks_at = |member| self.attributes.look_at(Root::Tenant, member);
+        let usage = looks_at("usage");
+        let billing = usage || looks_at("entitlements") || looks_at("subscription");
+        let reads = BillingReads { billing, usage };
+        CompiledApp { revision: self.revision, attributes: self.attributes, flags: self.flags.into(), reads }
     }
 }
 
@@ -91,6 +95,14 @@ pub struct CompiledApp {
     pub attributes: Attributes,
     /// By key.
     pub flags: Box<[Flag]>,
+    pub reads: BillingReads,
+}
+
+/// What the app's rules look at of a workspace's billing: the rest is not read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BillingReads {
+    pub billing: bool,
+    pub usage: bool,
 }
 
 impl CompiledApp {

@@ -1,7 +1,8 @@
 //! What the service itself knows about an access token's user and workspace, read for every evaluation, so that a change of
 //! plan or role counts at once.
 
-use serde_json::Value;
+use billing::live::{LiveBilling, LiveSubscription};
+use serde_json::{Map, Value, json};
 use tenancy::{
     people::full_name,
     standing::{DetailedStanding, Standing},
@@ -39,6 +40,27 @@ pub(super) fn attributes(known: DetailedStanding) -> Live {
             ("createdAt", text(tenant_created_at.to_string())),
         ],
     }
+}
+
+/// What the workspace may use, how its subscription stands, and what it used. An app whose rules look at none of it does
+/// not pay for the reading.
+pub(super) fn billing(live: &LiveBilling) -> Vec<(&'static str, Option<Json<'static>>)> {
+    let subscription = live.subscription.map(|LiveSubscription { status, trial, gate_engaged }| {
+        json!({ "status": status.as_str(), "trial": trial, "gateEngaged": gate_engaged })
+    });
+    // Not nested, since a metric's name may have dots.
+    let mut usage = Map::new();
+    for (metric, used) in &live.usage {
+        usage.insert(format!("{metric}.used"), json!(used.used));
+        if let (Some(limit), Some(percent)) = (used.limit, used.percent()) {
+            usage.extend([(format!("{metric}.limit"), json!(limit)), (format!("{metric}.pct"), json!(percent))]);
+        }
+    }
+    vec![
+        ("entitlements", Some(Json::owned(&json!(live.entitlements)))),
+        ("subscription", subscription.as_ref().map(Json::owned)),
+        ("usage", Some(Json::owned(&Value::Object(usage)))),
+    ]
 }
 
 /// JSON that this service wrote.

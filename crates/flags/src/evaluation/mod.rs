@@ -24,8 +24,9 @@ impl Flags {
     pub(crate) async fn context<'a>(&self, app: AppId, sent: SentContext<'a>) -> Result<(Context<'a>, bool)> {
         let SentContext { mut context, access_token } = sent;
         let Some(token) = access_token else { return Ok((context, false)) };
+        let reads = self.memory.get(app).map(|flags| flags.reads).unwrap_or_default();
         // In a box of its own: it is large, and most requests bring no token.
-        match Box::pin(tokens::live(&self.tenancy, app, &token)).await? {
+        match Box::pin(tokens::live(&self.tenancy, app, &token, reads)).await? {
             Some(live) => {
                 context.overrule(live);
                 Ok((context, false))

@@ -46,6 +46,11 @@ impl Attributes {
         (*root, rest)
     }
 
+    /// Whether a rule looks at this member, or at something in it.
+    pub fn look_at(&self, root: Root, member: &str) -> bool {
+        self.paths.iter().any(|(of, path)| *of == root && path.split('.').next() == Some(member))
+    }
+
     pub fn len(&self) -> usize {
         self.paths.len()
     }

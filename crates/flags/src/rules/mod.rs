@@ -14,7 +14,7 @@ mod rollout;
 
 pub use check::{check, check_branches, check_key};
 pub use compile::{Attribute, Attributes, Flag, FlagResult, Groups};
-pub use context::{Context, Live, SentContext};
+pub use context::{Context, Live, Root, SentContext};
 pub use evaluate::{FlagVerdict, OnDemand, Reason, Resolved, evaluate};
 pub use explain::{BranchTrace, ConditionTrace, Explanation, RolloutTrace, explain};
 pub use json::Json;

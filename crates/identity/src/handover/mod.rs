@@ -38,6 +38,11 @@ pub fn issue(tx: &mut Tx<'_>, user: &SignedIn) -> Result<String> {
     Ok(code)
 }
 
+/// The app of a code that was made here and has not expired, used up or not.
+pub fn app_of(tx: &mut Tx<'_>, code: &str) -> Result<Option<AppId>> {
+    store::app_of(tx, &hash_token(code))
+}
+
 /// Uses a code up; of several callers at once exactly one gets in. 401 also when the login was ended meanwhile, or the
 /// membership.
 pub fn redeem(tx: &mut Tx<'_>, app: AppId, code: &str) -> Result<Handover> {

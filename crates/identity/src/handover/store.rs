@@ -29,6 +29,13 @@ pub(super) fn insert(tx: &mut Tx<'_>, user: &SignedIn, digest: &str, expires_at:
     )
 }
 
+/// By the code alone, which its app is read from.
+pub(super) fn app_of(tx: &mut Tx<'_>, digest: &str) -> Result<Option<AppId>> {
+    let found: Option<(AppId,)> =
+        tx.opt("SELECT app_id FROM handover_codes WHERE digest = $1 AND expires_at > $2", &args![digest, tx.now()])?;
+    Ok(found.map(|(app,)| app))
+}
+
 /// Of several callers at once exactly one gets it.
 pub(super) fn redeem(tx: &mut Tx<'_>, app: AppId, digest: &str) -> Result<Option<Handover>> {
     tx.opt(

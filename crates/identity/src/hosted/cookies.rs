@@ -1,4 +1,4 @@
-//! The cookies of the hosted login. All apps share this origin, so each has its own, and none is of use to another.
+//! The cookies of the hosted pages. All apps share this origin, so each has its own, and none is of use to another.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use kernel::AppId;
 
 /// What a cookie is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cookie {
+pub enum Cookie {
     /// Tells this browser from others: its forms carry a value that only it can know.
     Browser,
     /// A login under way.
@@ -16,18 +16,20 @@ pub(crate) enum Cookie {
     SignedIn,
     /// Who has signed in here before.
     Known,
+    /// Somebody is in a portal.
+    Portal,
 }
 
 /// One app's cookies in a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Jar {
+pub struct Jar {
     app: AppId,
     /// On https, browsers let nobody but this very host set cookies of such a name.
     is_secure: bool,
 }
 
 impl Jar {
-    pub(crate) fn new(app: AppId, base_url: &str) -> Self {
+    pub fn new(app: AppId, base_url: &str) -> Self {
         Self { app, is_secure: base_url.starts_with("https://") }
     }
 
@@ -38,11 +40,12 @@ impl Jar {
             Cookie::Login => "login",
             Cookie::SignedIn => "session",
             Cookie::Known => "known",
+            Cookie::Portal => "portal",
         };
         format!("{prefix}tenantry-{what}-{}", self.app)
     }
 
-    pub(crate) fn read(self, headers: &HeaderMap, cookie: Cookie) -> Option<&str> {
+    pub fn read(self, headers: &HeaderMap, cookie: Cookie) -> Option<&str> {
         let name = self.name(cookie);
         let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -50,7 +53,7 @@ impl Jar {
     }
 
     /// `value` is of our own making: base62, or a token.
-    pub(crate) fn set(self, cookie: Cookie, value: &str, lifetime: Duration) -> HeaderValue {
+    pub fn set(self, cookie: Cookie, value: &str, lifetime: Duration) -> HeaderValue {
         let secure = if self.is_secure { "; Secure" } else { "" };
         let (name, seconds) = (self.name(cookie), lifetime.as_secs());
         let text = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");

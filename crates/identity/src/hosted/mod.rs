@@ -7,7 +7,7 @@
 mod address;
 mod authorize;
 mod begin;
-pub(crate) mod cookies;
+pub mod cookies;
 mod finish;
 mod forgot;
 mod guest;

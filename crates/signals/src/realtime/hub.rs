@@ -100,6 +100,12 @@ impl Hub {
         }
     }
 
+    /// Passes on what has no position and may be lost.
+    pub(crate) fn tell_in_passing(&self, signals: &[Signal]) {
+        let mut state = self.state();
+        signals.iter().for_each(|signal| state.tell(signal));
+    }
+
     /// The streams for which this holds. What a stream's member is now can be changed on the way.
     pub(crate) fn doubt(&self, app: AppId, mut doubtful: impl FnMut(&mut Listener) -> bool) -> Vec<Doubted> {
         let mut state = self.state();
@@ -152,7 +158,7 @@ impl Hub {
 
 impl Open {
     fn wants(&self, signal: &Signal) -> bool {
-        signal.id > self.after && signal.is_for(&self.listener)
+        signal.id.is_none_or(|id| id > self.after) && signal.is_for(&self.listener)
     }
 }
 

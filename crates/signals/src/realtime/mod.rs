@@ -11,6 +11,7 @@ mod news;
 mod resume;
 mod stream;
 mod token;
+mod usage;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub(crate) use http::routes;
 pub(crate) use hub::Hub;
 pub(crate) use news::{FOLLOWER, hear};
 pub(crate) use stream::EventStream;
+pub(crate) use usage::tell_usage;
 
 /// What streams tell.
 pub const EVENTS: [&str; 6] =
@@ -44,8 +46,8 @@ pub(crate) enum Audience {
 /// Something that streams are told.
 #[derive(Clone, Debug)]
 pub(crate) struct Signal {
-    /// The position of its fact.
-    pub(crate) id: i64,
+    /// The position of its fact; none of what may be lost.
+    pub(crate) id: Option<i64>,
     pub(crate) name: &'static str,
     pub(crate) app: AppId,
     pub(crate) audience: Audience,
@@ -90,7 +92,7 @@ impl Signal {
         };
         let message =
             Message { name: self.name, workspace_id: workspace, user_id: user, data: &self.data, at: self.at };
-        frame(Some(self.id), &message)
+        frame(self.id, &message)
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) const FOLLOWER: Reader = Reader::of_all("realtime");
 pub(super) fn signals_of(fact: &Fact) -> Vec<Signal> {
     let Some(app) = fact.app else { return Vec::new() };
     let signal = |name: &'static str, audience: Audience, data: Value| Signal {
-        id: fact.position,
+        id: Some(fact.position),
         name,
         app,
         audience,

@@ -4,6 +4,7 @@
 //! position once it is committed; positions, never ids or times, are what readers keep as their place.
 
 mod consumer;
+mod emitted;
 mod fact;
 mod follower;
 mod register;
@@ -19,6 +20,7 @@ use store::{Db, Tx, args};
 use crate::{Runner, Signal, lease};
 use consumer::{Consumer, Registered};
 pub use consumer::{Parked, backlog, parked, retrying};
+pub use emitted::Mark;
 pub use fact::{Fact, FactId, FactKind, FactScope, Installation};
 pub use follower::News;
 use follower::{Follower, Tail};

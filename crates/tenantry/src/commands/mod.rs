@@ -2,6 +2,7 @@
 
 pub mod apps;
 pub mod backup;
+pub mod billing;
 pub mod config;
 pub mod doctor;
 mod flag_file;

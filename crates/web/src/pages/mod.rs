@@ -104,6 +104,12 @@ impl HostedPage {
         self.push(format_args!("<p>{}</p>\n", Escaped(text)))
     }
 
+    /// Begins a part of the page.
+    #[must_use]
+    pub fn heading(self, text: &str) -> Self {
+        self.push(format_args!("<h2>{}</h2>\n", Escaped(text)))
+    }
+
     /// Something said by the way.
     #[must_use]
     pub fn aside(self, text: &str) -> Self {

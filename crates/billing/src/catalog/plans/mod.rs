@@ -204,6 +204,13 @@ fn insert(tx: &mut Tx<'_>, app: AppId, new: &NewPlan) -> Result<Plan> {
     Ok(plan)
 }
 
+/// A plan before and after a change that is not made.
+pub fn changed(tx: &mut Tx<'_>, app: AppId, id: PlanId, change: &PlanChange) -> Result<(Plan, Plan)> {
+    let plan = get(tx, app, id)?;
+    let changed = change.applied_to(plan.clone(), || tx.new_id())?;
+    Ok((plan, changed))
+}
+
 pub fn update(tx: &mut Tx<'_>, app: AppId, id: PlanId, change: &PlanChange) -> Result<Plan> {
     apps::hold(tx, app)?;
     let plan = get(tx, app, id)?;

@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use kernel::{Code, Error, Result, Timestamp};
+use kernel::{Code, Country, Error, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::Tx;
@@ -12,16 +12,16 @@ use tenancy::{
 };
 use web::{
     Anyone, Describe, Failure, Form, Operation, Path, Routes, State,
-    pages::{Brand, Field, FieldKind, HostedPage, PostForm},
+    pages::{Brand, HostedPage, PostForm},
 };
 
-use super::TestCard;
+use super::card::{CardForm, Refused, field};
 use crate::{
     Billing,
-    catalog::taxes,
+    catalog::taxes::{self, Tax},
     providers::{
         checkout::{self, CheckoutSession},
-        money::Bill,
+        money::{Bill, written},
     },
 };
 
@@ -62,11 +62,12 @@ impl Describe for PageOrRedirect {
 /// What somebody typed in.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct CardForm {
-    card_number: String,
-    expiry: String,
-    cvc: String,
+pub struct CheckoutForm {
+    #[serde(flatten)]
+    card: CardForm,
     country: String,
+    /// Asks for the total in a country, and pays nothing.
+    total_for: Option<String>,
 }
 
 /// All that the page is made from.
@@ -75,105 +76,90 @@ struct Setting {
     session: CheckoutSession,
     brand: Brand,
     words: Translations,
-    /// Whether the app has taxes, so that the country matters.
-    taxed: bool,
+    /// The app's taxes; the country matters only when there are any.
+    taxes: Vec<Tax>,
+    now: Timestamp,
 }
 
-fn setting(tx: &mut Tx<'_>, id: &str) -> Result<Setting> {
-    let (app, session) = checkout::find(tx, id)?;
-    let taxed = !taxes::list(tx, app.id, kernel::Page { limit: Some(1), offset: None })?.is_empty();
-    Ok(Setting { brand: branding::brand(tx, &app)?, words: branding::translations(tx, app.id)?, taxed, app, session })
+impl Setting {
+    fn of(tx: &mut Tx<'_>, id: &str) -> Result<Self> {
+        let (app, session) = checkout::find(tx, id)?;
+        let (brand, words) = (branding::brand(tx, &app)?, branding::translations(tx, app.id)?);
+        Ok(Self { taxes: taxes::list(tx, app.id, kernel::Page::ALL)?, now: tx.now(), brand, words, app, session })
+    }
+
+    /// The country that was typed, when it matters; `None` when it is not one.
+    fn country(&self, typed: &str) -> Option<Country> {
+        typed.trim().to_ascii_uppercase().parse().ok().filter(|_| !self.taxes.is_empty())
+    }
+
+    fn tax(&self, country: Option<Country>) -> Option<&Tax> {
+        self.taxes.iter().find(|tax| Some(tax.country_code) == country)
+    }
+
+    fn is_open(&self) -> bool {
+        self.session.paid_at.is_none() && self.session.expires_at > self.now
+    }
 }
 
 async fn show(State(billing): State<Billing>, Path(id): Path<String>) -> Result<HostedPage> {
-    let (setting, now) = billing.tenancy.db.snapshot(move |tx| Ok((setting(tx, &id)?, tx.now()))).await?;
-    Ok(page(&setting, &CardForm::default(), None, now))
-}
-
-/// What is wrong with a form.
-struct Refused {
-    field: &'static str,
-    message: &'static str,
+    let setting = billing.tenancy.db.snapshot(move |tx| Setting::of(tx, &id)).await?;
+    Ok(page(&setting, &CheckoutForm::default(), None))
 }
 
 async fn submit(
     caller: Anyone,
     State(billing): State<Billing>,
     Path(id): Path<String>,
-    Form(form): Form<CardForm>,
+    Form(mut form): Form<CheckoutForm>,
 ) -> Result<PageOrRedirect> {
-    let (session, typed) = (id.clone(), form.clone());
-    let paid = billing.tenancy.db.by(&caller).write(move |tx| pay(tx, &session, &typed)).await;
-    let refused = match paid {
-        Ok(Ok(Some(location))) => return Ok(PageOrRedirect::Redirect(location)),
-        Ok(Ok(None)) => None,
-        Ok(Err(refused)) => Some(refused),
-        // Somebody was quicker: the page says so.
-        Err(error) if error.code() == Code::Conflict => None,
-        Err(error) if error.code() == Code::SubscriptionRunning => {
-            Some(Refused { field: "cardNumber", message: "Another plan is already being paid for." })
+    let refused = match form.total_for.take() {
+        Some(country) => {
+            form.country = country;
+            None
         }
-        Err(error) => return Err(error),
+        None => {
+            let (session, typed) = (id.clone(), form.clone());
+            match billing.tenancy.db.by(&caller).write(move |tx| pay(tx, &session, &typed)).await {
+                Ok(Ok(Some(location))) => return Ok(PageOrRedirect::Redirect(location)),
+                Ok(Ok(None)) => None,
+                Ok(Err(refused)) => Some(refused),
+                // Somebody was quicker: the page says so.
+                Err(error) if error.code() == Code::Conflict => None,
+                Err(error) if error.code() == Code::SubscriptionRunning => {
+                    Some(Refused::new("cardNumber", "Another plan is already being paid for."))
+                }
+                Err(error) => return Err(error),
+            }
+        }
     };
-    let (setting, now) = billing.tenancy.db.snapshot(move |tx| Ok((setting(tx, &id)?, tx.now()))).await?;
-    Ok(PageOrRedirect::Page(Box::new(page(&setting, &form, refused.as_ref(), now))))
+    let setting = billing.tenancy.db.snapshot(move |tx| Setting::of(tx, &id)).await?;
+    Ok(PageOrRedirect::Page(Box::new(page(&setting, &form, refused))))
 }
 
 /// Where to go after the payment; or what is wrong.
-fn pay(tx: &mut Tx<'_>, id: &str, form: &CardForm) -> Result<Result<Option<String>, Refused>> {
-    let Setting { app, session, taxed, .. } = setting(tx, id)?;
-    if session.paid_at.is_some() || session.expires_at <= tx.now() {
-        return Ok(Ok(session.paid_at.and_then(|_| session.redirect_uri(&app))));
+fn pay(tx: &mut Tx<'_>, id: &str, form: &CheckoutForm) -> Result<Result<Option<String>, Refused>> {
+    let setting = Setting::of(tx, id)?;
+    let Setting { app, session, .. } = &setting;
+    if !setting.is_open() {
+        return Ok(Ok(session.paid_at.and_then(|_| session.redirect_uri(app))));
     }
-    let digits: String = form.card_number.chars().filter(char::is_ascii_digit).collect();
-    if let Some(refused) = problem(form, &digits, taxed, tx.now()) {
-        return Ok(Err(refused));
+    let card = match form.card.accept(setting.now) {
+        Ok(card) => card,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let country = setting.country(&form.country);
+    if country.is_none() && !setting.taxes.is_empty() {
+        return Ok(Err(Refused::new("country", "Enter a country's two-letter code, such as DE.")));
     }
-    let kind = TestCard::of(&digits);
-    if kind == TestCard::Declined {
-        return Ok(Err(Refused { field: "cardNumber", message: "Your card was declined." }));
-    }
-    let tax = super::tax_for(tx, app.id, &form.country.trim().to_ascii_uppercase())?;
-    super::pay(tx, &app, &session, (kind, &digits), tax)?;
-    Ok(Ok(session.redirect_uri(&app)))
+    super::pay(tx, app, session, &card, setting.tax(country).map(|tax| tax.percentage))?;
+    Ok(Ok(session.redirect_uri(app)))
 }
 
-/// The first thing that is wrong with what was typed.
-fn problem(form: &CardForm, digits: &str, taxed: bool, now: Timestamp) -> Option<Refused> {
-    let refused = |field, message| Some(Refused { field, message });
-    let three_digits = form.cvc.trim().len() == 3 && form.cvc.trim().bytes().all(|byte| byte.is_ascii_digit());
-    if !(12..=19).contains(&digits.len()) {
-        return refused("cardNumber", "Enter the number of a card.");
-    }
-    if !is_future(&form.expiry, now) {
-        return refused("expiry", "Enter a month in the future, as MM/YY.");
-    }
-    if !three_digits {
-        return refused("cvc", "Enter three digits.");
-    }
-    if taxed && form.country.trim().parse::<kernel::Country>().is_err() {
-        return refused("country", "Enter a country's two-letter code, such as DE.");
-    }
-    None
-}
-
-/// `MM/YY` or `MM/YYYY`, this month included.
-fn is_future(expiry: &str, now: Timestamp) -> bool {
-    let Some((month, year)) = expiry.split_once('/') else { return false };
-    let (month, year) = (month.trim(), year.trim());
-    let full_year = if year.len() == 2 { format!("20{year}") } else { year.to_owned() };
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(month) || !digits(&full_year) || month.is_empty() || month.len() > 2 || full_year.len() != 4 {
-        return false;
-    }
-    let begins: Result<Timestamp, _> = format!("{full_year}-{month:0>2}-01T00:00:00Z").parse();
-    begins.is_ok_and(|begins| begins.plus_months(1) > now)
-}
-
-fn page(setting: &Setting, form: &CardForm, refused: Option<&Refused>, now: Timestamp) -> HostedPage {
-    let Setting { app, session, brand, words, taxed } = setting;
+fn page(setting: &Setting, form: &CheckoutForm, refused: Option<Refused>) -> HostedPage {
+    let Setting { app, session, brand, words, .. } = setting;
     let plan = &session.bought.plan.name;
-    if session.paid_at.is_some() || session.expires_at <= now {
+    if !setting.is_open() {
         let text = if session.paid_at.is_some() {
             "This plan is paid for."
         } else {
@@ -185,28 +171,18 @@ fn page(setting: &Setting, form: &CardForm, refused: Option<&Refused>, now: Time
             None => page,
         };
     }
-    let price = session.price;
     let mut page = HostedPage::new(brand, plan)
-        .notice(words.get("This is the sandbox: no money is moved, and only test cards work."))
-        .paragraph(&format!("{} {} / {}", price.amount.to_major(), price.amount.currency, price.interval));
-    if *taxed {
-        let taxed = Bill::new(price.amount, None).total().to_major();
-        let text = words.get("Tax is added by your country. Without tax: {total}");
-        page = page.paragraph(&text.replace("{total}", &format!("{taxed} {}", price.amount.currency)));
-    }
-    let error =
-        |field: &str| refused.filter(|refused| refused.field == field).map(|refused| words.get(refused.message));
-    let field = |name: &'static str, label: &str, value: &str| {
-        Field::new(FieldKind::Text, name, words.get(label)).value(value).error(error(name))
-    };
-    let mut inputs = PostForm::new(&session.id)
-        .field(field("cardNumber", "Card number", &form.card_number).focused())
-        .field(field("expiry", "Expiry (MM/YY)", &form.expiry))
-        .field(field("cvc", "Security code", ""));
-    if *taxed {
-        inputs = inputs.field(field("country", "Country", &form.country));
+        .notice(words.get("This is the sandbox: no money is moved, and only test cards work."));
+    page = priced(page, setting, form);
+    let mut inputs = form.card.fields(PostForm::new(&session.id), words, refused);
+    if !setting.taxes.is_empty() {
+        inputs = inputs.field(field(words, refused, "country", "Country").value(&form.country));
     }
     page = page.form(&inputs.button(words.get("Pay")));
+    if !setting.taxes.is_empty() {
+        let country = field(words, None, "totalFor", "Show the total for a country").value(&form.country);
+        page = page.form(&PostForm::new(&session.id).field(country).button(words.get("Show total")).quiet());
+    }
     if let Some(location) = session.redirect_uri(app) {
         page = page.form_target(&location);
     }
@@ -217,4 +193,28 @@ fn page(setting: &Setting, form: &CardForm, refused: Option<&Refused>, now: Time
         Some(location) => page.link("", words.get("Cancel"), &location),
         None => page,
     }
+}
+
+/// Price, tax and total, as far as they are known.
+fn priced(page: HostedPage, setting: &Setting, form: &CheckoutForm) -> HostedPage {
+    let (words, price) = (&setting.words, setting.session.price);
+    let line = |label: &str, amount: &str| format!("{}: {amount}", words.get(label));
+    let page = page.paragraph(&line("Price", &format!("{} / {}", written(price.amount), price.interval)));
+    let country = setting.country(&form.country);
+    if country.is_none() && !setting.taxes.is_empty() {
+        let text = words.get("Tax is added by your country. Without tax: {total}");
+        return page.paragraph(&text.replace("{total}", &written(price.amount)));
+    }
+    let tax = setting.tax(country);
+    let bill = Bill::new(price.amount, tax.map(|tax| tax.percentage));
+    let page = match (tax, bill.tax) {
+        (Some(tax), Some(amount)) => {
+            page.paragraph(&format!("{} ({} %): {}", tax.name, tax.percentage, written(amount)))
+        }
+        _ if !setting.taxes.is_empty() => {
+            page.paragraph(&line("Tax", &written(kernel::Money::from_minor(0, price.amount.currency))))
+        }
+        _ => page,
+    };
+    page.highlight(&line("Total", &written(bill.total())))
 }

@@ -4,7 +4,13 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use kernel::Money;
+
 use super::*;
+use crate::{
+    catalog::Interval,
+    subscriptions::{BoughtPrice, Status},
+};
 
 const DAYS: fn(u64) -> Duration = |days| Duration::from_hours(24 * days);
 
@@ -155,6 +161,7 @@ fn commands() -> impl Strategy<Value = Command> {
         Just(Command::FailRenewal),
         Just(Command::Exhaust),
         Just(Command::EndAtProvider),
+        Just(Command::EndPeriod),
         Just(Command::Pass),
     ]
 }
@@ -171,7 +178,7 @@ fn allowed(command: &Command) -> &'static [(Status, Status)] {
         Command::Renew => &[(PastDue, Active)],
         Command::FailRenewal => &[(Active, PastDue)],
         Command::EndAtProvider => &[(Trial, Canceled), (Active, Canceled), (PastDue, Canceled), (Ending, Canceled)],
-        Command::Pass => {
+        Command::EndPeriod | Command::Pass => {
             &[(Trial, Canceled), (PastDue, Canceled), (Ending, Canceled), (Ending, Active), (PastDue, Active)]
         }
         Command::Schedule(_) | Command::ChangePaid(_) | Command::Exhaust => &[],

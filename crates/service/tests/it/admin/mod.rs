@@ -1,6 +1,7 @@
 //! `/admin/…`.
 
 mod apps;
+mod apps_billing;
 mod apps_flags;
 mod apps_keys;
 mod apps_secrets;

@@ -15,6 +15,7 @@ on_both_engines!(
     a_login_that_was_ended_is_nobody,
     what_was_proven_before_all_sessions_ended_counts_nowhere,
     every_way_of_asking_takes_a_token,
+    billing_is_read_as_it_is_now,
 );
 
 /// A signed-in member with a workspace of their own.
@@ -233,4 +234,37 @@ async fn every_way_of_asking_takes_a_token(app: TestApp) {
     let context = json!({ "context": { "tenant.plan": "free", "accessToken": token } });
     let protocol = app.key().post("/ofrep/v1/evaluate/flags/k", context).await.expect(200);
     assert_eq!(protocol.at("/value"), json!(true));
+}
+
+async fn billing_is_read_as_it_is_now(app: TestApp) {
+    let team = testkit::billing::plan(&app, "team", None, None).await;
+    let quotas = json!([{ "metric": "api.calls", "limit": 4, "policy": "hard", "entitlement": "api" }]);
+    testkit::billing::change_plan(&app, &team, json!({ "entitlements": { "api": true }, "quotas": quotas })).await;
+    let acme = app.workspace("acme").await;
+    let token = acme.owner().header_sent("authorization").replace("Bearer ", "");
+    let claimed =
+        json!({ "entitlements": { "api": true }, "subscription": { "status": "active" }, "usage.api.calls.used": 3 });
+    let ask = async |key: &str| {
+        let body = json!({ "accessToken": token, "tenant": claimed });
+        app.anon().post(&evaluate(&app, key), body).await.expect(200).at("/value")
+    };
+    for (key, attribute, operator, values) in [
+        ("api", "tenant.entitlements.api", "eq", json!([true])),
+        ("active", "tenant.subscription.status", "eq", json!(["active"])),
+        ("trial", "tenant.subscription.trial", "eq", json!([false])),
+        ("gate", "tenant.subscription.gateEngaged", "eq", json!([false])),
+        ("some", "tenant.usage.api.calls.used", "gte", json!([3])),
+        ("limit", "tenant.usage.api.calls.limit", "eq", json!([4])),
+        ("most", "tenant.usage.api.calls.pct", "gte", json!([75])),
+    ] {
+        flag_when(&app, key, attribute, operator, values).await;
+        assert_eq!(ask(key).await, false, "{key}");
+    }
+    acme.owner().post("/account/subscription/select", json!({ "planKey": "team" })).await.expect(201);
+    acme.key().post("/usage/ingest", json!({ "metric": "api.calls", "value": 3 })).await.expect(201);
+    for key in ["api", "active", "trial", "gate", "some", "limit", "most"] {
+        assert_eq!(ask(key).await, true, "{key}");
+    }
+    acme.key().post("/usage/ingest", json!({ "metric": "api.calls" })).await.expect(201);
+    assert_eq!(ask("api").await, false);
 }

@@ -4,4 +4,5 @@ mod brand;
 mod flags;
 mod flags_rules;
 mod flags_tokens;
+mod plan_page;
 mod verify_sender;

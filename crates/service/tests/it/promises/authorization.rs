@@ -84,8 +84,13 @@ const BY_CONTENT: &[(&str, &str)] = &[
 
 /// Pages of the hosted login, which are nothing without a login under way, a mailed link or an app that sends somebody.
 const PAGES: &[&str] = &[
+    "GET /cloud-views/portal/{app_id}/plan",
+    "POST /cloud-views/portal/{app_id}/plan",
     "GET /cloud-views/sandbox/checkout/{session_id}",
     "POST /cloud-views/sandbox/checkout/{session_id}",
+    "GET /cloud-views/sandbox/portal/{portal_id}",
+    "POST /cloud-views/sandbox/portal/{portal_id}",
+    "GET /cloud-views/subscription-portal/selectPlan",
     "GET /auth/authorize",
     "POST /auth/authorize",
     "GET /auth/login",
@@ -202,6 +207,12 @@ const GUARDED: &[(&str, &str)] = &[
     ("DELETE /account/payments/tax/{tax_id}", ""),
     ("GET /account/subscription/plans", ""),
     ("GET /account/subscription/status", ""),
+    ("GET /account/subscription/portal", ""),
+    ("GET /account/tenant/{tenant_id}/customerPortal", ""),
+    ("POST /admin/apps/{app_id}/explain", r#"{ "workspaceId": "{tenant_id}", "metric": "m" }"#),
+    ("POST /admin/apps/{app_id}/simulate", r#"{ "workspaceId": "{tenant_id}", "event": "period_ended" }"#),
+    ("POST /account/payments/plan/{plan_id}/dry-run", "{}"),
+    ("POST /account/tenant/{tenant_id}/planDetails/dry-run", r#"{ "planKey": "free" }"#),
     ("POST /account/subscription/select", r#"{ "planKey": "free" }"#),
     ("POST /account/subscription/change", r#"{ "planKey": "free" }"#),
     ("GET /billing/state", ""),

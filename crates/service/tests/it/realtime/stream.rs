@@ -20,6 +20,7 @@ on_both_engines!(
     streams_are_limited_and_end_when_the_node_stops,
     a_signal_reaches_streams_of_other_nodes,
     the_operator_watches_events_as_they_happen,
+    usage_is_told_as_it_is_recorded,
 );
 
 async fn rename(app: &TestApp, workspace: &Workspace, name: &str) {
@@ -278,4 +279,46 @@ async fn the_operator_watches_events_as_they_happen(app: TestApp) {
     assert!(event.data["id"].as_str().is_some_and(|id| id.starts_with("evt_")));
     let unknown = testkit::webhooks::path_of(kernel::AppId::from_u128(7), "/stream");
     app.operator().get(&unknown).await.error(404, "NOT_FOUND");
+}
+
+async fn usage_is_told_as_it_is_recorded(app: TestApp) {
+    let team = testkit::billing::plan(&app, "team", None, None).await;
+    let quotas = json!([{ "metric": "calls", "limit": 10, "policy": "metered" }]);
+    testkit::billing::change_plan(&app, &team, json!({ "quotas": quotas })).await;
+    let (acme, other) = (app.workspace("acme").await, app.workspace("other").await);
+    acme.owner().post("/account/subscription/select", json!({ "planKey": "team" })).await.expect(201);
+    app.drain().await;
+    let (mut stream, mut elsewhere) = (opened(&app, &acme.owner()).await, opened(&app, &other.owner()).await);
+    acme.key().post("/usage/ingest", json!({ "metric": "calls", "value": 8, "idempotencyKey": "k" })).await.expect(201);
+    let event = stream.next().await.expect("an event");
+    assert_eq!((&event.id, &event.data["type"]), (&None, &json!("usage.recorded")));
+    assert_eq!(event.data["data"], json!({ "metric": "calls", "value": 8, "used": 8 }));
+    assert_eq!(event.data["workspaceId"], json!(acme.id));
+    let (kind, quota) = stream.told().await;
+    assert_eq!(
+        (kind.as_str(), &quota["used"], &quota["warningLevel"]),
+        ("quota.updated", &json!(8), &json!("approaching"))
+    );
+    // What comes within a second is told together, and what was counted before is not told.
+    acme.key().post("/usage/ingest", json!({ "metric": "calls", "value": 8, "idempotencyKey": "k" })).await.expect(201);
+    for _ in 0..2 {
+        acme.key().post("/usage/ingest", json!({ "metric": "calls" })).await.expect(201);
+    }
+    let (mut value, mut used) = (0, 0);
+    while used < 10 {
+        let (kind, data) = stream.told().await;
+        if kind == "usage.recorded" {
+            (value, used) =
+                (value + data["value"].as_i64().expect("a number"), data["used"].as_i64().expect("a number"));
+        }
+    }
+    assert_eq!(value, 2);
+    assert_eq!(stream.told().await.0, "quota.updated");
+    acme.key().put("/usage/gauge/seats", json!({ "value": 4 })).await.expect(200);
+    assert_eq!(stream.told().await, ("usage.recorded".to_owned(), json!({ "metric": "seats", "value": 4, "used": 4 })));
+    other.key().post("/usage/ingest", json!({ "metric": "calls" })).await.expect(201);
+    assert_eq!(
+        elsewhere.told().await,
+        ("usage.recorded".to_owned(), json!({ "metric": "calls", "value": 1, "used": 1 }))
+    );
 }
