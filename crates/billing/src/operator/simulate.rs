@@ -68,7 +68,7 @@ async fn simulate(
 
 fn run(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, tenant: TenantId, event: SimulatedEvent) -> Result<Simulated> {
     let app = apps::get(tx, app)?;
-    if providers::of(tx, tenancy, &app).is_ok_and(|provider| provider != Provider::Sandbox) {
+    if !matches!(providers::of(tx, tenancy, &app), Ok(Provider::Sandbox)) {
         return Err(refused("This app is not paid through the sandbox."));
     }
     let before = subscriptions::running(tx, &app, tenant)?.ok_or_else(|| Error::not_found("subscription"))?;
