@@ -114,7 +114,7 @@ async fn units_beyond_a_metered_limit_are_charged(app: TestApp) {
     submit(&app, &address, &format!("action=card&{}", card(FAILS_LATER))).await.expect(303);
     app.advance(DAY * 31).await;
     acme.key().post("/usage/ingest", json!({ "metric": "calls", "value": 50 })).await.expect(201);
-    app.advance(DAY * 4).await;
+    app.advance(DAY * 2).await;
     assert_eq!(amounts(told(&app, "payment.failed").await), [json!(29.5), json!(29.5)]);
     let address = portal(&acme).await;
     submit(&app, &address, &format!("action=card&{}", card(PAYS))).await.expect(303);
