@@ -13,6 +13,12 @@ impl Timestamp {
         moved.and_then(|(civil, span)| from_utc(civil.checked_add(span).ok()?)).unwrap_or(limit)
     }
 
+    /// The first instant of its month.
+    #[must_use]
+    pub fn start_of_month(self) -> Self {
+        self.in_utc().and_then(|civil| from_utc(civil.date().first_of_month().into())).unwrap_or(Self::MIN)
+    }
+
     fn in_utc(self) -> Option<DateTime> {
         let instant = jiff::Timestamp::from_microsecond(self.as_micros()).ok()?;
         Some(instant.to_zoned(TimeZone::UTC).datetime())
@@ -38,6 +44,13 @@ mod tests {
         assert_eq!(moved("2027-11-30T00:00:00Z", 3), "2028-02-29T00:00:00.000Z");
         assert_eq!(moved("2028-02-29T00:00:00Z", 12), "2029-02-28T00:00:00.000Z");
         assert_eq!(moved("2026-03-31T23:59:59Z", -1), "2026-02-28T23:59:59.000Z");
+    }
+
+    #[test]
+    fn a_month_begins_on_its_first_day() {
+        let start = |text: &str| text.parse::<Timestamp>().expect("a timestamp").start_of_month().to_string();
+        assert_eq!(start("2028-02-29T12:00:00.001Z"), "2028-02-01T00:00:00.000Z");
+        assert_eq!(start("2026-03-01T00:30:00+02:00"), "2026-02-01T00:00:00.000Z");
     }
 
     #[test]

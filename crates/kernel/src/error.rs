@@ -114,6 +114,7 @@ codes! {
     NoWebhookUrl "NO_WEBHOOK_URL" Conflict "There is no URL to send webhook events to.";
     WebhookDisabled "WEBHOOK_DISABLED" Conflict "The webhook is disabled.";
     InvitationPending "INVITATION_PENDING" Conflict "The user was invited to the workspace and has not accepted yet.";
+    QueryTooWide "QUERY_TOO_WIDE" Unavailable "The question takes too long to answer; ask for a shorter time or with fewer conditions.";
     Internal "INTERNAL" Internal "Internal error; look up the request id in the server's log for the cause.";
 }
 

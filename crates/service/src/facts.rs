@@ -51,6 +51,7 @@ pub fn readers() -> Vec<Reader> {
         billing::facts::readers(),
         flags::facts::readers(),
         signals::facts::readers(),
+        eventlog::facts::readers(),
         vec![SIGNING_KEYS, PURGE],
     ]
     .concat()

@@ -19,6 +19,7 @@ use std::{
 };
 
 use billing::Billing;
+use eventlog::EventLog;
 use flags::Flags;
 use identity::Identity;
 pub use identity::abuse::LoginLimits;
@@ -73,6 +74,7 @@ pub struct Core {
     pub billing: Billing,
     pub identity: Identity,
     pub signals: Signals,
+    pub event_log: EventLog,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
@@ -174,6 +176,7 @@ impl Service {
             billing: Billing::new(tenancy.clone()),
             identity: Identity::new(tenancy.clone(), options.login_limits)?,
             signals: Signals::new(tenancy.clone(), options.outbound.clone(), options.webhooks),
+            event_log: EventLog::new(tenancy.clone()),
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
@@ -198,6 +201,7 @@ impl Service {
         core.billing.register(&mut outbox, &runner);
         core.signals.register(&mut outbox, &runner);
         core.signals.listen_to_usage(&core.billing.usage_signals);
+        core.event_log.register(&mut outbox, &runner);
         let purger = Purger::new(db.clone(), tables::all().collect());
         outbox.follow(facts::PURGE, purger.ears());
         runner.add(purger);

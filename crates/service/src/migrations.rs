@@ -34,4 +34,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(23, "webhooks", text!("0023_webhooks")),
     Migration::shared(24, "joining", text!("0024_joining")),
     Migration::shared(25, "portals", text!("0025_portals")),
+    Migration::shared(26, "eventlog", text!("0026_eventlog")),
 ];

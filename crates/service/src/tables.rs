@@ -18,6 +18,7 @@ pub const TABLES: &[(&str, &[Table])] = &[
     ("flags", flags::TABLES),
     ("identity", identity::TABLES),
     ("signals", signals::TABLES),
+    ("eventlog", eventlog::TABLES),
     ("service", SERVICE),
 ];
 

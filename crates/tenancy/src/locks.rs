@@ -20,6 +20,8 @@ pub enum Lock {
     Factor(UserId),
     /// What is counted against somebody who may be guessing.
     Attempts(String),
+    /// Which events an app knows by name.
+    EventNames(AppId),
 }
 
 impl store::Lock for Lock {
@@ -32,6 +34,7 @@ impl store::Lock for Lock {
             Self::MembersOfRole(id) => format!("members-of:{id}"),
             Self::Factor(user) => format!("factor:{user}"),
             Self::Attempts(subject) => subject.clone(),
+            Self::EventNames(app) => format!("event-names:{app}"),
         }
     }
 
@@ -44,6 +47,7 @@ impl store::Lock for Lock {
             Self::MembersOfRole(_) => 5,
             Self::Factor(_) => 6,
             Self::Attempts(_) => 7,
+            Self::EventNames(_) => 8,
         }
     }
 }

@@ -27,6 +27,8 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{metric}", "calls")
         .replace("{workspace_id}", &kernel::TenantId::from_u128(7).to_string())
         .replace("{event_id}", &format!("usage_{:026}", 7))
+        .replace("{entity_type}", "userId")
+        .replace("{entity_value}", "u1")
         .replace("{templateName}", "SIGNUP")
         .replace("{grant_type}", "code");
     let filled = OF_NOTHING.iter().fold(filled, |path, kind| {

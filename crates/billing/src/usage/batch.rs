@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::{AppId, Error, FieldProblem, Result, TenantId};
+use kernel::{AppId, Error, Result, TenantId};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use store::{LONGEST_LIST, Tx};
 use tenancy::{
@@ -14,7 +14,7 @@ use tenancy::{
     callers::{AnyMember, KeyCaller, TenantWrite, UserOrKey},
     workspaces,
 };
-use web::{Access, Created, Describe, Failure, MediaType, Operation, RawBody, State, Validate, from_json, not_json};
+use web::{Access, Created, Describe, Entries, EntryError, Failure, Operation, State, from_value};
 
 use super::{
     UsageRow,
@@ -52,53 +52,14 @@ impl Describe for Metered {
     }
 }
 
-/// The entries of a batch, not looked at yet.
-pub struct Entries(Vec<Value>);
-
 /// For the documentation only.
 #[derive(JsonSchema)]
 #[schemars(rename = "UsageBatch")]
 #[expect(dead_code, reason = "names the form in the schema")]
-struct BatchBody {
+pub(super) struct BatchBody {
     #[schemars(length(min = 1, max = LONGEST_LIST))]
     events: Vec<BatchedUsage>,
 }
-
-impl<S: Sync> FromRequest<S> for Entries {
-    type Rejection = Failure;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
-        if !matches!(MediaType::of(request.headers()), MediaType::Json) {
-            return Err(not_json().into());
-        }
-        let RawBody(body) = RawBody::from_request(request, state).await?;
-        let entries = match from_json::<AnyJson>(&body)?.0 {
-            Value::Array(entries) => entries,
-            Value::Object(mut members) => match members.remove("events") {
-                Some(Value::Array(entries)) => entries,
-                _ => return Err(Error::invalid("events", "must be a list of 1 to 1,000 events").into()),
-            },
-            _ => return Err(Error::invalid("body", "must be a list of events, or an object with `events`").into()),
-        };
-        if entries.is_empty() || entries.len() > LONGEST_LIST {
-            return Err(Error::invalid("events", "must be a list of 1 to 1,000 events").into());
-        }
-        Ok(Self(entries))
-    }
-}
-
-impl Describe for Entries {
-    fn describe(operation: &mut Operation) {
-        operation.body::<BatchBody>();
-    }
-}
-
-/// Whatever JSON comes.
-#[derive(Deserialize, JsonSchema)]
-#[serde(transparent)]
-struct AnyJson(Value);
-
-impl Validate for AnyJson {}
 
 #[derive(Serialize, JsonSchema)]
 pub struct BatchAnswer {
@@ -113,38 +74,11 @@ pub enum EntryAnswer {
     Refused { error: EntryError },
 }
 
-/// What was wrong with one entry.
-#[derive(Serialize, JsonSchema)]
-pub struct EntryError {
-    error: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    details: Vec<EntryProblem>,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct EntryProblem {
-    field: String,
-    message: String,
-}
-
-impl From<&Error> for EntryError {
-    fn from(error: &Error) -> Self {
-        let problem =
-            |problem: &FieldProblem| EntryProblem { field: problem.field.clone(), message: problem.message.clone() };
-        Self {
-            error: error.code().as_str(),
-            message: error.public().to_owned(),
-            details: error.details().iter().map(problem).collect(),
-        }
-    }
-}
-
 pub(super) async fn ingest_batch(
     caller: Metered,
     State(billing): State<Billing>,
     WantsRepresentation(represent): WantsRepresentation,
-    Entries(entries): Entries,
+    Entries(entries, _): Entries<BatchBody>,
 ) -> Result<Created<BatchAnswer>> {
     if let Metered::Workspace(caller) = &caller {
         may_record(&billing, caller).await?;
@@ -168,8 +102,7 @@ pub(super) async fn ingest_batch(
 }
 
 fn read(caller: &Metered, billing: &Billing, entry: &Value, represent: bool) -> Result<UsageRow> {
-    let bytes = serde_json::to_vec(entry).map_err(Error::internal)?;
-    let BatchedUsage { metric, value, idempotency_key, timestamp, workspace_id } = from_json(&bytes)?;
+    let BatchedUsage { metric, value, idempotency_key, timestamp, workspace_id } = from_value(entry)?;
     let owner = match caller {
         Metered::Workspace(caller) => (caller.app_id(), caller.tenant()),
         Metered::App(app) => {

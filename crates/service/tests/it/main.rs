@@ -9,6 +9,7 @@ mod communication;
 mod diagnostics;
 mod docs;
 mod entitlements;
+mod event_log;
 mod flags;
 mod health;
 mod ofrep;

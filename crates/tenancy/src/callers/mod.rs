@@ -28,8 +28,8 @@ pub use key::{AppCaller, KeyCaller};
 pub use key_or_user::KeyOrUser;
 pub use operator::Operator;
 pub use privileges::{
-    AnyKey, AnyMember, AppDelete, AppRead, AppWrite, OwnerOrAdmin, Permission, Privilege, TenantDelete, TenantRead,
-    TenantWrite, UserRead, UserWrite,
+    AnyKey, AnyMember, AppDelete, AppRead, AppWrite, EventRead, EventWrite, OwnerOrAdmin, Permission, Privilege,
+    TenantDelete, TenantRead, TenantWrite, UserRead, UserWrite,
 };
 pub use tenant::TenantCaller;
 pub use user::{BearerCaller, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token};

@@ -31,6 +31,11 @@ pub fn is_destructive(key: &str) -> bool {
 pub trait Privilege: Send + Sync + 'static {
     /// `None` asks for nothing beyond a valid credential.
     const KEY: Option<&'static str>;
+
+    /// Whether somebody who holds these has it.
+    fn is_among(held: &[String]) -> bool {
+        Self::KEY.is_none_or(|wanted| held.iter().any(|key| key == wanted))
+    }
 }
 
 macro_rules! privileges {
@@ -52,6 +57,25 @@ privileges! {
     AppRead = "APP_READ";
     AppWrite = "APP_WRITE";
     AppDelete = "APP_DELETE";
+}
+
+macro_rules! either {
+    ($($name:ident = $one:literal or $other:literal;)*) => { $(
+        #[doc = concat!("`", $one, "` or `", $other, "`")]
+        pub enum $name {}
+        impl Privilege for $name {
+            const KEY: Option<&'static str> = Some(concat!($one, " or ", $other));
+
+            fn is_among(held: &[String]) -> bool {
+                held.iter().any(|key| key == $one || key == $other)
+            }
+        }
+    )* };
+}
+
+either! {
+    EventRead = "APP_READ" or "TENANT_READ";
+    EventWrite = "APP_WRITE" or "TENANT_WRITE";
 }
 
 /// Any valid key, whatever it may do.
@@ -106,7 +130,7 @@ impl Permission for OwnerOrAdmin {
 /// 403 unless `held` has the privilege `P`.
 pub(crate) fn require<P: Privilege>(held: &[String]) -> Result<()> {
     match P::KEY {
-        Some(wanted) if !held.iter().any(|key| key == wanted) => {
+        Some(wanted) if !P::is_among(held) => {
             Err(Error::new(Code::MissingPrivilege, format!("This operation requires the privilege {wanted}.")))
         }
         _ => Ok(()),

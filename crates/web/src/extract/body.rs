@@ -70,11 +70,16 @@ pub fn from_json<T: DeserializeOwned + JsonSchema + Validate + 'static>(bytes: &
     }
     let value = json::parse(bytes)
         .map_err(|error| Error::new(Code::MalformedJson, format!("The body is not valid JSON: {error}.")))?;
-    let found = survey::problems::<T>(&value);
+    from_value(&value)
+}
+
+/// The same for JSON that was parsed already, such as an entry of a list.
+pub fn from_value<T: DeserializeOwned + JsonSchema + Validate + 'static>(value: &Value) -> Result<T> {
+    let found = survey::problems::<T>(value);
     if !found.is_empty() {
-        return Err(with_rules_across_members::<T>(&value, found));
+        return Err(with_rules_across_members::<T>(value, found));
     }
-    let read: T = reader::read(&value).map_err(|problem| problem.among("body", found))?;
+    let read: T = reader::read(value).map_err(|problem| problem.among("body", found))?;
     let mut problems = Problems::new();
     read.validate(&mut problems);
     problems.finish()?;

@@ -1,6 +1,7 @@
 //! What handlers take from a request, each with the API's error shape: a JSON body, a form, the query, the path, a
 //! header.
 
+mod batch;
 mod body;
 mod form;
 mod header;
@@ -15,7 +16,8 @@ mod reader;
 mod shape;
 mod survey;
 
-pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json, not_json};
+pub use batch::{Entries, EntryError};
+pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json, from_value, not_json};
 pub use form::{Form, LenientForm};
 pub use header::{IfNoneMatch, optional_header, required_header};
 pub use kernel::Page;

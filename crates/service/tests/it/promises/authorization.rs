@@ -135,12 +135,16 @@ const PAGES: &[&str] = &[
 /// Public, but nothing without a mailed link.
 const BY_LINK: &[&str] = &["GET /cloud-views/verify-sender", "POST /cloud-views/verify-sender"];
 
-/// Their bodies would need more than a line to be right; the right caller gets as far as their check.
+/// Their bodies or queries would need more than a line to be right; the right caller gets as far as their check.
 const REFUSED_FOR_CONTENT: &[&str] = &[
     "POST /account/role",
     "POST /account/federation/connection",
     "POST /account/payprovider/confirm-checkout",
     "POST /auth/invitation/accept",
+    "GET /event-log/charts",
+    "GET /event-log/entities/{entity_type}/{entity_value}",
+    "GET /event-log/journeys/stats",
+    "GET /event-log/audit",
 ];
 
 /// Every other route, with a body that its rightful caller could send.
@@ -306,6 +310,20 @@ const GUARDED: &[(&str, &str)] = &[
     ("PUT /admin/apps/{app_id}/webhook/endpoints/{endpoint_id}", "{}"),
     ("DELETE /admin/apps/{app_id}/webhook/endpoints/{endpoint_id}", ""),
     ("POST /admin/apps/{app_id}/webhook/endpoints/{endpoint_id}/secret/rotate", ""),
+    (
+        "POST /event-log",
+        r#"{ "appId": "{app_id}", "eventName": "e", "timestamp": "2026-01-01T00:00:00Z", "parameters": {} }"#,
+    ),
+    ("POST /event-log/batch", r#"[{}]"#),
+    (
+        "POST /event-log/query",
+        r#"{ "appId": "{app_id}", "eventName": "e", "from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:00:00Z" }"#,
+    ),
+    ("GET /event-log/charts", ""),
+    ("GET /event-log/entities/{entity_type}/{entity_value}", ""),
+    ("GET /event-log/journeys/stats", ""),
+    ("GET /event-log/audit", ""),
+    ("GET /event-log/audit/workspace", ""),
     ("DELETE /account/app", ""),
     ("DELETE /admin/apps/{app_id}", ""),
 ];
@@ -522,7 +540,7 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
             _ if name == "DELETE /account/app" => other_app_with(&app, "APP_DELETE").await,
             _ => app.key().header("x-tenant-id", &tenant.to_string()),
         };
-        let body = body.replace("{owner}", &owner.member.to_string());
+        let body = body.replace("{owner}", &owner.member.to_string()).replace("{app_id}", &app.app_id().to_string());
         let answer = ask(&caller, &app, route, &body).await;
         if BY_LINK.contains(&name) {
             assert!(matches!(answer.status(), 404 | 415), "{name}: {answer:?}");

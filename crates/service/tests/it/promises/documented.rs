@@ -21,6 +21,7 @@ const BASES: &[(&str, &str)] = &[
     ("POST /account/subscription/checkout", r#"{ "planKey": "free" }"#),
     ("POST /account/app/checkoutId", r#"{ "planKey": "free" }"#),
     ("POST /admin/test-clock", r#"{ "advanceSeconds": 0 }"#),
+    ("POST /event-log", r#"{ "appId": "a", "eventName": "a", "timestamp": "2020-01-31T09:30:00Z", "parameters": {} }"#),
     ("POST /auth/token", r#"{ "client_id": "x", "grant_type": "refresh_token", "refresh_token": "x" }"#),
     ("POST /auth/auth/startMfaUserSetup", r#"{ "session": "x", "mode": "sdk", "phoneNumber": "+4930123456" }"#),
     ("POST /auth/auth/finishMfaUserSetup", r#"{ "session": "x", "mode": "sdk", "mfaCode": "123456" }"#),
@@ -50,6 +51,8 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
     ("POST /account/subscription/select", "planKey"),
     ("POST /billing/subscriptions", "planSlug"),
     ("POST /billing/trial/start", "planSlug"),
+    ("POST /event-log", "timestamp"),
+    ("POST /event-log/query", "from"),
     ("POST /usage/ingest", "timestamp"),
     ("POST /account/tenant", "plan"),
     ("POST /account/tenant/user", "role"),
@@ -82,7 +85,7 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
 ];
 
 /// Read by parsers of their own: a context is taken as it comes, and entries of a batch are judged one by one.
-const CONTEXTS: &[&str] = &["EvaluationContext", "OpenFeatureRequest", "UsageBatch"];
+const CONTEXTS: &[&str] = &["EvaluationContext", "OpenFeatureRequest", "UsageBatch", "EventBatch"];
 
 /// Texts of each form: the shortest and the longest that fit, and some that do not.
 fn texts_of_format(format: &str) -> (Vec<String>, Vec<String>) {

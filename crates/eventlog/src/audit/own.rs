@@ -1,0 +1,114 @@
+//! From facts to entries. One reader of the outbox writes each fact into its app's log in the transaction that moves its
+//! cursor, so that there is an entry if and only if the change committed.
+
+use kernel::{ActorKind, Error, Result};
+use serde_json::{Map, Value, value::to_raw_value};
+use spine::{Fact, Signal};
+use store::Tx;
+use tenancy::apps;
+
+use crate::{
+    ingest::{ArrivedEvent, OWN_SOURCE, keep},
+    names::{self, OWN_PREFIX},
+};
+
+/// Writes one fact down. `due` is rung once there is something to fold.
+pub(crate) fn consume(tx: &mut Tx<'_>, due: &Signal, fact: &Fact) -> Result<()> {
+    let Some(app) = fact.app else { return Ok(()) };
+    // What is told of a deleted app goes with it.
+    if !apps::exists(tx, app)? {
+        return Ok(());
+    }
+    let name = format!("{OWN_PREFIX}{}", fact.kind);
+    names::register(tx, app, &[&name])?;
+    let event = ArrivedEvent {
+        id: tx.new_id(),
+        name,
+        at: fact.at.as_micros(),
+        source: Some(OWN_SOURCE.to_owned()),
+        ingest_id: None,
+        tenant: fact.tenant,
+        parameters: to_raw_value(&parameters(fact)).map_err(Error::internal)?,
+    };
+    keep(tx, app, &[event])?;
+    let due = due.clone();
+    tx.on_commit(move || due.wake());
+    Ok(())
+}
+
+/// Who, from where, in which workspace, and what the fact says.
+fn parameters(fact: &Fact) -> Map<String, Value> {
+    let actor = &fact.author.actor;
+    let mut parameters = Map::new();
+    let mut put = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            parameters.insert(name.to_owned(), value.into());
+        }
+    };
+    put("actorType", serde_json::to_value(actor.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)));
+    put("actorId", Some(actor.id.clone()));
+    put("actorName", actor.name.clone());
+    put("requestId", fact.author.request.clone());
+    put("ip", fact.author.address.map(|address| address.to_string()));
+    put("workspaceId", fact.tenant.map(|tenant| tenant.to_string()));
+    let Value::Object(members) = &fact.data else { return parameters };
+    let person_acted = acted(fact, members);
+    for (name, value) in members {
+        let name = match name.as_str() {
+            "userId" if !person_acted => "targetUserId",
+            "email" if !person_acted => "targetEmail",
+            name => name,
+        };
+        parameters.insert(name.to_owned(), value.clone());
+    }
+    parameters
+}
+
+/// Whether the person that a fact is about did it themselves.
+fn acted(fact: &Fact, members: &Map<String, Value>) -> bool {
+    let actor = &fact.author.actor;
+    if actor.kind != ActorKind::User {
+        return false;
+    }
+    match members.get("userId").and_then(Value::as_str) {
+        Some(person) => person == actor.id,
+        None => actor.email.is_some() && members.get("email").and_then(Value::as_str) == actor.email.as_deref(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::{Actor, AppId, Author, TenantId, Timestamp, UserId};
+    use serde_json::json;
+    use spine::FactId;
+
+    use super::*;
+
+    fn fact(actor: Actor, data: Value) -> Fact {
+        Fact {
+            id: FactId::from_u128(1),
+            position: 1,
+            kind: "member.changed".to_owned(),
+            app: Some(AppId::from_u128(1)),
+            tenant: Some(TenantId::from_u128(2)),
+            data,
+            at: Timestamp::from_seconds(0),
+            author: Author { actor, address: "192.0.2.1".parse().ok(), request: Some("req_1".to_owned()) },
+        }
+    }
+
+    #[test]
+    fn a_person_is_named_as_such_only_where_they_acted() {
+        let (ada, bob) = (UserId::from_u128(1), UserId::from_u128(2));
+        let data = json!({ "userId": ada, "email": "ada@example.com", "roles": ["x"] });
+        let own = parameters(&fact(Actor::user(ada), data.clone()));
+        assert_eq!((&own["userId"], &own["email"]), (&json!(ada), &json!("ada@example.com")));
+        let others = parameters(&fact(Actor::user(bob), data.clone()));
+        assert_eq!((&others["targetUserId"], &others["targetEmail"]), (&json!(ada), &json!("ada@example.com")));
+        assert!(!others.contains_key("userId") && !others.contains_key("email"));
+        let by_key = parameters(&fact(Actor::operator_key(Some("Ada".to_owned())), data));
+        assert_eq!((&by_key["actorId"], &by_key["actorType"]), (&json!("operator"), &json!("operator_key")));
+        assert_eq!((&by_key["ip"], &by_key["requestId"]), (&json!("192.0.2.1"), &json!("req_1")));
+        assert_eq!((&by_key["workspaceId"], &by_key["roles"]), (&json!(TenantId::from_u128(2)), &json!(["x"])));
+    }
+}

@@ -1,0 +1,137 @@
+//! From arrivals to answers: buckets, first occurrences and rows.
+//!
+//! What is waiting is read and worked out in memory, then written in one short transaction, which also takes the arrivals
+//! away: a crash at any point neither loses nor doubles an event. The app's revision is read first and moved in that
+//! transaction, so that two nodes that fold at once cannot both succeed; one of them begins again.
+
+mod memory;
+mod plan;
+mod store;
+
+use std::{sync::Arc, time::Duration};
+
+use ::store::Db;
+use kernel::{AppId, Error, Result, Ticker, Timestamp};
+use spine::{Job, Signal, Worked};
+use tokio::sync::{Mutex, watch};
+
+pub(crate) use memory::MOST_VALUES;
+use memory::Memory;
+use plan::{Event, Plan};
+
+/// How long a caller waits for the fold before it is told that its event is queued.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Folds what has arrived. Cheap to clone.
+#[derive(Clone)]
+pub struct Folder {
+    db: Db,
+    due: Signal,
+    /// One fold at a time on this node: another one would only be in its way.
+    memory: Arc<Mutex<Memory>>,
+}
+
+/// What a fold found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Folded {
+    Nothing,
+    Some,
+    /// Another node was faster.
+    Raced,
+}
+
+impl Folder {
+    pub fn new(db: Db) -> Self {
+        Self { db, due: Signal::new(), memory: Arc::default() }
+    }
+
+    /// Something has arrived.
+    pub fn wake(&self) {
+        self.due.wake();
+    }
+
+    pub fn signal(&self) -> Signal {
+        self.due.clone()
+    }
+
+    /// Folds what the app has waiting now; whether that was done in time.
+    pub async fn settle(&self, app: AppId) -> Result<bool> {
+        let begun = Ticker.now();
+        let Some(last) = self.db.read(move |tx| store::last_arrival(tx, app)).await? else { return Ok(true) };
+        while Ticker.since(begun) < PATIENCE {
+            self.fold(app).await?;
+            let first = self.db.read(move |tx| store::first_arrival(tx, app)).await?;
+            if first.is_none_or(|first| first > last) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// One transaction's worth of an app's arrivals.
+    async fn fold(&self, app: AppId) -> Result<Folded> {
+        let mut memory = self.memory.lock().await;
+        // Put back only when what it says has been committed.
+        let known = memory.take(app);
+        let read = self.db.snapshot(move |tx| store::waiting(tx, app)).await?;
+        let Some(waiting) = read else {
+            return self.db.write(move |tx| store::forget(tx, app)).await.map(|forgotten| match forgotten {
+                true => Folded::Some,
+                false => Folded::Nothing,
+            });
+        };
+        if waiting.arrivals.is_empty() {
+            if let Some(known) = known {
+                memory.put(app, known);
+            }
+            return Ok(Folded::Nothing);
+        }
+        let mut known = known.filter(|known| known.revision == waiting.revision).unwrap_or_default();
+        let events = waiting.arrivals.iter().enumerate().flat_map(plan::events).collect::<Result<Vec<Event>>>()?;
+        let events = plan::affordable(events);
+        let wanted = known.missing(&events);
+        let loaded = self.db.snapshot(move |tx| store::load(tx, app, &wanted)).await?;
+        known.learn(loaded);
+        let buckets = known.buckets_to_load(&events)?;
+        let loaded = self.db.snapshot(move |tx| store::load_values(tx, app, &buckets)).await?;
+        known.learn_values(loaded);
+        let plan = Plan::of(&mut known, waiting.revision, &waiting.arrivals, events)?;
+        known.revision = plan.revision();
+        let plan = Arc::new(plan);
+        let written = self.db.write(move |tx| store::write(tx, app, &plan)).await?;
+        if !written {
+            return Ok(Folded::Raced);
+        }
+        memory.put(app, known);
+        Ok(Folded::Some)
+    }
+}
+
+/// Runs on one node at a time: the others' memory would be of no use.
+pub struct FoldJob(pub Folder);
+
+impl Job for FoldJob {
+    fn name(&self) -> &'static str {
+        "event-fold"
+    }
+
+    /// Events that another node took in are found by looking.
+    fn every(&self) -> Duration {
+        Duration::from_millis(500)
+    }
+
+    fn signals(&self) -> Vec<watch::Receiver<u64>> {
+        vec![self.0.due.listen()]
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        let Some(app) = self.0.db.read(store::next_app).await? else { return Ok(Worked::Nothing) };
+        self.0.fold(app).await.map_err(|error| Error::internal(format!("events of {app}: {error:?}")))?;
+        Ok(Worked::Something)
+    }
+
+    /// An arrival is due at once.
+    async fn next_due(&self) -> Result<Option<Timestamp>> {
+        self.0.db.read(store::oldest).await
+    }
+}

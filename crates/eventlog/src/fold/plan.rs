@@ -1,0 +1,142 @@
+//! What a fold writes, worked out in memory.
+
+use std::collections::HashMap;
+
+use kernel::{Error, Result, Timestamp};
+use serde_json::{Map, Value};
+
+use super::{
+    memory::{Bucket, Known},
+    store::Arrival,
+};
+use crate::{
+    grain::Grain,
+    ingest::{ArrivedEvent, OWN_SOURCE},
+    parameters::{Feed, entity_digest, feed, is_audited, traced},
+};
+
+/// Rows that one transaction writes at most, unless a single event writes more: some milliseconds of SQLite's writer.
+const MOST_WRITES: usize = 600;
+/// Events that are looked at for one transaction, by what each writes at most.
+const MOST_LOOKED_AT: usize = 8 * MOST_WRITES;
+
+/// An event with its parameters, and the arrival it is in.
+pub struct Event {
+    pub arrival: usize,
+    pub arrived: ArrivedEvent,
+    pub parameters: Map<String, Value>,
+}
+
+/// The events of an arrival that are not folded yet.
+pub fn events((number, arrival): (usize, &Arrival)) -> Vec<Result<Event>> {
+    let all: Vec<ArrivedEvent> = match serde_json::from_str(&arrival.events) {
+        Ok(all) => all,
+        Err(error) => return vec![Err(Error::internal(error))],
+    };
+    let done = usize::try_from(arrival.folded).unwrap_or(usize::MAX);
+    let event = |arrived: ArrivedEvent| {
+        let parameters = serde_json::from_str(arrived.parameters.get()).map_err(Error::internal)?;
+        Ok(Event { arrival: number, arrived, parameters })
+    };
+    all.into_iter().skip(done).map(event).collect()
+}
+
+/// The first events, as many as one transaction could take.
+pub fn affordable(mut events: Vec<Event>) -> Vec<Event> {
+    let (mut writes, mut count) = (0, 0);
+    while count < events.len() && (count == 0 || writes < MOST_LOOKED_AT) {
+        writes += 5 + 5 * events[count].parameters.len();
+        count += 1;
+    }
+    events.truncate(count);
+    events
+}
+
+/// One fold.
+#[derive(Default)]
+pub struct Plan {
+    /// Before the fold.
+    pub expected: i64,
+    pub new_parameters: Vec<(String, i64)>,
+    pub buckets: HashMap<Bucket, i64>,
+    pub sums: HashMap<(Bucket, i64), f64>,
+    pub values: HashMap<(Bucket, i64, String), i64>,
+    /// By entity and event: the parameter, and the first time.
+    pub firsts: HashMap<(String, i64), (i64, i64)>,
+    pub rows: Vec<Row>,
+    /// Arrivals that are folded to their end.
+    pub finished: Vec<String>,
+    /// One that is folded in part, and how many of its events.
+    pub begun: Option<(String, i64)>,
+}
+
+/// An event as it is kept.
+pub struct Row {
+    pub event: ArrivedEvent,
+    pub name: i64,
+    pub ingested_at: Timestamp,
+    pub audited: bool,
+}
+
+impl Plan {
+    /// As many of the events as one transaction may write.
+    pub fn of(known: &mut Known, revision: i64, arrivals: &[Arrival], events: Vec<Event>) -> Result<Self> {
+        let mut plan = Self { expected: revision, ..Self::default() };
+        let mut folded: HashMap<usize, i64> = HashMap::new();
+        for event in events {
+            if plan.writes() >= MOST_WRITES {
+                break;
+            }
+            *folded.entry(event.arrival).or_default() += 1;
+            plan.add(known, event, arrivals)?;
+        }
+        for (number, arrival) in arrivals.iter().enumerate() {
+            let Some(more) = folded.get(&number) else { break };
+            match arrival.folded + more {
+                done if done >= arrival.count()? => plan.finished.push(arrival.id.clone()),
+                done => plan.begun = Some((arrival.id.clone(), done)),
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The revision once it is written.
+    pub fn revision(&self) -> i64 {
+        self.expected + 1
+    }
+
+    fn writes(&self) -> usize {
+        let aggregates = self.buckets.len() + self.sums.len() + self.values.len();
+        aggregates + self.firsts.len() + self.rows.len() + self.new_parameters.len()
+    }
+
+    fn add(&mut self, known: &mut Known, event: Event, arrivals: &[Arrival]) -> Result<()> {
+        let Event { arrival, arrived, parameters } = event;
+        let (name, at) = (known.name(&arrived.name)?, arrived.at);
+        let buckets = Grain::ALL.map(|grain| (name, grain.number(), grain.start(at)));
+        for bucket in buckets {
+            *self.buckets.entry(bucket).or_default() += 1;
+        }
+        for (parameter_name, value) in &parameters {
+            let parameter = known.parameter(parameter_name, &mut self.new_parameters);
+            for bucket in buckets {
+                match feed(value) {
+                    Some(Feed::Number(number)) => *self.sums.entry((bucket, parameter)).or_default() += number,
+                    Some(Feed::Value(text)) => {
+                        let counted = known.counted_as(bucket, parameter, text);
+                        *self.values.entry((bucket, parameter, counted.to_owned())).or_default() += 1;
+                    }
+                    None => break,
+                }
+            }
+            if let Some(value) = traced(parameter_name, value) {
+                let entity = (entity_digest(parameter_name, &value), name);
+                let (_, first) = self.firsts.entry(entity).or_insert((parameter, at));
+                *first = at.min(*first);
+            }
+        }
+        let audited = arrived.source.as_deref() == Some(OWN_SOURCE) || is_audited(&parameters);
+        self.rows.push(Row { event: arrived, name, ingested_at: arrivals[arrival].created_at, audited });
+        Ok(())
+    }
+}

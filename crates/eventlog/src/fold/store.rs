@@ -1,0 +1,204 @@
+//! The SQL of the fold.
+
+use kernel::{AppId, Error, Result, Timestamp};
+use serde::de::IgnoredAny;
+use store::{Tx, args, row, sql};
+use tenancy::apps;
+
+use super::{
+    memory::{Bucket, Wanted},
+    plan::Plan,
+};
+use crate::names;
+
+/// Events that wait together.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    pub id: String,
+    pub folded: i64,
+    pub events: String,
+    pub created_at: Timestamp,
+}
+
+row! { Arrival = "event_arrivals" { id, folded, events, created_at } }
+
+impl Arrival {
+    pub fn count(&self) -> Result<i64> {
+        let events: Vec<IgnoredAny> = serde_json::from_str(&self.events).map_err(Error::internal)?;
+        i64::try_from(events.len()).map_err(Error::internal)
+    }
+}
+
+/// What an app has waiting, oldest first, and the revision that it is folded from.
+pub struct Waiting {
+    pub revision: i64,
+    pub arrivals: Vec<Arrival>,
+}
+
+/// Rows that are read for one fold.
+const BATCH: i64 = 16;
+
+const NEXT_APP: &str = "SELECT app_id FROM event_arrivals ORDER BY id LIMIT 1";
+const OLDEST: &str = "SELECT created_at FROM event_arrivals ORDER BY id LIMIT 1";
+const FIRST: &str = "SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id LIMIT 1";
+const LAST: &str = "SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id DESC LIMIT 1";
+const WAITING: &str = sql!("SELECT ", Arrival::COLUMNS, " FROM event_arrivals WHERE app_id = $1 ORDER BY id LIMIT $2");
+const REVISION: &str = "SELECT revision FROM event_folds WHERE app_id = $1";
+const MOVE_ON: &str = "INSERT INTO event_folds (app_id, revision) VALUES ($1, $3) \
+     ON CONFLICT (app_id) DO UPDATE SET revision = excluded.revision WHERE event_folds.revision = $2";
+const FORGET: &str = "DELETE FROM event_arrivals WHERE id IN \
+     (SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id LIMIT $2)";
+const VALUES: &str = "SELECT parameter_id, value FROM event_values \
+     WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4";
+
+const ADD_EVENTS: &str = "INSERT INTO event_buckets (app_id, name_id, grain, starts_at, events) \
+     SELECT app_id, name_id, grain, starts_at, events FROM {rows} WHERE true \
+     ON CONFLICT (app_id, name_id, grain, starts_at) DO UPDATE SET events = event_buckets.events + excluded.events";
+const ADD_SUMS: &str = "INSERT INTO event_sums (app_id, name_id, grain, starts_at, parameter_id, total) \
+     SELECT app_id, name_id, grain, starts_at, parameter_id, total FROM {rows} WHERE true \
+     ON CONFLICT (app_id, name_id, grain, starts_at, parameter_id) DO UPDATE SET total = event_sums.total + excluded.total";
+const ADD_VALUES: &str = "INSERT INTO event_values (app_id, name_id, grain, starts_at, parameter_id, value, events) \
+     SELECT app_id, name_id, grain, starts_at, parameter_id, value, events FROM {rows} WHERE true \
+     ON CONFLICT (app_id, name_id, grain, starts_at, parameter_id, value) \
+     DO UPDATE SET events = event_values.events + excluded.events";
+const ADD_FIRSTS: &str = "INSERT INTO event_firsts (app_id, entity_digest, name_id, parameter_id, first_at) \
+     SELECT app_id, entity_digest, name_id, parameter_id, first_at FROM {rows} WHERE true \
+     ON CONFLICT (app_id, entity_digest, name_id) DO UPDATE SET first_at = excluded.first_at \
+     WHERE excluded.first_at < event_firsts.first_at";
+const ADD_ROWS: &str = "INSERT INTO event_rows (id, app_id, name_id, happened_at, ingested_at, ingest_source, \
+     ingest_id, tenant_id, audited, parameters) SELECT id, app_id, name_id, happened_at, ingested_at, ingest_source, \
+     ingest_id, tenant_id, audited, parameters FROM {rows} WHERE true";
+const FINISH: &str = "DELETE FROM event_arrivals WHERE app_id = $1 AND id = ANY($2)";
+const BEGIN: &str = "UPDATE event_arrivals SET folded = $3 WHERE app_id = $1 AND id = $2";
+
+pub fn next_app(tx: &mut Tx<'_>) -> Result<Option<AppId>> {
+    Ok(tx.opt::<(AppId,)>(NEXT_APP, &[])?.map(|(app,)| app))
+}
+
+pub fn oldest(tx: &mut Tx<'_>) -> Result<Option<Timestamp>> {
+    Ok(tx.opt::<(Timestamp,)>(OLDEST, &[])?.map(|(at,)| at))
+}
+
+pub fn first_arrival(tx: &mut Tx<'_>, app: AppId) -> Result<Option<String>> {
+    Ok(tx.opt::<(String,)>(FIRST, &args![app])?.map(|(id,)| id))
+}
+
+pub fn last_arrival(tx: &mut Tx<'_>, app: AppId) -> Result<Option<String>> {
+    Ok(tx.opt::<(String,)>(LAST, &args![app])?.map(|(id,)| id))
+}
+
+/// `None` for an app that no longer exists.
+pub fn waiting(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Waiting>> {
+    if !apps::exists(tx, app)? {
+        return Ok(None);
+    }
+    let revision = tx.opt::<(i64,)>(REVISION, &args![app])?.map_or(0, |(revision,)| revision);
+    Ok(Some(Waiting { revision, arrivals: tx.all(WAITING, &args![app, BATCH])? }))
+}
+
+/// Events of a deleted app are of no use to anybody.
+pub fn forget(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
+    Ok(tx.exec(FORGET, &args![app, BATCH])? > 0)
+}
+
+/// Numbers of names and parameters.
+pub struct Loaded {
+    pub names: Vec<(String, i64)>,
+    pub parameters: Vec<(String, i64)>,
+    pub last_parameter: i64,
+}
+
+pub fn load(tx: &mut Tx<'_>, app: AppId, wanted: &Wanted) -> Result<Loaded> {
+    let names = match wanted.names.is_empty() {
+        true => Vec::new(),
+        false => names::find_all(tx, app, &wanted.names)?,
+    };
+    if wanted.parameters.is_empty() {
+        return Ok(Loaded { names, parameters: Vec::new(), last_parameter: 0 });
+    }
+    let parameters = names::parameters(tx, app, &wanted.parameters)?;
+    Ok(Loaded { names, parameters, last_parameter: names::last_parameter(tx, app)? })
+}
+
+/// The values that have counters of their own in a bucket, each with its parameter.
+pub type NamedValues = (Bucket, Vec<(i64, String)>);
+
+pub fn load_values(tx: &mut Tx<'_>, app: AppId, buckets: &[Bucket]) -> Result<Vec<NamedValues>> {
+    let load =
+        |&(name, grain, start): &Bucket| Ok(((name, grain, start), tx.all(VALUES, &args![app, name, grain, start])?));
+    buckets.iter().map(load).collect()
+}
+
+/// Writes a fold; `false`, and nothing, when the app was folded since it was worked out.
+pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
+    if tx.exec(MOVE_ON, &args![app, plan.expected, plan.revision()])? == 0 {
+        return Ok(false);
+    }
+    names::insert_parameters(tx, app, &plan.new_parameters)?;
+    let rows: Vec<_> =
+        plan.buckets.iter().map(|(&(name, grain, start), &count)| (app, name, grain, start, count)).collect();
+    tx.insert_all(ADD_EVENTS, ["app_id", "name_id", "grain", "starts_at", "events"], &rows)?;
+    let sum = |(&((name, grain, start), parameter), &total): (&(Bucket, i64), &f64)| {
+        (app, name, grain, start, parameter, total)
+    };
+    let rows: Vec<_> = plan.sums.iter().map(sum).collect();
+    tx.insert_all(ADD_SUMS, ["app_id", "name_id", "grain", "starts_at", "parameter_id", "total"], &rows)?;
+    let rows: Vec<_> = plan
+        .values
+        .iter()
+        .map(|(((name, grain, start), parameter, value), &count)| {
+            (app, *name, *grain, *start, *parameter, value.as_str(), count)
+        })
+        .collect();
+    let columns = ["app_id", "name_id", "grain", "starts_at", "parameter_id", "value", "events"];
+    tx.insert_all(ADD_VALUES, columns, &rows)?;
+    let rows: Vec<_> = plan
+        .firsts
+        .iter()
+        .map(|((entity, name), &(parameter, first))| (app, entity.as_str(), *name, parameter, first))
+        .collect();
+    tx.insert_all(ADD_FIRSTS, ["app_id", "entity_digest", "name_id", "parameter_id", "first_at"], &rows)?;
+    write_rows(tx, app, plan)?;
+    tx.run(FINISH, &args![app, plan.finished])?;
+    if let Some((arrival, folded)) = &plan.begun {
+        tx.run(BEGIN, &args![app, arrival, *folded])?;
+    }
+    Ok(true)
+}
+
+fn write_rows(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
+    let rows: Vec<_> = plan
+        .rows
+        .iter()
+        .map(|row| {
+            let event = &row.event;
+            let (source, ingest_id) = (event.source.as_deref(), event.ingest_id.as_deref());
+            let parameters = event.parameters.get();
+            (
+                event.id,
+                app,
+                row.name,
+                event.at,
+                row.ingested_at,
+                source,
+                ingest_id,
+                event.tenant,
+                row.audited,
+                parameters,
+            )
+        })
+        .collect();
+    let columns = [
+        "id",
+        "app_id",
+        "name_id",
+        "happened_at",
+        "ingested_at",
+        "ingest_source",
+        "ingest_id",
+        "tenant_id",
+        "audited",
+        "parameters",
+    ];
+    tx.insert_all(ADD_ROWS, columns, &rows)
+}

@@ -1,0 +1,80 @@
+//! The event log: what apps and the service itself say that happened, kept, counted and found again. This room knows no
+//! meanings; rooms say what happened, this one keeps it and answers.
+//!
+//! An event is durable when it is answered. Buckets, first occurrences and the audit trail follow from it by the fold,
+//! exactly once, whatever its order of arrival.
+
+mod audit;
+pub mod facts;
+mod fold;
+mod grain;
+mod ingest;
+mod names;
+mod parameters;
+mod questions;
+mod tables;
+
+use std::sync::Arc;
+
+use spine::{Exclusive, Outbox, Runner};
+use store::{Db, Ingestor};
+use tenancy::{OperatorKey, Tenancy};
+use web::Routes;
+
+use fold::{FoldJob, Folder};
+pub use grain::Grain;
+pub use ingest::EventId;
+use ingest::EventIngest;
+pub(crate) use ingest::http::require_own_app;
+use names::KnownNames;
+use questions::Scans;
+pub use tables::TABLES;
+
+/// What the routes of this room work with. Cheap to clone.
+#[derive(Clone)]
+pub struct EventLog {
+    pub(crate) db: Db,
+    tenancy: Tenancy,
+    ingestor: Ingestor<EventIngest>,
+    known: Arc<KnownNames>,
+    folder: Folder,
+    scans: Scans,
+}
+
+impl EventLog {
+    /// Needs a Tokio runtime, for the batcher.
+    pub fn new(tenancy: Tenancy) -> Self {
+        let db = tenancy.db.clone();
+        Self {
+            ingestor: db.ingestor(),
+            known: Arc::default(),
+            folder: Folder::new(db.clone()),
+            scans: Scans::default(),
+            db,
+            tenancy,
+        }
+    }
+
+    /// Registers what writes the service's own events, and what folds all of them.
+    pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
+        let due = self.folder.signal();
+        outbox.consume(facts::CONSUMER, move |tx, fact| audit::consume(tx, &due, fact));
+        runner.add(Exclusive::new(&self.db, FoldJob(self.folder.clone())));
+    }
+}
+
+impl AsRef<Tenancy> for EventLog {
+    fn as_ref(&self) -> &Tenancy {
+        &self.tenancy
+    }
+}
+
+impl AsRef<OperatorKey> for EventLog {
+    fn as_ref(&self) -> &OperatorKey {
+        &self.tenancy.operator
+    }
+}
+
+pub fn routes() -> Routes<EventLog> {
+    ingest::http::routes().merge(questions::routes()).merge(audit::routes())
+}

@@ -1,0 +1,16 @@
+//! The tables of this room.
+
+use store::{Table, table};
+
+pub const TABLES: &[Table] = &[
+    table!("event_arrivals"("id") of app),
+    table!("event_ingest_ids"("app_id, digest") of app),
+    table!("event_names"("app_id, name") of app),
+    table!("event_parameters"("app_id, name") of app),
+    table!("event_folds"("app_id") of app),
+    table!("event_buckets"("app_id, name_id, grain, starts_at") of app),
+    table!("event_sums"("app_id, name_id, grain, starts_at, parameter_id") of app),
+    table!("event_values"("app_id, name_id, grain, starts_at, parameter_id, value") of app),
+    table!("event_firsts"("app_id, entity_digest, name_id") of app),
+    table!("event_rows"("id") of app; kept "the audit trail tells what became of deleted workspaces"),
+];
