@@ -36,7 +36,7 @@ pub struct Waiting {
 }
 
 /// Rows that are read for one fold.
-const BATCH: i64 = 16;
+const BATCH: i64 = 4;
 
 const NEXT_APP: &str = "SELECT app_id FROM event_arrivals ORDER BY id LIMIT 1";
 const OLDEST: &str = "SELECT created_at FROM event_arrivals ORDER BY id LIMIT 1";
