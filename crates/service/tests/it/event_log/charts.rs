@@ -89,7 +89,7 @@ async fn the_newest_buckets_are_kept(app: TestApp) {
 }
 
 async fn a_parameter_has_a_thousand_counters(app: TestApp) {
-    let day = |number: usize| if number % 2 == 0 { "2026-03-02" } else { "2026-03-03" };
+    let day = |number: usize| if number.is_multiple_of(2) { "2026-03-02" } else { "2026-03-03" };
     let at = |number: usize| format!("{}T10:00:00Z", day(number));
     let send = |from: usize, to: usize| {
         Value::from_iter((from..to).map(|number| event(&app, "e", &at(number), json!({ "v": format!("v{number}") }))))

@@ -15,7 +15,9 @@ use testkit::{Answer, TestApp};
 
 /// An event of the first app.
 fn event(app: &TestApp, name: &str, at: &str, parameters: Value) -> Value {
-    json!({ "appId": app.app_id(), "eventName": name, "timestamp": at, "parameters": parameters })
+    let mut event = json!({ "appId": app.app_id(), "eventName": name, "timestamp": at });
+    event["parameters"] = parameters;
+    event
 }
 
 /// Events of the first app, stored and folded.

@@ -82,6 +82,14 @@ fn bucket(interval: &str, at: Timestamp) -> Timestamp {
     }
 }
 
+/// A bucket of a chart.
+#[derive(Default)]
+struct Expected {
+    count: i64,
+    counts: BTreeMap<String, BTreeMap<String, i64>>,
+    sums: BTreeMap<String, f64>,
+}
+
 struct Model(Vec<Sent>);
 
 impl Model {
@@ -116,10 +124,9 @@ impl Model {
     }
 
     fn chart(&self, name: &str, (from, to): (Timestamp, Timestamp), interval: &str) -> Value {
-        let mut buckets: BTreeMap<Timestamp, (i64, BTreeMap<String, BTreeMap<String, i64>>, BTreeMap<String, f64>)> =
-            BTreeMap::new();
+        let mut buckets: BTreeMap<Timestamp, Expected> = BTreeMap::new();
         for sent in self.within(name, from, to) {
-            let (count, counts, sums) = buckets.entry(bucket(interval, sent.at)).or_default();
+            let Expected { count, counts, sums } = buckets.entry(bucket(interval, sent.at)).or_default();
             *count += 1;
             for (name, value) in &sent.parameters {
                 let text = match value {
@@ -135,7 +142,7 @@ impl Model {
             }
         }
         let number = |sum: &f64| if sum.fract() == 0.0 { json!(*sum as i64) } else { json!(sum) };
-        let shown = buckets.iter().map(|(start, (count, counts, sums))| {
+        let shown = buckets.iter().map(|(start, Expected { count, counts, sums })| {
             let sums: Map<String, Value> = sums.iter().map(|(name, sum)| (name.clone(), number(sum))).collect();
             json!({ "bucketStart": start, "count": count, "parameterCounts": counts, "parameterSums": sums })
         });
