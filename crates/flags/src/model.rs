@@ -7,6 +7,7 @@ use kernel::{id_kinds, text_types};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use store::text_enum;
 
 id_kinds! {
     /// A feature flag.
@@ -25,15 +26,16 @@ pub enum State {
     OnWithRule,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "FlagValueType")]
-pub enum ValueType {
-    #[default]
-    Boolean,
-    String,
-    Number,
-    Json,
+text_enum! {
+    #[derive(Default)]
+    #[schemars(rename = "FlagValueType")]
+    wire pub enum ValueType {
+        #[default]
+        Boolean = "boolean",
+        String = "string",
+        Number = "number",
+        Json = "json",
+    }
 }
 
 impl ValueType {

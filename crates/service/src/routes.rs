@@ -7,7 +7,7 @@ use crate::{Core, VERSION, facts, operations, portal, workflows};
 
 /// Every route there can be. The router leaves out those that are switched off.
 fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
-    let tenancy = tenancy::apps::http::routes()
+    let tenancy = tenancy::app_lifecycle::http::routes()
         .merge(tenancy::keys::http::routes())
         .merge(tenancy::roles::http::routes())
         .merge(tenancy::federation::http::routes())
@@ -16,6 +16,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(tenancy::members::invitations::http::routes())
         .merge(tenancy::api_tokens::http::routes())
         .merge(tenancy::credentials::http::routes())
+        .merge(tenancy::mails::http::routes())
         .merge(tenancy::branding::http::routes());
     let routes = operations::diagnostics::routes()
         .merge(operations::health::routes(metrics_public))

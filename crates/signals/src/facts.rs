@@ -3,7 +3,7 @@
 use kernel::Timestamp;
 use spine::{FactKind as _, Reader};
 use tenancy::{
-    apps::webhook::EVENTS,
+    apps::EVENTS,
     facts::{AppCreated, AppDeleted, AppWebhookChanged},
 };
 

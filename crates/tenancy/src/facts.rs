@@ -9,9 +9,9 @@ use spine::{FactKind as _, Reader};
 
 use crate::{
     api_tokens::{ApiTokenId, SecretId},
-    branding::TemplateName,
     federation::ConnectionId,
     logins::LoginId,
+    mails::TemplateName,
     roles::{PrivilegeId, RoleId},
 };
 

@@ -5,6 +5,7 @@
 
 pub mod alerts;
 pub mod api_tokens;
+pub mod app_lifecycle;
 pub mod apps;
 pub mod authority;
 pub mod branding;

@@ -147,7 +147,7 @@ impl<D: Versioned> Change<D> {
         let version = VersionRow {
             subject: record.id.to_string(),
             version: record.version,
-            action: action.as_str().to_owned(),
+            action,
             changed_by: actor.clone(),
             changed_at: record.updated_at,
             definition,

@@ -17,6 +17,8 @@ mod views;
 
 use std::{collections::HashMap, sync::Arc};
 
+use ::store::text_enum;
+
 pub(crate) use change::Changes;
 pub(crate) use store::{StoredApp, load_all, load_app};
 pub use versioned::{Versioned, VersionedRecord};
@@ -112,23 +114,17 @@ impl CompiledApp {
     }
 }
 
-/// What made a version, as the history tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    Created,
-    Updated,
-    RolledBack,
+text_enum! {
+    /// What made a version.
+    #[schemars(rename = "FlagVersionAction")]
+    wire pub enum Action {
+        Created = "created",
+        Updated = "updated",
+        RolledBack = "rolled-back",
+    }
 }
 
 impl Action {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::RolledBack => "rolled-back",
-        }
-    }
-
     fn change(self) -> FlagChange {
         match self {
             Self::Created => FlagChange::Created,

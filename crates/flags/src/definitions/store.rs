@@ -8,7 +8,7 @@ use spine::emit;
 use store::{FromRow, Json, Row, Tx, args, row, sql};
 
 use super::{
-    AppDefinitions, CompiledApp, Compiler, FlagRecord, GroupRecord, Versioned, VersionedRecord,
+    Action, AppDefinitions, CompiledApp, Compiler, FlagRecord, GroupRecord, Versioned, VersionedRecord,
     bodies::{check_flag, check_group, check_group_unused},
     diff::Difference,
 };
@@ -194,7 +194,7 @@ impl Versioned for GroupDefinition {
 pub(super) struct VersionRow {
     pub(super) subject: String,
     pub(super) version: i64,
-    pub(super) action: String,
+    pub(super) action: Action,
     pub(super) changed_by: String,
     pub(super) changed_at: Timestamp,
     pub(super) definition: Value,
@@ -221,7 +221,7 @@ pub(super) fn insert_version(tx: &mut Tx<'_>, app: AppId, row: &VersionRow) -> R
     let VersionRow { subject, version, action, changed_by, changed_at, definition, diff } = row;
     tx.run(
         INSERT_VERSION,
-        &args![subject, *version, app, action, changed_by, *changed_at, Json(definition), Json(diff)],
+        &args![subject, *version, app, *action, changed_by, *changed_at, Json(definition), Json(diff)],
     )
 }
 

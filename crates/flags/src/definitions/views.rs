@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{AppDefinitions, FlagRecord, GroupRecord, diff::Difference, store::VersionRow};
+use super::{Action, AppDefinitions, FlagRecord, GroupRecord, diff::Difference, store::VersionRow};
 use crate::{
     model::{Branch, FlagId, GroupId, Rule, State, ValueType},
     usage::{Discovery, FlagUsage},
@@ -93,8 +93,7 @@ impl GroupView {
 #[schemars(rename = "FlagVersion")]
 pub struct VersionView {
     pub version: i64,
-    /// `created`, `updated` or `rolled-back`.
-    pub action: String,
+    pub action: Action,
     pub changed_by: String,
     pub changed_at: Timestamp,
     /// Against the version before.

@@ -11,7 +11,6 @@ use super::{
     gathered::{MAX_CALL_SITES, MAX_DISCOVERIES},
     report::{Sighting, Told, UsageReport},
 };
-use crate::model::ValueType;
 
 const DISCOVER: &str = concat!(
     "INSERT INTO flag_discoveries (app_id, key, value_type, first_seen_at, last_seen_at, sightings) \
@@ -58,7 +57,7 @@ pub(super) fn write(tx: &mut Tx<'_>, reports: &[UsageReport]) -> Result<()> {
     for UsageReport { app, key, told } in reports {
         match told {
             Told::Sighted(Sighting { value_type, first, last, count }) => {
-                seen.push((*app, key, value_type.map(written), *first, *last, *count));
+                seen.push((*app, key, *value_type, *first, *last, *count));
             }
             Told::Evaluated { variant, day, count } => counts.push((*app, key, *variant, *day, *count)),
             Told::Used(at) => uses.push((*app, key, *at)),
@@ -84,29 +83,13 @@ pub(super) fn forget(tx: &mut Tx<'_>, before: i64) -> Result<u64> {
     tx.exec(FORGET, &args![before, FORGOTTEN_AT_ONCE])
 }
 
-const fn written(value_type: ValueType) -> &'static str {
-    match value_type {
-        ValueType::Boolean => "boolean",
-        ValueType::String => "string",
-        ValueType::Number => "number",
-        ValueType::Json => "json",
-    }
-}
-
-fn read(text: &str) -> Option<ValueType> {
-    [ValueType::Boolean, ValueType::String, ValueType::Number, ValueType::Json]
-        .into_iter()
-        .find(|value_type| written(*value_type) == text)
-}
-
 impl FromRow for Discovery {
     fn from_row(row: &Row<'_>) -> Result<Self> {
-        let value_type: Option<String> = row.get("value_type")?;
         Ok(Self {
             id: None,
             key: row.get("key")?,
             discovered: true,
-            value_type: value_type.as_deref().and_then(read),
+            value_type: row.get("value_type")?,
             first_seen_at: row.get("first_seen_at")?,
             last_seen_at: row.get("last_seen_at")?,
             sightings: row.get("sightings")?,

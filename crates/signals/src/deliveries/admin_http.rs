@@ -4,7 +4,7 @@ use kernel::{AppId, Error, Result, TenantId, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{
-    apps::{self, webhook::EventType},
+    apps::{self, EventType},
     callers::Operator,
 };
 use web::{Json, Page, Params, Path, Routes, State};

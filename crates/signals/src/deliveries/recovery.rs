@@ -4,7 +4,7 @@ use kernel::{AppId, Error, Problems, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spine::emit;
-use tenancy::{apps::webhook::EventType, callers::Operator};
+use tenancy::{apps::EventType, callers::Operator};
 use web::{Accepted, Path, Routes, State, Valid, Validate};
 
 use super::{

@@ -4,7 +4,7 @@ use kernel::{AppId, Code, Error, Result, TenantId, WebUrl};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::{
-    apps::{self, webhook::EventType},
+    apps::{self, EventType},
     callers::Operator,
 };
 use web::{Json, Path, Routes, State, ValidOrNone, Validate};

@@ -16,7 +16,7 @@ use kernel::{AppId, Code, Error, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::Serialize;
 use spine::emit;
-use tenancy::{Authority, apps};
+use tenancy::{Authority, app_lifecycle, apps};
 use vault::Keyring;
 
 pub(crate) use http::routes;
@@ -143,7 +143,7 @@ pub(crate) fn disable(tx: &mut Tx<'_>, tenancy: &tenancy::Tenancy, app: AppId, i
         }
         let change = apps::ProfileChange { webhook_enabled: web::Given(Some(false)), ..Default::default() };
         let was_enabled = apps::get(tx, app)?.profile.webhook_enabled;
-        apps::update(tx, tenancy, app, &Authority::unlimited(), change)?;
+        app_lifecycle::update(tx, tenancy, app, &Authority::unlimited(), change)?;
         return Ok(was_enabled);
     }
     apps::hold(tx, app)?;

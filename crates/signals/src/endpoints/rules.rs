@@ -3,7 +3,7 @@
 use kernel::{Timestamp, WebUrl};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tenancy::apps::webhook::EventType;
+use tenancy::apps::EventType;
 use web::{Given, Patch, Validate};
 
 use super::{Endpoint, EndpointId};

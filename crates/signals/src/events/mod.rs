@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn there_is_one_list_of_types() {
         let names: Vec<&str> = TYPES.iter().map(|event| event.name).collect();
-        assert_eq!(names, tenancy::apps::webhook::EVENTS);
+        assert_eq!(names, tenancy::apps::EVENTS);
         assert!(names.iter().all(|name| crate::facts::CONSUMER.reads(name)));
     }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{Given, Patch, Validate};
 
-use super::{OnboardingFlow, Profile, webhook::EventType};
+use super::{OnboardingFlow, Profile, events::EventType};
 
 /// The body of `PUT /account/app`: a missing member keeps its value, `null` clears it where it may be absent.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -86,7 +86,7 @@ impl Validate for ProfileChange {}
 
 impl ProfileChange {
     /// Puts what was given in the place of what was.
-    pub(super) fn apply(self, profile: &mut Profile) {
+    pub(crate) fn apply(self, profile: &mut Profile) {
         let sender = self.email_sender_email.apply(profile.email_sender_email.take());
         let verified = profile.email_sender_verified && sender.is_some();
         *profile = Profile {

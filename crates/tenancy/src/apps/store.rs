@@ -1,7 +1,7 @@
 //! The SQL of apps.
 
 use ::store::{Json, Tx, args, row, sql};
-use kernel::{AppId, Page, Result, TenantId};
+use kernel::{AppId, Page, Result};
 
 use super::App;
 
@@ -47,8 +47,4 @@ pub(super) fn list(tx: &mut Tx<'_>, page: Page) -> Result<Vec<App>> {
 
 pub(super) fn delete(tx: &mut Tx<'_>, id: AppId) -> Result<()> {
     tx.run("DELETE FROM apps WHERE id = $1", &args![id])
-}
-
-pub(super) fn has_workspace(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<bool> {
-    tx.exists("SELECT id FROM tenants WHERE app_id = $1 AND id = $2", &args![app, tenant])
 }

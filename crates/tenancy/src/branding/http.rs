@@ -1,31 +1,20 @@
-//! `/communication/email/template`, `/admin/brand/css` and `/cloud-views/brand`.
+//! `/admin/brand/css` and `/cloud-views/brand`.
 
 use http::header;
-use kernel::{AppId, Error, Result};
+use kernel::{AppId, Result};
 use web::{Css, Json, Path, Routes, State, Success, Valid, WithHeaders};
 
-use super::{NewStyle, Style, Template, TemplateChange, TemplateName, Translations};
+use super::{NewStyle, Style, Translations};
 use crate::{
     Tenancy, apps,
     callers::{AppCaller, AppRead, AppWrite},
 };
 
 /// Content that is written as JSON may be several times as long as it is.
-const BODY_LIMIT: usize = 4 * 1024 * 1024;
-
-const VARIABLES: &str = "The variables `{{appName}}`, `{{appLogo}}`, `{{appUrl}}`, `{{emailTitle}}`, `{{emailBody}}`, \
-                         `{{ctaTitle}}`, `{{ctaUrl}}` and `{{currentYear}}` are replaced, escaped for HTML; unknown \
-                         ones are left out. `BASE` is the layout around all mails: there, `{{emailBody}}` is the \
-                         whole mail inside. A template that is a whole HTML document is not put into the layout. One \
-                         template serves all languages.";
+pub(crate) const BODY_LIMIT: usize = 4 * 1024 * 1024;
 
 pub fn routes() -> Routes<Tenancy> {
     Routes::new("Branding")
-        .get("/communication/email/template/{templateName}", template, "Get an email template, or its default")
-        .put("/communication/email/template/{templateName}", set_template, "Replace an email template")
-        .description(VARIABLES)
-        .body_limit(BODY_LIMIT)
-        .delete("/communication/email/template/{templateName}", reset_template, "Restore the default template")
         .get("/admin/brand/css", style, "Get the style of the hosted pages")
         .post("/admin/brand/css", set_style, "Replace the style of the hosted pages")
         .body_limit(BODY_LIMIT)
@@ -36,38 +25,6 @@ pub fn routes() -> Routes<Tenancy> {
         .body_limit(BODY_LIMIT)
         .get("/cloud-views/brand/{app_id}/style.css", style_sheet, "The style of an app's hosted pages")
         .hidden()
-}
-
-async fn template(
-    caller: AppCaller<AppRead>,
-    State(tenancy): State<Tenancy>,
-    Path(name): Path<TemplateName>,
-) -> Result<Json<Template>> {
-    let app = caller.app.clone();
-    Ok(Json(tenancy.db.read(move |tx| super::current_template(tx, &app, name)).await?))
-}
-
-async fn set_template(
-    caller: AppCaller<AppWrite>,
-    State(tenancy): State<Tenancy>,
-    Path(name): Path<TemplateName>,
-    Valid(change): Valid<TemplateChange>,
-) -> Result<Json<Template>> {
-    if change.name != name {
-        return Err(Error::invalid("type", format!("must be {}, as in the path", name.as_str())));
-    }
-    let (app, db) = (caller.app_id(), tenancy.db.by(&caller));
-    Ok(Json(db.write(move |tx| super::set_template(tx, &tenancy, app, &change)).await?))
-}
-
-async fn reset_template(
-    caller: AppCaller<AppWrite>,
-    State(tenancy): State<Tenancy>,
-    Path(name): Path<TemplateName>,
-) -> Result<Success> {
-    let app = caller.app_id();
-    tenancy.db.by(&caller).write(move |tx| super::reset_template(tx, app, name)).await?;
-    Ok(Success)
 }
 
 async fn style(caller: AppCaller<AppRead>, State(tenancy): State<Tenancy>) -> Result<Json<Style>> {

@@ -1,11 +1,10 @@
-//! An app's looks and words: its mail templates, the style of its hosted pages, and translations of both.
+//! An app's looks and words: the style of its hosted pages, and translations of pages and mails.
 //!
 //! Each is a default until the app puts its own in the place, and the default again once that is deleted.
 
 pub mod http;
 mod store;
 mod style;
-mod templates;
 mod translations;
 
 use ::store::Tx;
@@ -14,48 +13,12 @@ use spine::emit;
 use web::pages::Brand;
 
 pub use style::{NewStyle, Style};
-pub use templates::{Template, TemplateChange, TemplateName};
 pub use translations::Translations;
 
 use crate::{
-    App, Tenancy, apps,
-    facts::{StyleChanged, TemplateChanged, TranslationsChanged},
-    mails,
+    App, apps,
+    facts::{StyleChanged, TranslationsChanged},
 };
-
-/// The template that the app put in the place of the default.
-pub(crate) fn template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<Option<String>> {
-    store::template(tx, app, name)
-}
-
-/// The template as it is now.
-pub fn current_template(tx: &mut Tx<'_>, app: &App, name: TemplateName) -> Result<Template> {
-    let own = store::template(tx, app.id, name)?;
-    Ok(Template { name, content: own.unwrap_or_else(|| templates::default_content(app, name)) })
-}
-
-/// Puts the app's own template in the place of the default, and mails a sample of it when asked to.
-pub fn set_template(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &TemplateChange) -> Result<Template> {
-    let app = apps::locked(tx, app)?;
-    let TemplateChange { name, content, test_recipient } = change;
-    if !mails::fits(tx, &app, *name, content)? {
-        return Err(kernel::Error::invalid(
-            "content",
-            "repeats its variables so often that the email becomes too large",
-        ));
-    }
-    store::put_template(tx, app.id, *name, content)?;
-    emit(tx, app.id, &TemplateChanged { template: *name, custom: true })?;
-    if let Some(recipient) = test_recipient {
-        mails::queue_sample(tx, tenancy, &app, recipient, *name)?;
-    }
-    Ok(Template { name: *name, content: content.to_string() })
-}
-
-pub fn reset_template(tx: &mut Tx<'_>, app: AppId, name: TemplateName) -> Result<()> {
-    store::delete_template(tx, app, name)?;
-    emit(tx, app, &TemplateChanged { template: name, custom: false })
-}
 
 /// Empty until the app has a style of its own.
 pub fn style(tx: &mut Tx<'_>, app: AppId) -> Result<Style> {

@@ -14,9 +14,6 @@ pub(super) const WITHOUT_BUTTON: &str = include_str!("without_button.html");
 
 pub(super) const PARAGRAPH: &str = "margin:0 0 16px;color:#1d2327;font-size:16px;line-height:25px;";
 pub(super) const QUIET: &str = "margin:16px 0 0;color:#5c666d;font-size:13px;line-height:20px;";
-pub(super) const CODE: &str = "margin:0 0 8px;padding:14px 16px;background:#f4f5f3;border-radius:8px;color:#1d2327;\
-                               font-family:ui-monospace,Menlo,Consolas,monospace;font-size:28px;line-height:36px;\
-                               font-weight:600;letter-spacing:2px;text-align:center;";
 
 /// The layout around all mails, for an app with or without a logo and a page to link to.
 pub(crate) fn base(profile: &Profile) -> String {

@@ -6,15 +6,12 @@ use kernel::text::one_line;
 use web::Escaped;
 
 use super::{
-    AppMail,
+    AppMail, TemplateName,
     layout::{self, PARAGRAPH, QUIET},
     variables::{Unknown, Values, render},
     words::COPY_LINK,
 };
-use crate::{
-    App,
-    branding::{TemplateName, Translations},
-};
+use crate::{App, branding::Translations};
 
 /// Subjects are cut to this many characters.
 const LONGEST_SUBJECT: usize = 200;
@@ -34,7 +31,6 @@ pub(crate) struct Letter {
     pub(crate) subject: String,
     title: String,
     paragraphs: Vec<String>,
-    code: Option<String>,
     action: Option<(String, String)>,
     note: String,
     copy_link: String,
@@ -54,7 +50,6 @@ impl Letter {
             subject: header_line(&fill(translations.get(words.subject), &in_subject)),
             title: say(words.title),
             paragraphs: words.paragraphs.iter().map(|text| say(text)).collect(),
-            code: mail.code().map(str::to_owned),
             action: words.action.zip(mail.link()).map(|(label, link)| (say(label), link.to_owned())),
             note: say(words.note),
             copy_link: say(COPY_LINK),
@@ -63,7 +58,7 @@ impl Letter {
 
     pub(crate) fn text(&self, app: &App) -> String {
         let mut text = format!("{}\n\n", self.title);
-        for paragraph in self.paragraphs.iter().chain(&self.code) {
+        for paragraph in &self.paragraphs {
             text.push_str(paragraph);
             text.push_str("\n\n");
         }
@@ -109,14 +104,11 @@ impl Letter {
         render(base, &Values { email_body: &inner, ..values }, unknown)
     }
 
-    /// `{{emailBody}}`: paragraphs, and the code in large figures.
+    /// `{{emailBody}}`: paragraphs.
     fn body(&self) -> String {
         let mut html = String::new();
         for paragraph in &self.paragraphs {
             writeln!(html, "<p class=\"ink\" style=\"{PARAGRAPH}\">{}</p>", Escaped(paragraph)).expect(ANY_TEXT);
-        }
-        if let Some(code) = &self.code {
-            writeln!(html, "<p class=\"code\" style=\"{}\">{}</p>", layout::CODE, Escaped(code)).expect(ANY_TEXT);
         }
         html
     }

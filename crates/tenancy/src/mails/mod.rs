@@ -3,28 +3,31 @@
 //! A mail is queued in the transaction that calls for it, so that nothing is mailed about what never happened.
 
 pub(crate) mod budget;
+pub mod http;
 mod layout;
 mod letter;
+mod store;
+mod templates;
 mod variables;
 mod words;
 
 use ::store::Tx;
-use kernel::Result;
+use kernel::{AppId, Result};
 use spine::{NewMail, queue_mail};
 
-pub(crate) use layout::{WITH_BUTTON, base as default_base};
 pub(crate) use letter::header_line;
 use letter::{Letter, Overrides};
+pub use templates::TemplateName;
 use variables::Unknown;
 pub use variables::VARIABLES;
 
 use crate::{
     App, Tenancy,
     apps::Profile,
-    branding::{self, TemplateName, Translations},
+    branding::{self, Translations},
 };
 
-/// An occasion for a mail. Links are absolute and lead to a page; a code is shown as it is.
+/// An occasion for a mail. Links are absolute and lead to a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppMail {
     /// To somebody who has no account yet.
@@ -61,9 +64,6 @@ pub enum AppMail {
     VerifySender {
         link: String,
     },
-    MfaCode {
-        code: String,
-    },
     PaymentFailure {
         workspace: String,
         link: String,
@@ -78,7 +78,7 @@ pub fn queue(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, to: &str, mail: &App
 }
 
 /// Queues a sample of the template as it is now, in which variables that do not exist can be seen.
-pub(crate) fn queue_sample(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, to: &str, name: TemplateName) -> Result<()> {
+fn queue_sample(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, to: &str, name: TemplateName) -> Result<()> {
     let mut letter = Letter::new(&sample(name), app, &branding::translations(tx, app.id)?);
     letter.subject = format!("[Test] {}", letter.subject);
     let overrides = overrides(tx, app, letter.template)?;
@@ -86,7 +86,7 @@ pub(crate) fn queue_sample(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, to: &s
 }
 
 /// Whether a mail made with this content stays within reason, taken together with the layout as it is now.
-pub(crate) fn fits(tx: &mut Tx<'_>, app: &App, name: TemplateName, content: &str) -> Result<bool> {
+fn fits(tx: &mut Tx<'_>, app: &App, name: TemplateName, content: &str) -> Result<bool> {
     let letter = Letter::new(&sample(name), app, &Translations::default());
     let mut overrides = overrides(tx, app, letter.template)?;
     match name {
@@ -123,12 +123,17 @@ fn sender_name(profile: &Profile) -> String {
 }
 
 fn overrides(tx: &mut Tx<'_>, app: &App, occasion: Option<TemplateName>) -> Result<Overrides> {
-    let base = branding::template(tx, app.id, TemplateName::Base)?;
+    let base = store::template(tx, app.id, TemplateName::Base)?;
     let occasion = match occasion {
-        Some(name) => branding::template(tx, app.id, name)?,
+        Some(name) => store::template(tx, app.id, name)?,
         None => None,
     };
     Ok(Overrides { base, occasion })
+}
+
+/// Removes what belonged to an app that is gone.
+pub(crate) fn purge(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    store::purge(tx, app)
 }
 
 fn year(tx: &Tx<'_>) -> String {

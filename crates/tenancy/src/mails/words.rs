@@ -2,7 +2,7 @@
 //! `{inviter}` stand for the names, in the translation as in the original.
 
 use super::AppMail;
-use crate::branding::TemplateName;
+use super::TemplateName;
 
 /// The texts of one mail.
 pub(super) struct Words {
@@ -107,14 +107,6 @@ impl AppMail {
                 action: Some("Confirm email address"),
                 note: "This link expires in 24 hours and can be used once. If you were not expecting this, ignore this email: nothing will be sent from your address.",
             },
-            Self::MfaCode { .. } => Words {
-                template: None,
-                subject: "Your {appName} sign-in code",
-                title: "Your sign-in code",
-                paragraphs: &["Enter this code to finish signing in to {appName}:"],
-                action: None,
-                note: "The code expires in 5 minutes. Do not share it: nobody from {appName} will ever ask you for it.",
-            },
             Self::PaymentFailure { .. } => Words {
                 template: Some(TemplateName::PaymentFailure),
                 subject: "Payment failed for {workspace}",
@@ -157,14 +149,6 @@ impl AppMail {
             | Self::PasskeySetup { link }
             | Self::VerifySender { link }
             | Self::PaymentFailure { link, .. } => Some(link),
-            Self::MfaCode { .. } => None,
-        }
-    }
-
-    pub(super) fn code(&self) -> Option<&str> {
-        match self {
-            Self::MfaCode { code } => Some(code),
-            _ => None,
         }
     }
 
@@ -182,7 +166,6 @@ impl AppMail {
             Self::MagicLink { link: link() },
             Self::PasskeySetup { link: link() },
             Self::VerifySender { link: link() },
-            Self::MfaCode { code: "482 913".to_owned() },
             Self::PaymentFailure { workspace: workspace(), link: link() },
         ]
     }

@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use web::{Created as CreatedAnswer, Json, Page, Params, Path, Routes, State, Success, Valid};
 
-use super::{App, NewApp, ProfileChange, sender_page, webhook};
+use super::{sender_page, webhook};
 use crate::{
     Authority, Tenancy,
+    apps::{self, App, NewApp, ProfileChange},
     callers::{AppCaller, AppDelete, AppRead, AppWrite, Operator},
 };
 
@@ -50,7 +51,7 @@ pub struct CreatedApp {
 }
 
 async fn list(_: Operator, State(tenancy): State<Tenancy>, Params(page): Params<Page>) -> Result<Json<Vec<App>>> {
-    let apps = tenancy.db.read(move |tx| super::list(tx, page)).await?;
+    let apps = tenancy.db.read(move |tx| apps::list(tx, page)).await?;
     Ok(Json(apps))
 }
 

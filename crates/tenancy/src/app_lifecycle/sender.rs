@@ -4,10 +4,10 @@ use ::store::Tx;
 use kernel::{Code, Error, Result};
 use serde_json::json;
 
-use super::{App, Profile, ProfileChange, locked, save};
 use crate::{
-    Tenancy, links,
-    links::LinkPurpose,
+    Tenancy,
+    apps::{self, App, Profile, ProfileChange},
+    links::{self, LinkPurpose},
     mails::{self, AppMail},
 };
 
@@ -34,18 +34,18 @@ pub(super) struct SenderRequest {
 /// What the link asks, without using it up.
 pub(super) fn peek(tx: &mut Tx<'_>, token: &str) -> Result<SenderRequest> {
     let link = links::peek(tx, LinkPurpose::SenderVerification, token)?;
-    let app = super::get(tx, link.app)?;
+    let app = apps::get(tx, link.app)?;
     asked(app, &link.payload["address"])
 }
 
 /// Uses the link up: from now on mail leaves from the address.
 pub(super) fn verify(tx: &mut Tx<'_>, tenancy: &Tenancy, token: &str) -> Result<SenderRequest> {
     let link = links::consume(tx, LinkPurpose::SenderVerification, token)?;
-    let app = locked(tx, link.app)?;
+    let app = apps::locked(tx, link.app)?;
     let SenderRequest { mut app, address } = asked(app, &link.payload["address"])?;
     let before = app.profile.clone();
     app.profile.email_sender_verified = true;
-    save(tx, tenancy, &before, &mut app)?;
+    apps::save(tx, &tenancy.apps, &before, &mut app)?;
     Ok(SenderRequest { app, address })
 }
 
