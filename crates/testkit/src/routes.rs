@@ -24,6 +24,7 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{token_id}", &ApiTokenId::from_u128(7).to_string())
         .replace("{secret_id}", &SecretId::from_u128(7).to_string())
         .replace("{session_id}", "cs_unknown")
+        .replace("{portal_id}", "bps_unknown")
         .replace("{metric}", "calls")
         .replace("{workspace_id}", &kernel::TenantId::from_u128(7).to_string())
         .replace("{event_id}", &format!("usage_{:026}", 7))

@@ -37,6 +37,9 @@ async fn v1_is_the_same_operation_on_every_route(app: TestApp) {
         );
         assert_eq!(versioned.status(), plain.status(), "{} {path}", route.method);
         assert_eq!(versioned.header("content-type"), plain.header("content-type"), "{} {path}", route.method);
+        if plain.header("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
+            continue;
+        }
         let steady = route.access != Access::Public && !VARYING.contains(&route.path);
         if plain.status() == 401 || plain.status() == 200 && steady {
             let same = |answer: &testkit::Answer| testkit::redacted(&answer.json());
