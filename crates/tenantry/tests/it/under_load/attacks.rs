@@ -1,5 +1,5 @@
-//! Strangers who flood a server. While they do, an ordinary write is answered within a second and memory stays where it
-//! was. They come from an address of their own, as the whole of 127.0.0.0/8 is this machine.
+//! Strangers who flood a server. While they do, an ordinary write is answered within a second, no transaction keeps the others
+//! waiting, and memory stays where it was. They come from an address of their own, as the whole of 127.0.0.0/8 is this machine.
 
 use std::{
     net::SocketAddr,
@@ -23,10 +23,14 @@ on_both_engines!(
     a_flood_of_reports_keeps_nobody_waiting,
     bodies_that_never_come_keep_nobody_waiting,
     clients_that_never_read_keep_nobody_waiting,
+    a_flood_of_sign_ups_keeps_nobody_waiting,
+    guesses_at_once_keep_nobody_waiting,
 );
 
 const A_SECOND: Duration = Duration::from_secs(1);
 const ROOM: f64 = 64.0 * 1024.0 * 1024.0;
+/// So long may one transaction keep the others waiting. A program that is not optimised takes its time.
+const LONGEST_CLOSURE_MS: u64 = if cfg!(debug_assertions) { 200 } else { 10 };
 
 /// Somebody who writes all the time, and the server's memory at the beginning.
 struct Bystander {
@@ -55,6 +59,19 @@ impl Bystander {
         println!("{count} writes, the slowest took {slowest:?}; memory grew by {:.1} MiB", grown / 1024.0 / 1024.0);
         assert!(count > 5 && slowest < A_SECOND, "the slowest of {count} writes took {slowest:?}");
         assert!(grown < ROOM, "memory grew by {grown} bytes");
+        let server = Arc::into_inner(self.server).expect("nobody else asks it");
+        server.kill();
+        let (_, log) = server.wait();
+        // Those that bring a fresh store up to date are over before anybody comes.
+        let slow =
+            log.lines().filter(|line| line.contains("slow transaction closure") && !line.contains("migrations.rs"));
+        let took = |line: &str| -> Option<u64> {
+            let line: Value = serde_json::from_str(line).ok()?;
+            line["took_ms"].as_str()?.parse().ok()
+        };
+        let longest = slow.map(|line| took(line).expect("its length in milliseconds")).max().unwrap_or_default();
+        println!("the longest transaction took {longest} ms");
+        assert!(longest <= LONGEST_CLOSURE_MS, "a transaction took {longest} ms: {log}");
     }
 }
 
@@ -190,5 +207,49 @@ async fn clients_that_never_read_keep_nobody_waiting(home: Home) {
         }
     }
     assert!(refused >= 100, "an address that has its share is refused: {refused}");
+    bystander.was_served().await;
+}
+
+/// Every sign-up writes a row and a mail, so that a stranger gets few of them, with short names.
+async fn a_flood_of_sign_ups_keeps_nobody_waiting(home: Home) {
+    let server = home.serve();
+    let app = server.printed_value("App id").expect("an app").to_owned();
+    let bystander = Bystander::watch(server, &home).await;
+    let server = &bystander.server;
+    let (mut accepted, mut limited) = (0, 0);
+    for number in 0..1_000 {
+        let name = "\u{20000}".repeat(200);
+        let email = format!("s{number}@example.com");
+        let body = json!({ "email": email, "firstName": name, "lastName": name, "appId": app, "mode": "sdk" });
+        let request = server.client.post(server.url("/auth/auth/signup")).header("origin", "http://localhost:3000");
+        match request.json(&body).send().await.expect("an answer").status().as_u16() {
+            200 => accepted += 1,
+            429 => limited += 1,
+            other => panic!("{other}"),
+        }
+    }
+    println!("{accepted} sign-ups were accepted, {limited} were not");
+    assert!((50..700).contains(&accepted) && limited > 0, "{accepted} accepted, {limited} limited");
+    bystander.was_served().await;
+}
+
+/// A burst of guesses is judged like guesses in a row: ten at most, whatever the rest costs.
+async fn guesses_at_once_keep_nobody_waiting(home: Home) {
+    let server = home.serve();
+    let app = server.printed_value("App id").expect("an app").to_owned();
+    let bystander = Bystander::watch(server, &home).await;
+    let guess = |number: i32| {
+        let (server, app) = (Arc::clone(&bystander.server), app.clone());
+        async move {
+            let body = json!({ "username": "ada@example.com", "password": format!("guess {number}"), "appId": app,
+                               "mode": "sdk" });
+            let request = server.client.post(server.url("/auth/auth/authenticate"));
+            let answer = request.header("origin", "http://localhost:3000").json(&body).send().await;
+            answer.expect("an answer").status().as_u16()
+        }
+    };
+    let statuses = futures_util::future::join_all((0..300).map(guess)).await;
+    let judged = statuses.iter().filter(|status| **status == 401).count();
+    assert!(judged <= 10 && statuses.iter().all(|status| matches!(status, 401 | 429 | 503)), "{judged}: {statuses:?}");
     bystander.was_served().await;
 }
