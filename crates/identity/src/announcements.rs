@@ -1,12 +1,18 @@
-//! What the room tells of logins, so that every way of signing in tells it alike.
+//! What the room tells of logins and credentials, so that every way of signing in tells it alike. A change of how somebody
+//! signs in is told to them by mail too: it may not have been them.
 
 use kernel::{Actor, AppId, Result, UserId};
 use spine::emit;
 use store::Tx;
-use tenancy::{App, standing::Standing};
+use tenancy::{
+    App, Tenancy,
+    mails::{self, AppMail},
+    people,
+    standing::Standing,
+};
 
 use crate::{
-    facts::{FailureReason, LoginFailed, LoginSucceeded},
+    facts::{FactorChange, FactorChanged, FailureReason, LoginFailed, LoginSucceeded, PasswordChanged},
     proof::Method,
 };
 
@@ -35,4 +41,39 @@ pub(crate) fn login_succeeded(
 /// `user` is `None` for an account that does not exist, whose name is nobody's business.
 pub(crate) fn login_failed(tx: &mut Tx<'_>, app: AppId, user: Option<UserId>, reason: FailureReason) -> Result<()> {
     emit(tx, app, &LoginFailed { user_id: user, reason })
+}
+
+/// A person chose a password; `again` when they had one before.
+pub(crate) fn password_changed(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: AppId,
+    user: UserId,
+    again: bool,
+) -> Result<()> {
+    emit(tx, app, &PasswordChanged { user_id: user })?;
+    if again { tell_person(tx, tenancy, app, user, &AppMail::PasswordChanged) } else { Ok(()) }
+}
+
+/// A second factor or a passkey came or went.
+pub(crate) fn factor_changed(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: AppId,
+    user: UserId,
+    change: FactorChange,
+) -> Result<()> {
+    emit(tx, app, &FactorChanged { user_id: user, change })?;
+    let mail = match change {
+        FactorChange::SetUp => AppMail::FactorSetUp,
+        FactorChange::Reset | FactorChange::Cleared => AppMail::FactorRemoved,
+        FactorChange::PasskeyAdded => AppMail::PasskeyAdded,
+    };
+    tell_person(tx, tenancy, app, user, &mail)
+}
+
+/// Not counted among the mails that others can ask for: whoever got this far is in the account already.
+fn tell_person(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, user: UserId, mail: &AppMail) -> Result<()> {
+    let (Some(app), Some(person)) = (tenancy.apps.get(app), people::find(tx, app, user)?) else { return Ok(()) };
+    mails::queue(tx, tenancy, &app, &person.email, mail)
 }

@@ -19,5 +19,7 @@ pub const TABLES: &[Table] = &[
     table!("handover_codes"("digest") of app, person; expires "expires_at" + Duration::ZERO),
     table!("refresh_tokens"("id") of app; expires "expires_at" + LONGEST_ACCESS),
     table!("used_challenges"("digest") of app; expires "expires_at" + Duration::ZERO),
+    // Sealed replies are of no use after a minute.
+    table!("sent_forms"("digest"); expires "expires_at" + Duration::ZERO),
     table!("attempt_counters"("subject") of app; expires "expires_at" + Duration::ZERO),
 ];

@@ -35,4 +35,6 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(24, "joining", text!("0024_joining")),
     Migration::shared(25, "portals", text!("0025_portals")),
     Migration::shared(26, "eventlog", text!("0026_eventlog")),
+    Migration::shared(27, "sent_forms", text!("0027_sent_forms")),
+    Migration::shared(28, "recipients", text!("0028_recipients")),
 ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{AppId, Error, Result, TenantId, Timestamp, UserId, id_kinds};
+use kernel::{AppId, Error, Result, TenantId, Timestamp, UserId, email_key, id_kinds};
 use serde_json::Value;
 use store::{Json, Tx, args, row, sql, text_enum};
 use vault::hash_token;
@@ -59,12 +59,48 @@ pub fn create(
     user: Option<UserId>,
     payload: &Value,
 ) -> Result<String> {
+    insert(tx, app, purpose, user, None, payload)
+}
+
+/// An address as it stands in tables that need not tell it.
+pub(crate) fn recipient(app: AppId, address: &str) -> String {
+    hash_token(&format!("{app}:{}", email_key(address.trim())))
+}
+
+/// The same for an address that belongs to nobody yet. The newest few stay and those before them are deleted, so that
+/// strangers cannot fill the store by asking again and again. Whoever calls this holds the address: it has counted the mail.
+pub fn create_for_address(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    purpose: LinkPurpose,
+    address: &str,
+    payload: &Value,
+) -> Result<String> {
+    let recipient = recipient(app, address);
+    tx.run(
+        "DELETE FROM one_time_links WHERE app_id = $1 AND recipient = $2 AND purpose = $3 AND id NOT IN \
+         (SELECT id FROM one_time_links WHERE app_id = $1 AND recipient = $2 AND purpose = $3 \
+         ORDER BY created_at DESC, id DESC LIMIT $4)",
+        &args![app, recipient, purpose, WORKING - 1],
+    )?;
+    insert(tx, app, purpose, None, Some(&recipient), payload)
+}
+
+fn insert(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    purpose: LinkPurpose,
+    user: Option<UserId>,
+    recipient: Option<&str>,
+    payload: &Value,
+) -> Result<String> {
     let token = tx.entropy().base62(TOKEN_LENGTH);
-    let id: LinkId = tx.new_id();
+    let (id, now): (LinkId, _) = (tx.new_id(), tx.now());
+    let expires_at = now.plus(purpose.lifetime());
     tx.exec(
-        "INSERT INTO one_time_links (id, app_id, purpose, digest, user_id, payload, expires_at, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-        &args![id, app, purpose, hash_token(&token), user, Json(payload), tx.now().plus(purpose.lifetime()), tx.now()],
+        "INSERT INTO one_time_links (id, app_id, purpose, digest, user_id, recipient, payload, expires_at, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        &args![id, app, purpose, hash_token(&token), user, recipient, Json(payload), expires_at, now],
     )?;
     Ok(token)
 }

@@ -7,10 +7,14 @@ pub const SET_PASSWORD: &str = "/auth/login/set-password";
 /// Where somebody with an account agrees to an invitation.
 pub const INVITATION: &str = "/auth/login/invitation";
 pub const FORGOT: &str = "/auth/login/forgot";
+/// Where a login can end in development.
+pub const DEMO: &str = "/auth/demo";
 pub const SEND_LINK: &str = "/auth/login/send-link";
 pub const LINK_SENT: &str = "/auth/login/link-sent";
 pub const MAGIC_LINK: &str = "/auth/login/magic-link";
 pub const WORKSPACE: &str = "/auth/login/workspace";
+/// For whoever has tried too often.
+pub const WAIT: &str = "/auth/login/wait";
 pub const SIGN_UP: &str = "/auth/login/signup";
 pub const SIGN_UP_SENT: &str = "/auth/login/signup-sent";
 pub const SIGNED_OUT: &str = "/auth/login/signed-out";

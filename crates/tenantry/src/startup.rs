@@ -48,7 +48,7 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
         rate_limits: RateLimits::new(clock.clone())
             .with(LimitClass::General, per_second(config.requests_per_second))
             .with(LimitClass::Credential, per_minute(config.credential_failures_per_minute))
-            .with(LimitClass::Message, per_minute(config.messages_per_minute)),
+            .with(LimitClass::Message, in_small_bursts(config.messages_per_minute)),
         login_limits: LoginLimits {
             per_account: config.login_failures_per_account,
             per_address: config.login_failures_per_address,
@@ -92,6 +92,11 @@ fn per_second(count: u32) -> Quota {
 
 fn per_minute(count: u32) -> Quota {
     Quota { per_minute: count, burst: count }
+}
+
+/// For what costs something: at once only a part of what a minute allows.
+fn in_small_bursts(count: u32) -> Quota {
+    Quota { per_minute: count, burst: count.div_ceil(3) }
 }
 
 /// A range such as 10.0.0.0/8, or a single address.

@@ -123,7 +123,7 @@ async fn people(core: &Core, app: AppId) -> Result<Vec<Value>> {
         let (identity, digest) = (core.identity.clone(), digest.clone());
         let app = core.tenancy.apps.get(app).ok_or("the app is gone")?;
         let begun = core.db.write(move |tx| {
-            credentials::set(tx, app.id, user, &digest)?;
+            credentials::set(tx, &identity.tenancy, app.id, user, &digest)?;
             login::begin(tx, &identity, &app, user, Method::Password, false)
         });
         told.push(json!({ "email": email, "session": begun.await?.sign(&core.tenancy)?.session }));

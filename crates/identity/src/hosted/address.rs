@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use web::pages::{Field, FieldKind, HostedPage};
 
-use super::{Reply, Visit};
+use super::{
+    Reply, Visit,
+    flash::{self, Flash},
+};
 use crate::{Identity, browser::Request};
 
 /// What the form sends.
@@ -27,17 +30,24 @@ pub(super) fn field(visit: &Visit, typed: &str, problem: Option<&str>) -> Field 
     field.value(typed).error(problem).focused()
 }
 
-/// The page as it is first shown: with the address that is known, if one is.
-pub(super) fn first(visit: &Visit, page: Page) -> Result<Reply> {
+/// The page with the address that is known, if one is; after a mistake with what was typed, and what is wrong with it.
+pub(super) fn show(visit: &Visit, path: &str, page: Page) -> Result<Reply> {
+    let left = flash::left_for(visit, path);
     let known = visit.request.username.as_deref().unwrap_or_default();
-    Ok(visit.show(page(visit, known, None)?))
+    let shown = page(visit, left.typed_in("username").unwrap_or(known), left.problem_of("username"))?;
+    let status = match (left.problem_of("username"), left.is_problem()) {
+        (Some(_), _) => StatusCode::BAD_REQUEST,
+        (None, true) => StatusCode::UNAUTHORIZED,
+        (None, false) => StatusCode::OK,
+    };
+    Ok(visit.show_once(shown.status(status)))
 }
 
 /// What came of the form.
 pub(super) enum AddressStep {
     /// The login continues with this address.
     Address(Box<Visit>, String),
-    /// It was none: the page again.
+    /// It was none: back to the page.
     Again(Reply),
 }
 
@@ -45,14 +55,14 @@ pub(super) async fn take(
     identity: &Identity,
     request: &Request,
     form: &AddressForm,
-    page: Page,
+    path: &str,
 ) -> Result<AddressStep> {
     let mut visit = Visit::submitted(identity, request, &form.r, &form.csrf).await?;
     let username = form.username.trim();
     if !is_email(username) {
         let problem = visit.say("Enter a valid email address, such as ada@example.com.");
-        let page = page(&visit, username, Some(&problem))?.status(StatusCode::BAD_REQUEST);
-        return Ok(AddressStep::Again(visit.show(page)));
+        let left = Flash::new().typed("username", username).problem("username", problem);
+        return flash::back(&visit, visit.path(path)?, left).map(AddressStep::Again);
     }
     visit.request.username = Some(username.to_owned());
     Ok(AddressStep::Address(Box::new(visit), username.to_owned()))

@@ -18,6 +18,21 @@ pub enum Cookie {
     Known,
     /// Somebody is in a portal.
     Portal,
+    /// What a form left for the page that it led back to.
+    Flash,
+}
+
+fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='))
+}
+
+/// What only this browser knows, for all apps together: the same as long as it keeps its cookies.
+pub(super) fn browser_keys(headers: &HeaderMap) -> Option<String> {
+    let mut keys: Vec<&str> =
+        pairs(headers).filter(|(name, _)| name.contains("tenantry-browser-")).map(|(_, value)| value).collect();
+    keys.sort_unstable();
+    (!keys.is_empty()).then(|| keys.join(" "))
 }
 
 /// One app's cookies in a request.
@@ -40,6 +55,7 @@ impl Jar {
             Cookie::Login => "login",
             Cookie::SignedIn => "session",
             Cookie::Known => "known",
+            Cookie::Flash => "flash",
             Cookie::Portal => "portal",
         };
         format!("{prefix}tenantry-{what}-{}", self.app)
@@ -47,9 +63,7 @@ impl Jar {
 
     pub fn read(self, headers: &HeaderMap, cookie: Cookie) -> Option<&str> {
         let name = self.name(cookie);
-        let texts = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.find(|(known, _)| *known == name).map(|(_, value)| value).filter(|value| !value.is_empty())
+        pairs(headers).find(|(known, _)| *known == name).map(|(_, value)| value).filter(|value| !value.is_empty())
     }
 
     /// `value` is of our own making: base62, or a token.

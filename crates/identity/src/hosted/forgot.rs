@@ -1,11 +1,12 @@
 //! The page for somebody who has forgotten their password: a mail is on its way, whether there is an account or not.
 
 use kernel::Result;
-use web::{Form, LimitClass, Params, Routes, State, pages::HostedPage};
+use web::{LimitClass, Params, Routes, State, pages::HostedPage};
 
 use super::{
-    PageQuery, Reply, Visit,
+    PageQuery, Reply, Sent, Visit,
     address::{self, AddressForm, AddressStep},
+    magic_link::MailedWhat,
     paths,
 };
 use crate::{
@@ -27,7 +28,7 @@ async fn show(
     Params(PageQuery { r }): Params<PageQuery>,
 ) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
-    address::first(&visit, page)
+    address::show(&visit, paths::FORGOT, page)
 }
 
 fn page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage> {
@@ -40,12 +41,19 @@ fn page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage>
         .link("", &visit.say("Back to sign-in"), &visit.path(paths::IDENTIFIER)?))
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<AddressForm>) -> Result<Reply> {
-    match address::take(&identity, &request, &form, page).await? {
-        AddressStep::Again(page) => Ok(page),
-        AddressStep::Address(visit, username) => {
-            login::forgotten(&identity, &visit.app, &username, Some(visit.request.clone())).await?;
-            Ok(Reply::see(visit.path(paths::LINK_SENT)?))
+async fn submit(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<AddressForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        match address::take(&identity, &request, &form, paths::FORGOT).await? {
+            AddressStep::Again(page) => Ok(page),
+            AddressStep::Address(visit, username) => {
+                login::forgotten(&identity, &visit.app, &username, Some(visit.request.clone())).await?;
+                MailedWhat::Reset.lead(&visit)
+            }
         }
-    }
+    })
+    .await
 }

@@ -124,6 +124,12 @@ impl Guest {
         if self.is_new { reply.with_cookie(self.jar.set(Cookie::Browser, &self.key, BROWSER_LIFETIME)) } else { reply }
     }
 
+    /// The same for a page that has shown what a form left for it.
+    pub(super) fn show_once(&self, page: HostedPage) -> Reply {
+        let reply = self.show(page);
+        if self.cookie(Cookie::Flash).is_some() { reply.with_cookie(self.clear(Cookie::Flash)) } else { reply }
+    }
+
     pub(crate) fn set(&self, cookie: Cookie, value: &str, lifetime: Duration) -> HeaderValue {
         self.jar.set(cookie, value, lifetime)
     }

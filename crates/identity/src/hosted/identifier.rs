@@ -6,13 +6,14 @@ use kernel::{Code, Error, Result, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, Params, Routes, State,
+    Params, Routes, State,
     pages::{Field, FieldKind, HostedPage},
 };
 
 use super::{
-    PageQuery, Reply, Visit,
+    PageQuery, Reply, Sent, Visit,
     address::{self, AddressForm, AddressStep},
+    flash::{self, Flash},
     go_on, known_browser, passkeys, paths,
 };
 use crate::{
@@ -35,13 +36,17 @@ async fn show(
     Params(PageQuery { r }): Params<PageQuery>,
 ) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
-    address::first(&visit, identifier_page)
+    address::show(&visit, paths::IDENTIFIER, identifier_page)
 }
 
 fn identifier_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage> {
     let field = address::field(visit, typed, problem);
     let form = visit.form(paths::IDENTIFIER)?.field(field).button(&visit.say("Continue"));
-    let mut page = passkeys::offer(visit, visit.page("Sign in to {appName}").form(&form))?;
+    let mut page = visit.page("Sign in to {appName}");
+    if let Some(problem) = flash::left_for(visit, paths::IDENTIFIER).problem_of("passkey") {
+        page = page.alert(problem);
+    }
+    page = passkeys::offer(visit, page.form(&form))?;
     if visit.app.profile.tenant_self_signup {
         let (words, label) = (visit.say("New to {appName}?"), visit.say("Create an account"));
         page = page.link(&words, &label, &visit.path(paths::SIGN_UP)?);
@@ -49,11 +54,18 @@ fn identifier_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<
     Ok(page)
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<AddressForm>) -> Result<Reply> {
-    match address::take(&identity, &request, &form, identifier_page).await? {
-        AddressStep::Again(page) => Ok(page),
-        AddressStep::Address(visit, _) => Ok(Reply::see(visit.path(paths::PASSWORD)?)),
-    }
+async fn submit(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<AddressForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        match address::take(&identity, &request, &form, paths::IDENTIFIER).await? {
+            AddressStep::Again(page) => Ok(page),
+            AddressStep::Address(visit, _) => Ok(Reply::see(visit.path(paths::PASSWORD)?)),
+        }
+    })
+    .await
 }
 
 async fn show_password(
@@ -65,7 +77,9 @@ async fn show_password(
     if visit.request.username.is_none() {
         return Ok(Reply::found(visit.path(paths::IDENTIFIER)?));
     }
-    Ok(visit.show(password_page(&visit, None)?))
+    let left = flash::left_for(&visit, paths::PASSWORD);
+    let page = password_page(&visit, left.problem_of("password"))?;
+    Ok(visit.show_once(if left.is_problem() { page.status(StatusCode::UNAUTHORIZED) } else { page }))
 }
 
 fn password_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
@@ -96,18 +110,20 @@ struct WithPassword {
 async fn submit_password(
     request: Request,
     ForRequest(identity): ForRequest,
-    Form(form): Form<WithPassword>,
+    Sent { form, once }: Sent<WithPassword>,
 ) -> Result<Reply> {
-    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    let username = visit.request.username.clone().ok_or_else(|| Error::invalid("username", "is required"))?;
-    let password = Secret::new(form.password);
-    match login::password(&identity, &visit.app, &known_browser::source(&visit), &username, password).await {
-        Ok(session) => go_on(&visit, session).await,
-        Err(error) if error.code() == Code::InvalidCredential => {
-            let problem = visit.say("Incorrect email address or password.");
-            let page = password_page(&visit, Some(&problem))?.status(StatusCode::UNAUTHORIZED);
-            Ok(visit.show(page))
+    once.run(identity.tenancy.clone(), async move {
+        let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        let username = visit.request.username.clone().ok_or_else(|| Error::invalid("username", "is required"))?;
+        let password = Secret::new(form.password);
+        match login::password(&identity, &visit.app, &known_browser::source(&visit), &username, password).await {
+            Ok(session) => go_on(&visit, session).await,
+            Err(error) if error.code() == Code::InvalidCredential => {
+                let problem = visit.say("Incorrect email address or password.");
+                flash::back(&visit, visit.path(paths::PASSWORD)?, Flash::new().problem("password", problem))
+            }
+            Err(error) => Err(error),
         }
-        Err(error) => Err(error),
-    }
+    })
+    .await
 }

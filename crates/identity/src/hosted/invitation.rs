@@ -9,12 +9,13 @@ use tenancy::{
     members::invitations,
     people,
 };
-use web::{Form, Params, Routes};
+use web::{Params, Routes};
 
 use super::{
-    Guest, Reply,
+    Guest, Reply, Sent,
     cookies::Cookie,
-    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink},
+    done,
+    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink, over, to_link},
     paths,
 };
 use crate::{
@@ -35,8 +36,7 @@ pub(super) fn routes() -> Routes<Identity> {
 
 /// The address of the page.
 pub(super) fn path(token: &str) -> String {
-    let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("token", token).finish();
-    format!("{}?{query}", paths::INVITATION)
+    to_link(paths::INVITATION, token)
 }
 
 async fn show(
@@ -66,20 +66,28 @@ enum Answer {
     Decline,
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<AnswerForm>) -> Result<Reply> {
-    let back = || Ok(Reply::see(path(&form.token)));
-    let Ok(page) = InvitationPage::open(&identity, &request, &form.token).await? else { return back() };
-    page.mailed.place.check_form(&form.csrf)?;
-    let answered = match (form.answer, page.invited_here) {
-        (Answer::Join, Some(user)) => page.join(user).await,
-        (Answer::Join, None) => return back(),
-        (Answer::Decline, _) => page.decline().await,
-    };
-    match answered {
-        // Another tab was faster, or the workspace took it back: the page says so.
-        Err(error) if error.code() == Code::InvalidCredential => back(),
-        answered => answered,
-    }
+async fn submit(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<AnswerForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        // Whoever signs in first may join with the same form.
+        let back = || Ok(Reply::see(path(&form.token)).passing());
+        let Ok(page) = InvitationPage::open(&identity, &request, &form.token).await? else { return back() };
+        page.mailed.place.check_form(&form.csrf)?;
+        let answered = match (form.answer, page.invited_here) {
+            (Answer::Join, Some(user)) => page.join(user).await,
+            (Answer::Join, None) => return back(),
+            (Answer::Decline, _) => page.decline().await,
+        };
+        match answered {
+            // Another tab was faster, or the workspace took it back: the page says so.
+            Err(error) if error.code() == Code::InvalidCredential => back(),
+            answered => answered,
+        }
+    })
+    .await
 }
 
 /// Somebody with an invitation's link.
@@ -113,7 +121,7 @@ impl InvitationPage {
         Ok(match read.await? {
             Some((workspace, has_password, invited_here)) => Ok(Self { mailed, workspace, has_password, invited_here }),
             // The app has made them a member already.
-            None => Err(mailed.over()?),
+            None => Err(over(&mailed.place, mailed.purpose)?),
         })
     }
 
@@ -161,11 +169,7 @@ impl InvitationPage {
         joined.await?;
         match place {
             LinkPlace::Login(visit) => Ok(Reply::see(visit.path(paths::WORKSPACE)?)),
-            LinkPlace::DeadEnd(guest) => {
-                let page =
-                    guest.page("You have joined the workspace").paragraph(&guest.say("You can now sign in to it."));
-                Ok(guest.show(guest.with_way_to_app(page)))
-            }
+            LinkPlace::DeadEnd(guest) => done::lead(guest, done::JOINED),
         }
     }
 
@@ -177,8 +181,7 @@ impl InvitationPage {
             invitations::decline(tx, &link)
         });
         declined.await?;
-        let page = place.page("Invitation declined").paragraph(&place.say("You have not joined the workspace."));
-        Ok(place.show(place.with_way_to_app(page)))
+        done::lead(place, done::DECLINED)
     }
 }
 

@@ -5,11 +5,11 @@ use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::links::LinkPurpose;
-use web::{Form, LimitClass, Params, Routes, State};
+use web::{LimitClass, Params, Routes, State, pages::PostForm};
 
 use super::{
-    ButtonForm, PageQuery, Reply, Visit, go_on,
-    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink},
+    ButtonForm, Reply, Sent, Visit, go_on,
+    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink, to_link},
     paths,
 };
 use crate::{
@@ -27,18 +27,64 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(paths::MAGIC_LINK, follow, "Sign in with a mailed link")
 }
 
-async fn send(request: Request, ForRequest(identity): ForRequest, Form(form): Form<ButtonForm>) -> Result<Reply> {
-    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    let username = visit.request.username.as_deref().ok_or_else(|| Error::invalid("username", "is required"))?;
-    let landing = Landing::Hosted(Some(Box::new(visit.request.clone())));
-    login::magic_link(&identity, &visit.app, username, landing).await?;
-    Ok(Reply::see(visit.path(paths::LINK_SENT)?))
+async fn send(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<ButtonForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        let username = visit.request.username.as_deref().ok_or_else(|| Error::invalid("username", "is required"))?;
+        let landing = Landing::Hosted(Some(Box::new(visit.request.clone())));
+        login::magic_link(&identity, &visit.app, username, landing).await?;
+        MailedWhat::Link.lead(&visit)
+    })
+    .await
+}
+
+/// What was mailed, so that the page can offer to send it again.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum MailedWhat {
+    #[default]
+    Link,
+    Reset,
+    Passkey,
+}
+
+impl MailedWhat {
+    /// Leads to the page that says that a mail is on its way.
+    pub(super) fn lead(self, visit: &Visit) -> Result<Reply> {
+        let what = match self {
+            Self::Link => "",
+            Self::Reset => "&what=reset",
+            Self::Passkey => "&what=passkey",
+        };
+        Ok(Reply::see(format!("{}{what}", visit.path(paths::LINK_SENT)?)))
+    }
+
+    /// The button that sends it again.
+    fn again(self, visit: &Visit, email: &str) -> Result<PostForm> {
+        let form = match self {
+            Self::Link => visit.form(paths::SEND_LINK)?,
+            Self::Reset => visit.form(paths::FORGOT)?.hidden("username", email),
+            Self::Passkey => visit.form(paths::PASSKEY_LINK)?.hidden("username", email),
+        };
+        Ok(form.button(&visit.say("Send again")).quiet())
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct SentQuery {
+    r: String,
+    #[serde(default)]
+    what: MailedWhat,
 }
 
 async fn sent(
     request: Request,
     State(identity): State<Identity>,
-    Params(PageQuery { r }): Params<PageQuery>,
+    Params(SentQuery { r, what }): Params<SentQuery>,
 ) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     let Some(email) = &visit.request.username else {
@@ -48,6 +94,7 @@ async fn sent(
         .page("Check your inbox")
         .notice(&visit.say_of("If an account exists for {email}, we have sent a link to that address.", email))
         .aside(&visit.say("The email can take a minute to arrive. If you do not see it, check your spam folder."))
+        .form(&what.again(&visit, email)?)
         .link("", &visit.say("Sign in another way"), &visit.path(paths::PASSWORD)?)
         .link("", &visit.say("Use a different email address"), &visit.path(paths::IDENTIFIER)?);
     Ok(visit.show(page))
@@ -87,18 +134,27 @@ struct LinkForm {
     csrf: String,
 }
 
-async fn follow(request: Request, ForRequest(identity): ForRequest, Form(form): Form<LinkForm>) -> Result<Reply> {
-    let mailed = match FollowedLink::open(&identity, &request, &[LinkPurpose::MagicLink], &form.token).await? {
-        OpenedLink::Valid(mailed) => mailed,
-        OpenedLink::Over(page) => return Ok(page),
-    };
-    mailed.place.check_form(&form.csrf)?;
-    let LinkPlace::Login(visit) = &mailed.place else {
-        return Err(Error::new(Code::LoginMethodOff, "This app has no page to return to after signing in."));
-    };
-    match login::follow_magic_link(&identity, visit.client, &form.token).await {
-        Ok(session) => go_on(visit, session).await,
-        Err(error) if error.code() == Code::InvalidCredential => mailed.over(),
-        Err(error) => Err(error),
-    }
+async fn follow(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<LinkForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        let mailed = match FollowedLink::open(&identity, &request, &[LinkPurpose::MagicLink], &form.token).await? {
+            OpenedLink::Valid(mailed) => mailed,
+            OpenedLink::Over(_) => return Ok(Reply::see(to_link(paths::MAGIC_LINK, &form.token))),
+        };
+        mailed.place.check_form(&form.csrf)?;
+        let LinkPlace::Login(visit) = &mailed.place else {
+            return Err(Error::new(Code::LoginMethodOff, "This app has no page to return to after signing in."));
+        };
+        match login::follow_magic_link(&identity, visit.client, &form.token).await {
+            Ok(session) => go_on(visit, session).await,
+            Err(error) if error.code() == Code::InvalidCredential => {
+                Ok(Reply::see(to_link(paths::MAGIC_LINK, &form.token)))
+            }
+            Err(error) => Err(error),
+        }
+    })
+    .await
 }

@@ -130,15 +130,16 @@ impl FollowedLink {
     pub(super) fn form(&self, action: &str) -> PostForm {
         PostForm::new(action).hidden("token", &self.token).hidden("csrf", &self.place.csrf())
     }
+}
 
-    /// Says that somebody was faster.
-    pub(super) fn over(&self) -> Result<Reply> {
-        over(&self.place, self.purpose)
-    }
+/// Leads from a form to the page of its link, which says what has become of it.
+pub(super) fn to_link(path: &str, token: &str) -> String {
+    let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("token", token).finish();
+    format!("{path}?{query}")
 }
 
 /// Says that a link no longer works, and where to get another.
-fn over(place: &LinkPlace, purpose: LinkPurpose) -> Result<Reply> {
+pub(super) fn over(place: &LinkPlace, purpose: LinkPurpose) -> Result<Reply> {
     let mut page = place
         .page("This link no longer works")
         .status(StatusCode::NOT_FOUND)

@@ -6,11 +6,15 @@ use kernel::{Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, LimitClass, Params, Routes, State,
+    LimitClass, Params, Routes, State,
     pages::{Field, FieldKind, HostedPage},
 };
 
-use super::{ButtonForm, PageQuery, Reply, Visit, finish, go_on, known_browser, passkeys, paths};
+use super::{
+    ButtonForm, PageQuery, Reply, Sent, Visit, finish,
+    flash::{self, Flash},
+    go_on, known_browser, passkeys, paths,
+};
 use crate::{
     Identity,
     browser::{ForRequest, Request},
@@ -51,7 +55,15 @@ pub(super) fn over(visit: &Visit) -> Result<Reply> {
                 .say("This sign-in has expired, is already complete, or had too many incorrect codes. Sign in again."),
         )
         .link("", &visit.say("Back to sign-in"), &visit.path(paths::IDENTIFIER)?);
-    Ok(visit.show(page))
+    Ok(visit.show_once(page))
+}
+
+/// The problem that has no field: the login is over.
+const OVER: &str = "over";
+
+/// Leads from a form to the page of a login that is over.
+pub(super) fn leads_over(visit: &Visit) -> Result<Reply> {
+    flash::back(visit, visit.path(paths::MFA)?, Flash::new().problem(OVER, ""))
 }
 
 /// What is wrong with a code that was refused; any other error is not the code's.
@@ -136,10 +148,13 @@ async fn show(
     Params(query): Params<ChallengeQuery>,
 ) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &query.r).await?;
+    let left = flash::left_for(&visit, paths::MFA);
     match stage(&visit).await? {
+        Some(_) if left.problem_of(OVER).is_some() => over(&visit),
         None => over(&visit),
         Some((_, Stage::Challenge(enrolled))) => {
-            Ok(visit.show(challenge_page(&visit, &enrolled, None, query.sent.is_some())?))
+            let page = challenge_page(&visit, &enrolled, left.problem_of("code"), query.sent.is_some())?;
+            Ok(visit.show_once(if left.is_problem() { page.status(StatusCode::UNAUTHORIZED) } else { page }))
         }
         Some((_, elsewhere)) => Ok(Reply::found(visit.path(page_of(&elsewhere))?)),
     }
@@ -155,42 +170,54 @@ pub(super) struct CodeForm {
     pub(super) code: String,
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<CodeForm>) -> Result<Reply> {
-    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    let session = match stage(&visit).await? {
-        None => return over(&visit),
-        Some((session, Stage::Challenge(_))) => session,
-        Some((_, elsewhere)) => return Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
-    };
-    match flows::commit(&identity, &known_browser::source(&visit), session, without_spaces(&form.code)).await {
-        Ok(session) => go_on(&visit, session).await,
-        Err(error) if error.code() == Code::InvalidCredential => over(&visit),
-        Err(error) => {
-            let problem = problem(&visit, error)?;
-            let Some((_, Stage::Challenge(enrolled))) = stage(&visit).await? else { return over(&visit) };
-            let page = challenge_page(&visit, &enrolled, Some(&problem), false)?.status(StatusCode::UNAUTHORIZED);
-            Ok(visit.show(page))
+async fn submit(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<CodeForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        let session = match stage(&visit).await? {
+            None => return leads_over(&visit),
+            Some((session, Stage::Challenge(_))) => session,
+            Some((_, elsewhere)) => return Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
+        };
+        match flows::commit(&identity, &known_browser::source(&visit), session, without_spaces(&form.code)).await {
+            Ok(session) => go_on(&visit, session).await,
+            Err(error) if error.code() == Code::InvalidCredential => leads_over(&visit),
+            Err(error) => {
+                let problem = problem(&visit, error)?;
+                flash::back(&visit, visit.path(paths::MFA)?, Flash::new().problem("code", problem))
+            }
         }
-    }
+    })
+    .await
 }
 
 /// For a factor that is asked for, and for a phone that is being set up.
-async fn resend(request: Request, ForRequest(identity): ForRequest, Form(form): Form<ButtonForm>) -> Result<Reply> {
-    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    let Some((session, stage)) = stage(&visit).await? else { return over(&visit) };
-    let page = page_of(&stage);
-    let sent = match stage {
-        Stage::Challenge(_) => flows::challenge(&identity, &visit.app, session).await.map(|_| ()),
-        Stage::Phone(phone) => {
-            flows::start_setup(&identity, &visit.app, session, Setup::Sms { phone }).await.map(|_| ())
+async fn resend(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<ButtonForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        let Some((session, stage)) = stage(&visit).await? else { return leads_over(&visit) };
+        let page = page_of(&stage);
+        let sent = match stage {
+            Stage::Challenge(_) => flows::challenge(&identity, &visit.app, session).await.map(|_| ()),
+            Stage::Phone(phone) => {
+                flows::start_setup(&identity, &visit.app, session, Setup::Sms { phone }).await.map(|_| ())
+            }
+            Stage::Choose | Stage::App(_) | Stage::Passed => return Ok(Reply::see(visit.path(page)?)),
+        };
+        match sent {
+            Ok(()) => Ok(Reply::see(format!("{}&sent=1", visit.path(page)?))),
+            Err(error) if matches!(error.code(), Code::InvalidCredential | Code::MfaRequired) => leads_over(&visit),
+            Err(error) => Err(error),
         }
-        Stage::Choose | Stage::App(_) | Stage::Passed => return Ok(Reply::see(visit.path(page)?)),
-    };
-    match sent {
-        Ok(()) => Ok(Reply::see(format!("{}&sent=1", visit.path(page)?))),
-        Err(error) if matches!(error.code(), Code::InvalidCredential | Code::MfaRequired) => over(&visit),
-        Err(error) => Err(error),
-    }
+    })
+    .await
 }
 
 async fn show_backup(
@@ -201,7 +228,11 @@ async fn show_backup(
     let visit = Visit::open(&identity, &request, &r).await?;
     match stage(&visit).await? {
         None => over(&visit),
-        Some((_, Stage::Challenge(_))) => Ok(visit.show(backup_page(&visit, None)?)),
+        Some((_, Stage::Challenge(_))) => {
+            let left = flash::left_for(&visit, paths::MFA_BACKUP);
+            let page = backup_page(&visit, left.problem_of("code"))?;
+            Ok(visit.show_once(if left.is_problem() { page.status(StatusCode::UNAUTHORIZED) } else { page }))
+        }
         Some((_, elsewhere)) => Ok(Reply::found(visit.path(page_of(&elsewhere))?)),
     }
 }
@@ -223,23 +254,25 @@ fn backup_page(visit: &Visit, problem: Option<&str>) -> Result<HostedPage> {
 async fn submit_backup(
     request: Request,
     ForRequest(identity): ForRequest,
-    Form(form): Form<CodeForm>,
+    Sent { form, once }: Sent<CodeForm>,
 ) -> Result<Reply> {
-    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    let session = match stage(&visit).await? {
-        None => return over(&visit),
-        Some((session, Stage::Challenge(_))) => session,
-        Some((_, elsewhere)) => return Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
-    };
-    match flows::reset(&identity, &known_browser::source(&visit), session, without_spaces(&form.code)).await {
-        Ok(session) => finish::ask_factor(&visit, &session),
-        Err(error) if error.code() == Code::InvalidCredential => over(&visit),
-        Err(error) => {
-            let problem = problem(&visit, error)?;
-            let Some((_, Stage::Challenge(_))) = stage(&visit).await? else { return over(&visit) };
-            Ok(visit.show(backup_page(&visit, Some(&problem))?.status(StatusCode::UNAUTHORIZED)))
+    once.run(identity.tenancy.clone(), async move {
+        let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        let session = match stage(&visit).await? {
+            None => return leads_over(&visit),
+            Some((session, Stage::Challenge(_))) => session,
+            Some((_, elsewhere)) => return Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
+        };
+        match flows::reset(&identity, &known_browser::source(&visit), session, without_spaces(&form.code)).await {
+            Ok(session) => finish::ask_factor(&visit, &session),
+            Err(error) if error.code() == Code::InvalidCredential => leads_over(&visit),
+            Err(error) => {
+                let problem = problem(&visit, error)?;
+                flash::back(&visit, visit.path(paths::MFA_BACKUP)?, Flash::new().problem("code", problem))
+            }
         }
-    }
+    })
+    .await
 }
 
 #[cfg(test)]

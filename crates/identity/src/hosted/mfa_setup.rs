@@ -6,13 +6,17 @@ use kernel::{Code, Result, text::e164};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, LimitClass, Params, Routes, State,
+    LimitClass, Params, Routes, State,
     pages::{Field, FieldKind, HostedPage},
 };
 
 use super::{
-    ButtonForm, Reply, Visit, finish, known_browser,
-    mfa::{self, CodeForm, code_field, masked, over, page_of, stage, without_spaces},
+    ButtonForm, Reply, Sent, Visit,
+    cookies::Cookie,
+    finish,
+    flash::{self, Flash},
+    known_browser,
+    mfa::{self, CodeForm, code_field, leads_over, masked, over, page_of, stage, without_spaces},
     paths,
 };
 use crate::{
@@ -31,6 +35,9 @@ pub(super) fn routes() -> Routes<Identity> {
         .post(paths::MFA_CONTINUE, go_on, "Continue after the backup code was shown")
 }
 
+/// Where a flash keeps the backup code.
+const BACKUP_CODE: &str = "backup_code";
+
 /// The query of the page.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 struct SetupPage {
@@ -43,16 +50,30 @@ struct SetupPage {
 
 async fn show(request: Request, State(identity): State<Identity>, Params(query): Params<SetupPage>) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &query.r).await?;
+    let left = flash::left_for(&visit, paths::MFA_SETUP);
     let page = match stage(&visit).await? {
         None => return over(&visit),
-        Some((session, Stage::Passed)) if session.mfa == MfaState::Completed => done_page(&visit)?,
+        Some((session, Stage::Passed)) if session.mfa == MfaState::Completed => {
+            // Shown again however often the page is loaded, until the button is pressed.
+            return Ok(visit.show(match left.typed_in(BACKUP_CODE) {
+                Some(code) => backup_page(&visit, code)?,
+                None => done_page(&visit)?,
+            }));
+        }
         Some((_, stage @ (Stage::Challenge(_) | Stage::Passed))) => {
             return Ok(Reply::found(visit.path(page_of(&stage))?));
         }
-        Some(_) if query.choose.is_some() => choice_page(&visit, "", None)?,
-        Some((_, stage)) => setup_page(&visit, &stage, None, query.sent.is_some())?,
+        Some(_) if query.choose.is_some() => {
+            choice_page(&visit, left.typed_in("phone").unwrap_or_default(), left.problem_of("phone"))?
+        }
+        Some((_, stage)) => setup_page(&visit, &stage, left.problem_of("code"), query.sent.is_some())?,
     };
-    Ok(visit.show(page))
+    let status = match (left.problem_of("code"), left.problem_of("phone")) {
+        (Some(_), _) => StatusCode::UNAUTHORIZED,
+        (_, Some(_)) => StatusCode::BAD_REQUEST,
+        (None, None) => StatusCode::OK,
+    };
+    Ok(visit.show_once(page.status(status)))
 }
 
 /// The page of a set-up, as far as it has come.
@@ -134,28 +155,35 @@ struct Choice {
     phone: String,
 }
 
-async fn choose(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Choice>) -> Result<Reply> {
-    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    let session = match stage(&visit).await? {
-        None => return over(&visit),
-        Some((_, Stage::Challenge(_))) => return Ok(Reply::see(visit.path(paths::MFA)?)),
-        Some((_, Stage::Passed)) => return Ok(Reply::see(visit.path(paths::MFA_SETUP)?)),
-        Some((session, Stage::Choose | Stage::Phone(_) | Stage::App(_))) => session,
-    };
-    let setup = match (form.method, e164(&form.phone)) {
-        (Method::Totp, _) => Setup::Totp,
-        (_, Some(phone)) => Setup::Sms { phone },
-        (_, None) => {
-            let problem = visit.say("Enter a phone number with its country code, such as +49 170 1234567.");
-            let page = choice_page(&visit, &form.phone, Some(&problem))?.status(StatusCode::BAD_REQUEST);
-            return Ok(visit.show(page));
+async fn choose(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<Choice>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        let session = match stage(&visit).await? {
+            None => return leads_over(&visit),
+            Some((_, Stage::Challenge(_))) => return Ok(Reply::see(visit.path(paths::MFA)?)),
+            Some((_, Stage::Passed)) => return Ok(Reply::see(visit.path(paths::MFA_SETUP)?)),
+            Some((session, Stage::Choose | Stage::Phone(_) | Stage::App(_))) => session,
+        };
+        let setup = match (form.method, e164(&form.phone)) {
+            (Method::Totp, _) => Setup::Totp,
+            (_, Some(phone)) => Setup::Sms { phone },
+            (_, None) => {
+                let problem = visit.say("Enter a phone number with its country code, such as +49 170 1234567.");
+                let left = Flash::new().typed("phone", &form.phone).problem("phone", problem);
+                return flash::back(&visit, format!("{}&choose=1", visit.path(paths::MFA_SETUP)?), left);
+            }
+        };
+        match flows::start_setup(&identity, &visit.app, session, setup).await {
+            Ok(_) => Ok(Reply::see(visit.path(paths::MFA_SETUP)?)),
+            Err(error) if is_over(error.code()) => leads_over(&visit),
+            Err(error) => Err(error),
         }
-    };
-    match flows::start_setup(&identity, &visit.app, session, setup).await {
-        Ok(_) => Ok(Reply::see(visit.path(paths::MFA_SETUP)?)),
-        Err(error) if is_over(error.code()) => over(&visit),
-        Err(error) => Err(error),
-    }
+    })
+    .await
 }
 
 /// The login ended meanwhile, or a factor was set up in another one, which has to be shown first.
@@ -163,29 +191,35 @@ fn is_over(code: Code) -> bool {
     matches!(code, Code::InvalidCredential | Code::MfaRequired)
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<CodeForm>) -> Result<Reply> {
-    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    let session = match stage(&visit).await? {
-        None => return over(&visit),
-        Some((session, Stage::Phone(_) | Stage::App(_))) => session,
-        Some((_, Stage::Challenge(_))) => return Ok(Reply::see(visit.path(paths::MFA)?)),
-        Some((_, Stage::Choose | Stage::Passed)) => return Ok(Reply::see(visit.path(paths::MFA_SETUP)?)),
-    };
-    match flows::finish_setup(&identity, &known_browser::source(&visit), session, without_spaces(&form.code)).await {
-        Ok((session, backup_code)) => {
-            // Not a redirect: the code stands on this one page, and in no address.
-            let reply = visit.show(backup_page(&visit, &backup_code)?);
-            Ok(reply.with_cookie(finish::login_cookie(&visit, &session)))
+async fn submit(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<CodeForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        let session = match stage(&visit).await? {
+            None => return leads_over(&visit),
+            Some((session, Stage::Phone(_) | Stage::App(_))) => session,
+            Some((_, Stage::Challenge(_))) => return Ok(Reply::see(visit.path(paths::MFA)?)),
+            Some((_, Stage::Choose | Stage::Passed)) => return Ok(Reply::see(visit.path(paths::MFA_SETUP)?)),
+        };
+        match flows::finish_setup(&identity, &known_browser::source(&visit), session, without_spaces(&form.code)).await
+        {
+            Ok((session, backup_code)) => {
+                // The code stands in no address: the page finds it in a sealed cookie, until its button is pressed.
+                let left = Flash::new().typed(BACKUP_CODE, &backup_code);
+                let reply = flash::back(&visit, visit.path(paths::MFA_SETUP)?, left)?;
+                Ok(reply.with_cookie(finish::login_cookie(&visit, &session)))
+            }
+            Err(error) if is_over(error.code()) => leads_over(&visit),
+            Err(error) => {
+                let problem = mfa::problem(&visit, error)?;
+                flash::back(&visit, visit.path(paths::MFA_SETUP)?, Flash::new().problem("code", problem))
+            }
         }
-        Err(error) if is_over(error.code()) => over(&visit),
-        Err(error) => {
-            let problem = mfa::problem(&visit, error)?;
-            let Some((_, stage @ (Stage::Phone(_) | Stage::App(_)))) = stage(&visit).await? else {
-                return over(&visit);
-            };
-            Ok(visit.show(setup_page(&visit, &stage, Some(&problem), false)?.status(StatusCode::UNAUTHORIZED)))
-        }
-    }
+    })
+    .await
 }
 
 fn backup_page(visit: &Visit, backup_code: &str) -> Result<HostedPage> {
@@ -207,13 +241,22 @@ fn done_page(visit: &Visit) -> Result<HostedPage> {
         .form(&visit.form(paths::MFA_CONTINUE)?.button(&visit.say("Continue"))))
 }
 
-async fn go_on(request: Request, ForRequest(identity): ForRequest, Form(form): Form<ButtonForm>) -> Result<Reply> {
-    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    match stage(&visit).await? {
-        None => over(&visit),
-        Some((session, Stage::Passed)) => finish::resume(&visit, session).await,
-        Some((_, elsewhere)) => Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
-    }
+async fn go_on(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<ButtonForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        match stage(&visit).await? {
+            None => leads_over(&visit),
+            Some((session, Stage::Passed)) => {
+                Ok(finish::resume(&visit, session).await?.with_cookie(visit.clear(Cookie::Flash)))
+            }
+            Some((_, elsewhere)) => Ok(Reply::see(visit.path(page_of(&elsewhere))?)),
+        }
+    })
+    .await
 }
 
 #[cfg(test)]

@@ -8,7 +8,10 @@ mod address;
 mod authorize;
 mod begin;
 pub mod cookies;
+mod demo;
+mod done;
 mod finish;
+mod flash;
 mod forgot;
 mod guest;
 mod identifier;
@@ -18,6 +21,7 @@ mod magic_link;
 mod mailed;
 mod mfa;
 mod mfa_setup;
+mod once;
 mod passkey_setup;
 mod passkeys;
 pub(crate) mod reply;
@@ -26,6 +30,7 @@ mod sign_up;
 #[cfg(test)]
 mod texts;
 pub(crate) mod visit;
+mod wait;
 mod workspace;
 
 use schemars::JsonSchema;
@@ -35,6 +40,7 @@ use web::Routes;
 pub(crate) use begin::{begin, sign_out};
 pub(crate) use finish::go_on;
 pub(crate) use guest::Guest;
+pub use once::{Once, Sent};
 pub use reply::Reply;
 pub use set_password::SetPasswordPage;
 use tenancy::paths;
@@ -55,6 +61,9 @@ pub fn routes() -> Routes<Identity> {
         .merge(forgot::routes())
         .merge(sign_up::routes())
         .merge(set_password::routes())
+        .merge(done::routes())
+        .merge(wait::routes())
+        .merge(demo::routes())
         .merge(invitation::routes())
 }
 

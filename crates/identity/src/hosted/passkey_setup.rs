@@ -9,9 +9,12 @@ use tenancy::links::LinkPurpose;
 use web::{Form, Json, LimitClass, Params, Routes, State, WithHeaders, pages::HostedPage};
 
 use super::{
-    Guest, PageQuery, Reply, Visit,
+    Guest, PageQuery, Reply, Sent, Visit,
     address::{self, AddressForm, AddressStep},
-    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink},
+    done,
+    flash::{self, Flash},
+    magic_link::MailedWhat,
+    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink, to_link},
     passkeys::{PasskeyForm, ceremony, with_button, with_script},
     paths,
 };
@@ -43,7 +46,7 @@ async fn show_link(
 ) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     passkeys::check_enabled(&visit.app)?;
-    address::first(&visit, link_page)
+    address::show(&visit, paths::PASSKEY_LINK, link_page)
 }
 
 fn link_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<HostedPage> {
@@ -60,14 +63,21 @@ fn link_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<Hosted
         .link("", &visit.say("Back to sign-in"), &visit.path(paths::IDENTIFIER)?))
 }
 
-async fn mail_link(request: Request, ForRequest(identity): ForRequest, Form(form): Form<AddressForm>) -> Result<Reply> {
-    match address::take(&identity, &request, &form, link_page).await? {
-        AddressStep::Again(page) => Ok(page),
-        AddressStep::Address(visit, username) => {
-            passkeys::mail_setup_link(&identity, &visit.app, &username, Some(visit.request.clone())).await?;
-            Ok(Reply::see(visit.path(paths::LINK_SENT)?))
+async fn mail_link(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<AddressForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        match address::take(&identity, &request, &form, paths::PASSKEY_LINK).await? {
+            AddressStep::Again(page) => Ok(page),
+            AddressStep::Address(visit, username) => {
+                passkeys::mail_setup_link(&identity, &visit.app, &username, Some(visit.request.clone())).await?;
+                MailedWhat::Passkey.lead(&visit)
+            }
         }
-    }
+    })
+    .await
 }
 
 async fn open(identity: &Identity, request: &Request, token: &str) -> Result<OpenedLink> {
@@ -84,7 +94,9 @@ async fn show(
         OpenedLink::Over(page) => return Ok(page),
     };
     passkeys::check_enabled(&mailed.place.app)?;
-    Ok(mailed.place.show(setup_page(&mailed, None)))
+    let left = flash::left_for(&mailed.place, paths::PASSKEY_SETUP);
+    let page = setup_page(&mailed, left.problem_of("passkey"));
+    Ok(mailed.place.show_once(if left.is_problem() { page.status(StatusCode::BAD_REQUEST) } else { page }))
 }
 
 fn setup_page(mailed: &FollowedLink, problem: Option<&str>) -> HostedPage {
@@ -135,27 +147,33 @@ async fn options(
     Ok(unstored(OptionsAnswer::of(options)))
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<PasskeyForm>) -> Result<Reply> {
-    let mailed = match open(&identity, &request, &form.token).await? {
-        OpenedLink::Valid(mailed) => mailed,
-        OpenedLink::Over(page) => return Ok(page),
-    };
-    let place = &mailed.place;
-    place.check_form(&form.csrf)?;
-    passkeys::check_enabled(&place.app)?;
-    match passkeys::verify_registration(&identity, &place.app, &form.token, form.ceremony(&identity)).await {
-        Ok(()) => match place {
-            LinkPlace::Login(visit) => Ok(Reply::see(visit.path(paths::PASSKEY_READY)?)),
-            LinkPlace::DeadEnd(guest) => Ok(guest.show(ready_page(guest, guest.page("Your passkey is ready")))),
-        },
-        Err(error) if matches!(error.code(), Code::PasskeyRejected | Code::InvalidCredential) => {
-            // The link, or the challenge alone.
-            let OpenedLink::Valid(mailed) = open(&identity, &request, &form.token).await? else { return mailed.over() };
-            let problem = place.say("Something went wrong. Try again.");
-            Ok(place.show(setup_page(&mailed, Some(&problem)).status(StatusCode::BAD_REQUEST)))
+async fn submit(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<PasskeyForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        let mailed = match open(&identity, &request, &form.token).await? {
+            OpenedLink::Valid(mailed) => mailed,
+            OpenedLink::Over(_) => return Ok(Reply::see(to_link(paths::PASSKEY_SETUP, &form.token))),
+        };
+        let place = &mailed.place;
+        place.check_form(&form.csrf)?;
+        passkeys::check_enabled(&place.app)?;
+        match passkeys::verify_registration(&identity, &place.app, &form.token, form.ceremony(&identity)).await {
+            Ok(()) => match place {
+                LinkPlace::Login(visit) => Ok(Reply::see(visit.path(paths::PASSKEY_READY)?)),
+                LinkPlace::DeadEnd(guest) => done::lead(guest, done::PASSKEY),
+            },
+            Err(error) if matches!(error.code(), Code::PasskeyRejected | Code::InvalidCredential) => {
+                // The link, or the challenge alone: its page knows.
+                let left = Flash::new().problem("passkey", place.say("Something went wrong. Try again."));
+                flash::back(place, to_link(paths::PASSKEY_SETUP, &form.token), left)
+            }
+            Err(error) => Err(error),
         }
-        Err(error) => Err(error),
-    }
+    })
+    .await
 }
 
 fn ready_page(guest: &Guest, page: HostedPage) -> HostedPage {

@@ -1,7 +1,7 @@
 //! Signing in with a passkey on the hosted pages. It belongs to this service's own host, whatever origins the app
 //! allows. The one script there is runs the ceremony; its outcome comes as a form like any other.
 
-use http::{StatusCode, header};
+use http::header;
 use kernel::{Code, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +10,11 @@ use web::{
     pages::{HostedPage, PostForm},
 };
 
-use super::{ButtonForm, Guest, Reply, Visit, go_on, paths};
+use super::{
+    ButtonForm, Guest, Reply, Sent, Visit,
+    flash::{self, Flash},
+    go_on, paths,
+};
 use crate::{
     Identity,
     browser::{ForRequest, Request},
@@ -118,19 +122,22 @@ impl PasskeyForm {
     }
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<PasskeyForm>) -> Result<Reply> {
-    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    let shown = form.ceremony(&identity);
-    match passkeys::sign_in(&identity, &visit.app, visit.client, shown).await {
-        Ok(session) => go_on(&visit, session).await,
-        Err(error) if error.code() == Code::InvalidCredential => {
-            let page = visit
-                .page("Sign in to {appName}")
-                .status(StatusCode::UNAUTHORIZED)
-                .alert(&visit.say("This passkey is not registered here, or it could not be verified. Try again."));
-            let page = with_button(&visit, page)?;
-            Ok(visit.show(page.link("", &visit.say("Sign in another way"), &visit.path(paths::IDENTIFIER)?)))
+async fn submit(
+    request: Request,
+    ForRequest(identity): ForRequest,
+    Sent { form, once }: Sent<PasskeyForm>,
+) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        let shown = form.ceremony(&identity);
+        match passkeys::sign_in(&identity, &visit.app, visit.client, shown).await {
+            Ok(session) => go_on(&visit, session).await,
+            Err(error) if error.code() == Code::InvalidCredential => {
+                let problem = visit.say("This passkey is not registered here, or it could not be verified. Try again.");
+                flash::back(&visit, visit.path(paths::IDENTIFIER)?, Flash::new().problem("passkey", problem))
+            }
+            Err(error) => Err(error),
         }
-        Err(error) => Err(error),
-    }
+    })
+    .await
 }

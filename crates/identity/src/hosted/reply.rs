@@ -9,6 +9,7 @@ use web::{Describe, Failure, Operation, pages::HostedPage};
 pub struct Reply {
     content: ReplyContent,
     cookies: Vec<HeaderValue>,
+    is_passing: bool,
 }
 
 enum ReplyContent {
@@ -18,17 +19,47 @@ enum ReplyContent {
 
 impl Reply {
     pub fn page(page: HostedPage) -> Self {
-        Self { content: ReplyContent::Page(Box::new(page)), cookies: Vec::new() }
+        Self::of(ReplyContent::Page(Box::new(page)))
     }
 
     /// After a GET.
     pub fn found(location: String) -> Self {
-        Self { content: ReplyContent::Elsewhere(StatusCode::FOUND, location), cookies: Vec::new() }
+        Self::to(StatusCode::FOUND, location)
     }
 
     /// After a form was sent: going back must not send it again.
     pub fn see(location: String) -> Self {
-        Self { content: ReplyContent::Elsewhere(StatusCode::SEE_OTHER, location), cookies: Vec::new() }
+        Self::to(StatusCode::SEE_OTHER, location)
+    }
+
+    pub(super) fn to(status: StatusCode, location: String) -> Self {
+        Self::of(ReplyContent::Elsewhere(status, location))
+    }
+
+    fn of(content: ReplyContent) -> Self {
+        Self { content, cookies: Vec::new(), is_passing: false }
+    }
+
+    /// For a form that did nothing: sent again, it may do something.
+    #[must_use]
+    pub(super) fn passing(self) -> Self {
+        Self { is_passing: true, ..self }
+    }
+
+    pub(super) fn is_passing(&self) -> bool {
+        self.is_passing
+    }
+
+    /// The status and the address of a redirect.
+    pub(super) fn elsewhere(&self) -> Option<(StatusCode, &str)> {
+        match &self.content {
+            ReplyContent::Elsewhere(status, location) => Some((*status, location)),
+            ReplyContent::Page(_) => None,
+        }
+    }
+
+    pub(super) fn cookies(&self) -> &[HeaderValue] {
+        &self.cookies
     }
 
     #[must_use]

@@ -10,8 +10,10 @@ use web::{
 };
 
 use super::{
-    Reply, go_on, invitation,
-    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink},
+    Reply, done,
+    flash::{self, Flash},
+    go_on, invitation,
+    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink, to_link},
     paths,
 };
 use crate::{
@@ -35,7 +37,7 @@ async fn show(
             Some(_) => page.welcome(),
             None => Ok(Reply::found(invitation::path(&token))),
         },
-        Ok(page) => page.ask(None, &[]),
+        Ok(page) => page.ask(),
         Err(over) => Ok(over),
     }
 }
@@ -107,13 +109,12 @@ impl SetPasswordPage {
         Ok(place.show(page))
     }
 
-    /// The form. `workspace` is the name that was typed.
-    fn ask(&self, workspace: Option<&str>, problems: &[FieldProblem]) -> Result<Reply> {
+    /// The form, with what was wrong beside its fields.
+    fn ask(&self) -> Result<Reply> {
         let place = &self.mailed.place;
-        let problem = |field: &str, label: &str| {
-            let problem = problems.iter().find(|problem| problem.field == field)?;
-            Some(format!("{label} {}", place.say(&problem.message)))
-        };
+        let left = flash::left_for(place, paths::SET_PASSWORD);
+        let problem =
+            |field: &str, label: &str| left.problem_of(field).map(|problem| format!("{label} {}", place.say(problem)));
         let (password, name) = (place.say("Password"), place.say("Workspace name"));
         let mut form = self
             .mailed
@@ -136,7 +137,7 @@ impl SetPasswordPage {
             let default = sign_up.workspace_name();
             form = form.field(
                 Field::new(FieldKind::Organization, "workspace", &name)
-                    .value(workspace.unwrap_or(&default))
+                    .value(left.typed_in("workspace").unwrap_or(&default))
                     .hint(&place.say("For example, the name of your company or team."))
                     .error(problem("workspace", &name).as_deref()),
             );
@@ -145,7 +146,7 @@ impl SetPasswordPage {
         if self.mailed.purpose == LinkPurpose::Invitation && self.mailed.link.user.is_none() {
             page = page.link("", &place.say("Decline"), &invitation::path(&self.mailed.token));
         }
-        Ok(place.show(if problems.is_empty() { page } else { page.status(StatusCode::BAD_REQUEST) }))
+        Ok(place.show_once(if left.is_problem() { page.status(StatusCode::BAD_REQUEST) } else { page }))
     }
 
     fn page(&self) -> HostedPage {
@@ -164,19 +165,21 @@ impl SetPasswordPage {
         }
     }
 
-    /// Shows the form again, with what was wrong beside its fields.
+    /// Leads back to the form.
     pub fn refused(&self, workspace: &str, error: &Error) -> Result<Reply> {
-        self.ask(Some(workspace), error.details())
+        let wrong = |left: Flash, problem: &FieldProblem| left.problem(&problem.field, problem.message.clone());
+        let left = error.details().iter().fold(Flash::new().typed("workspace", workspace), wrong);
+        flash::back(&self.mailed.place, to_link(paths::SET_PASSWORD, &self.mailed.token), left)
     }
 
-    /// Says that somebody was faster.
-    pub fn over(&self) -> Result<Reply> {
-        self.mailed.over()
+    /// Leads to the page that says that a link no longer works.
+    pub fn over(token: &str) -> Reply {
+        Reply::see(to_link(paths::SET_PASSWORD, token))
     }
 
     /// Signs in whoever has just set their password, and continues as after any login.
     pub async fn signed_in(&self, user: UserId) -> Result<Reply> {
-        let LinkPlace::Login(visit) = &self.mailed.place else { return Ok(self.done()) };
+        let LinkPlace::Login(visit) = &self.mailed.place else { return done::lead(&self.mailed.place, done::PASSWORD) };
         let (identity, app) = (visit.identity.clone(), visit.app.clone());
         // Setting the password ended all sessions up to then: this one begins later, in a transaction of its own.
         let begun =
@@ -184,16 +187,8 @@ impl SetPasswordPage {
         match begun.await {
             Ok(begun) => go_on(visit, begun.sign(&visit.identity.tenancy)?).await,
             // Whoever may sign in nowhere has a new password all the same.
-            Err(error) if error.code() == Code::InvalidCredential => Ok(self.done()),
+            Err(error) if error.code() == Code::InvalidCredential => done::lead(&self.mailed.place, done::PASSWORD),
             Err(error) => Err(error),
         }
-    }
-
-    fn done(&self) -> Reply {
-        let place = &self.mailed.place;
-        let page = place
-            .page("Your password has been set")
-            .notice(&place.say("Use it the next time you sign in to {appName}. You can close this page."));
-        place.show(place.with_way_to_app(page))
     }
 }

@@ -6,11 +6,15 @@ use kernel::{Name, OptionalName, Result, is_email};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use web::{
-    Form, LimitClass, Params, Routes, State,
+    LimitClass, Params, Routes, State,
     pages::{Field, FieldKind, HostedPage},
 };
 
-use super::{PageQuery, Reply, Visit, paths};
+use super::{
+    PageQuery, Reply, Sent, Visit,
+    flash::{self, Flash},
+    paths,
+};
 use crate::{
     Identity,
     browser::{ForRequest, Request},
@@ -32,9 +36,9 @@ async fn show(
 ) -> Result<Reply> {
     let visit = Visit::open(&identity, &request, &r).await?;
     login::check_sign_up(&visit.app)?;
-    let email = visit.request.username.clone().unwrap_or_default();
-    let page = page(&visit, &Typed { email, ..Typed::default() }, &Wrong::default())?;
-    Ok(visit.show(page))
+    let left = flash::left_for(&visit, paths::SIGN_UP);
+    let page = page(&visit, &left)?;
+    Ok(visit.show_once(if left.is_problem() { page.status(StatusCode::BAD_REQUEST) } else { page }))
 }
 
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -51,22 +55,18 @@ struct Typed {
     last_name: OptionalName,
 }
 
-/// What is said beside the fields.
-#[derive(Default)]
-struct Wrong {
-    email: Option<String>,
-    first_name: Option<String>,
-}
-
-fn page(visit: &Visit, typed: &Typed, wrong: &Wrong) -> Result<HostedPage> {
+fn page(visit: &Visit, left: &Flash) -> Result<HostedPage> {
+    let typed = |field: &str| left.typed_in(field).unwrap_or_default().to_owned();
+    let known = visit.request.username.clone().unwrap_or_default();
+    let address = left.typed_in("email").map_or(known, str::to_owned);
     let first = Field::new(FieldKind::GivenName, "first_name", &visit.say("First name"));
     let last = Field::new(FieldKind::FamilyName, "last_name", &visit.say("Last name (optional)"));
     let email = Field::new(FieldKind::Email, "email", &visit.say("Email address"));
     let form = visit
         .form(paths::SIGN_UP)?
-        .field(first.value(&typed.first_name).error(wrong.first_name.as_deref()).focused())
-        .field(last.value(&typed.last_name).optional())
-        .field(email.value(&typed.email).error(wrong.email.as_deref()))
+        .field(first.value(&typed("first_name")).error(left.problem_of("first_name")).focused())
+        .field(last.value(&typed("last_name")).optional())
+        .field(email.value(&address).error(left.problem_of("email")))
         .button(&visit.say("Create an account"));
     let (words, label) = (visit.say("Already have an account?"), visit.say("Sign in"));
     let mut page =
@@ -83,28 +83,34 @@ fn page(visit: &Visit, typed: &Typed, wrong: &Wrong) -> Result<HostedPage> {
     Ok(page)
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<Typed>) -> Result<Reply> {
-    let mut visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    login::check_sign_up(&visit.app)?;
-    let (email, first_name) = (form.email.trim().to_owned(), form.first_name.trim().to_owned());
-    let wrong = Wrong {
-        email: (!is_email(&email)).then(|| visit.say("Enter a valid email address, such as ada@example.com.")),
-        first_name: Name::problem(&first_name).map(|_| visit.say("Enter your first name.")),
-    };
-    if wrong.email.is_some() || wrong.first_name.is_some() {
-        let page = page(&visit, &form, &wrong)?.status(StatusCode::BAD_REQUEST);
-        return Ok(visit.show(page));
-    }
-    visit.request.username = Some(email.clone());
-    let sign_up = SignUpRequest {
-        email,
-        first_name,
-        last_name: form.last_name.to_string(),
-        preferences: visit.request.sign_up.clone().unwrap_or_default(),
-        request: Some(visit.request.seal(&identity.tenancy)?),
-    };
-    login::sign_up(&identity, &visit.app, sign_up).await?;
-    Ok(Reply::see(visit.path(paths::SIGN_UP_SENT)?))
+async fn submit(request: Request, ForRequest(identity): ForRequest, Sent { form, once }: Sent<Typed>) -> Result<Reply> {
+    once.run(identity.tenancy.clone(), async move {
+        let mut visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        login::check_sign_up(&visit.app)?;
+        let (email, first_name) = (form.email.trim().to_owned(), form.first_name.trim().to_owned());
+        let mut left = Flash::new();
+        if !is_email(&email) {
+            left = left.problem("email", visit.say("Enter a valid email address, such as ada@example.com."));
+        }
+        if Name::problem(&first_name).is_some() {
+            left = left.problem("first_name", visit.say("Enter your first name."));
+        }
+        if left.is_problem() {
+            let left = left.typed("email", &email).typed("first_name", &first_name).typed("last_name", &form.last_name);
+            return flash::back(&visit, visit.path(paths::SIGN_UP)?, left);
+        }
+        visit.request.username = Some(email.clone());
+        let sign_up = SignUpRequest {
+            email,
+            first_name,
+            last_name: form.last_name.to_string(),
+            preferences: visit.request.sign_up.clone().unwrap_or_default(),
+            request: Some(visit.request.seal(&identity.tenancy)?),
+        };
+        login::sign_up(&identity, &visit.app, sign_up).await?;
+        Ok(Reply::see(visit.path(paths::SIGN_UP_SENT)?))
+    })
+    .await
 }
 
 async fn sent(
@@ -120,6 +126,7 @@ async fn sent(
         .page("Check your inbox")
         .notice(&visit.say_of("We have sent an email to {email}. Open the link in it to continue.", email))
         .aside(&visit.say("The email can take a minute to arrive. If you do not see it, check your spam folder."))
+        .link("", &visit.say("Send again"), &visit.path(paths::SIGN_UP)?)
         .link("", &visit.say("Use a different email address"), &visit.path(paths::SIGN_UP)?);
     Ok(visit.show(page))
 }

@@ -1,13 +1,13 @@
-//! The choice of a workspace, for people who belong to several; and the page of somebody who has signed out.
+//! The choice of a workspace, for people who belong to several.
 
-use kernel::{AppId, Code, MemberId, Result};
+use kernel::{Code, MemberId, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::standing::{self, Standing};
-use web::{Form, Params, Routes, State};
+use web::{Params, Routes, State};
 
 use super::{
-    Guest, PageQuery, Reply, Visit,
+    PageQuery, Reply, Sent, Visit,
     cookies::Cookie,
     finish::{self, SignInProof},
     mfa, paths,
@@ -19,10 +19,11 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Identity> {
-    Routes::pages("Hosted login")
-        .get(paths::WORKSPACE, show, "Ask for the workspace to sign in to")
-        .post(paths::WORKSPACE, submit, "Sign in to a workspace")
-        .get(paths::SIGNED_OUT, signed_out, "Say that somebody has signed out")
+    Routes::pages("Hosted login").get(paths::WORKSPACE, show, "Ask for the workspace to sign in to").post(
+        paths::WORKSPACE,
+        submit,
+        "Sign in to a workspace",
+    )
 }
 
 /// Who is choosing: the login under way, else whoever is signed in and may be taken at their word.
@@ -75,31 +76,21 @@ struct WorkspaceForm {
     member: MemberId,
 }
 
-async fn submit(request: Request, ForRequest(identity): ForRequest, Form(form): Form<WorkspaceForm>) -> Result<Reply> {
-    let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
-    match chooser(&visit).await? {
-        Some((proof, _)) => match finish::finish(&visit, proof, Some(form.member)).await {
-            // A membership that has ended, or a login that another tab has finished.
-            Err(error) if error.code() == Code::InvalidCredential => mfa::over(&visit),
-            finished => finished,
-        },
-        None => Ok(Reply::see(visit.path(paths::IDENTIFIER)?)),
-    }
-}
-
-/// Which app somebody has signed out of.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-struct AppQuery {
-    app: AppId,
-}
-
-async fn signed_out(
+async fn submit(
     request: Request,
     ForRequest(identity): ForRequest,
-    Params(AppQuery { app }): Params<AppQuery>,
+    Sent { form, once }: Sent<WorkspaceForm>,
 ) -> Result<Reply> {
-    let app = identity.app(&request, app)?;
-    let guest = Guest::of(&identity, &request, app, None).await?;
-    let text = guest.say("You have been signed out of {appName}. You can close this page.");
-    Ok(Reply::page(guest.with_way_to_app(guest.page("Signed out").paragraph(&text))))
+    once.run(identity.tenancy.clone(), async move {
+        let visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
+        match chooser(&visit).await? {
+            Some((proof, _)) => match finish::finish(&visit, proof, Some(form.member)).await {
+                // A membership that has ended, or a login that another tab has finished.
+                Err(error) if error.code() == Code::InvalidCredential => mfa::leads_over(&visit),
+                finished => finished,
+            },
+            None => Ok(Reply::see(visit.path(paths::IDENTIFIER)?)),
+        }
+    })
+    .await
 }

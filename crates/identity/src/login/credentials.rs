@@ -2,14 +2,14 @@
 
 use ::store::Tx;
 use kernel::{AppId, Result, UserId, email_key};
-use spine::emit;
+use tenancy::Tenancy;
 use vault::{
     Keyring, Place,
     passwords::{Imported, StoredPassword},
 };
 
 use super::store;
-use crate::facts::PasswordChanged;
+use crate::announcements;
 
 /// A person as a login finds them.
 #[derive(Clone, Debug)]
@@ -55,9 +55,10 @@ pub(super) fn has_password(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<
 }
 
 /// Stores the digest of a password that the person chose.
-pub fn set(tx: &mut Tx<'_>, app: AppId, user: UserId, digest: &str) -> Result<()> {
+pub fn set(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, user: UserId, digest: &str) -> Result<()> {
+    let again = has_password(tx, app, user)?;
     store::put_digest(tx, app, user, digest)?;
-    emit(tx, app, &PasswordChanged { user_id: user })
+    announcements::password_changed(tx, tenancy, app, user, again)
 }
 
 /// Stores a digest that another system made, unless the person has a password here; true when it was stored.

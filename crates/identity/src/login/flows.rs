@@ -313,7 +313,7 @@ pub(crate) async fn sign_up(identity: &Identity, app: &App, request: SignUpReque
             Some(_) => AppMail::SignUpExisting { link: sign_in_link(&tenancy, &app, &request)? },
             None => {
                 let payload = serde_json::to_value(&request).map_err(Error::internal)?;
-                let token = links::create(tx, app.id, LinkPurpose::SignUp, None, &payload)?;
+                let token = links::create_for_address(tx, app.id, LinkPurpose::SignUp, &request.email, &payload)?;
                 AppMail::SignUp { link: format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD) }
             }
         };

@@ -4,7 +4,7 @@ use kernel::{Actor, AppId, Code, Error, Problems, Result, Secret, UserId, text::
 use serde::{Deserialize, Serialize};
 use store::Tx;
 use tenancy::{
-    App, apps,
+    App, Tenancy, apps,
     links::{self, LinkPurpose, MailedLink},
     members::invitations,
     people,
@@ -48,6 +48,7 @@ pub struct NewPassword {
     purpose: LinkPurpose,
     token: String,
     digest: String,
+    tenancy: Tenancy,
     pub app: AppId,
 }
 
@@ -72,7 +73,7 @@ impl NewPassword {
             problems.finish().map(|()| password)
         });
         let digest = identity.passwords.digest(judged.await.map_err(Error::internal)??).await?;
-        Ok(Self { purpose, token: token.to_owned(), digest, app: link.app })
+        Ok(Self { purpose, token: token.to_owned(), digest, tenancy: identity.tenancy.clone(), app: link.app })
     }
 
     /// Uses the link up; of several callers at once exactly one succeeds.
@@ -116,7 +117,7 @@ impl NewPassword {
 
     /// Sets the password, ends the person's sessions, and voids the links that could begin one or set another password.
     pub fn set_for(&self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
-        credentials::set(tx, self.app, user, &self.digest)?;
+        credentials::set(tx, &self.tenancy, self.app, user, &self.digest)?;
         people::verify_email(tx, self.app, user)?;
         for purpose in
             [LinkPurpose::PasswordReset, LinkPurpose::Invitation, LinkPurpose::MagicLink, LinkPurpose::PasskeySetup]

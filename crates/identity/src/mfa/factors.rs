@@ -2,16 +2,11 @@
 
 use ::store::Tx;
 use kernel::{AppId, Result, UserId};
-use spine::emit;
-use tenancy::App;
+use tenancy::{App, Tenancy};
 use vault::Place;
 
 use super::store::{factors as store, passkeys};
-use crate::{
-    facts::{FactorChange, FactorChanged},
-    proof::MfaMethod,
-    sessions::LoginClaims,
-};
+use crate::{announcements, facts::FactorChange, proof::MfaMethod, sessions::LoginClaims};
 
 /// How the second factor is proven.
 #[derive(Clone, Debug)]
@@ -82,11 +77,11 @@ pub(super) fn put(
 pub(super) use store::{use_backup_code, use_step};
 
 /// Takes a person's factors away on an administrator's word, passkeys too: each of those counts as two.
-pub fn clear(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+pub fn clear(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, user: UserId) -> Result<()> {
     let had_factor = store::delete(tx, app, user)?;
     let passkeys = passkeys::delete_all(tx, app, user)?;
     if had_factor || passkeys > 0 {
-        emit(tx, app, &FactorChanged { user_id: user, change: FactorChange::Cleared })?;
+        announcements::factor_changed(tx, tenancy, app, user, FactorChange::Cleared)?;
     }
     Ok(())
 }

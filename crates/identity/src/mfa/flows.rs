@@ -73,8 +73,10 @@ pub(crate) async fn reset(
     session: LoginClaims,
     backup_code: String,
 ) -> Result<SessionAnswer> {
-    let reset =
-        judged(identity, source, session, move |tx, session, attempt| super::reset(tx, session, attempt, &backup_code));
+    let room = identity.clone();
+    let reset = judged(identity, source, session, move |tx, session, attempt| {
+        super::reset(tx, &room, session, attempt, &backup_code)
+    });
     reset.await?.sign(&identity.tenancy)
 }
 

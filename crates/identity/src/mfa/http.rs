@@ -240,11 +240,12 @@ async fn clear(
     Path(who): Path<MemberRef>,
 ) -> Result<Success> {
     let (app, tenant, authority) = (caller.app_id(), caller.tenant(), Authority::of_key(&caller));
+    let room = identity.clone();
     let cleared = identity.tenancy.db.by(&caller).write(move |tx| {
         let member = members::get(tx, app, tenant, who)?;
         authority.may_change_person(tx, app, member.user_id)?;
         authority.may_become(tx, app, member.user_id)?;
-        super::clear(tx, app, member.user_id)
+        super::clear(tx, &room.tenancy, app, member.user_id)
     });
     cleared.await?;
     Ok(Success)

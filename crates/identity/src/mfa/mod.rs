@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use ::store::Tx;
 use kernel::{Actor, AppId, Code, Error, Result, Timestamp, text::one_line};
-use spine::{NewSms, emit, queue_sms};
+use spine::{NewSms, queue_sms};
 use tenancy::{App, locks::Lock, logins};
 use vault::{Place, hash_token};
 
@@ -24,7 +24,7 @@ use crate::{
     Identity,
     abuse::{self, Attempt},
     announcements,
-    facts::{FactorChange, FactorChanged, FailureReason},
+    facts::{FactorChange, FailureReason},
     proof::MfaState,
     sessions::{self, BegunSession, LoginClaims, SessionId},
 };
@@ -259,7 +259,7 @@ fn finish_setup(
     if !factors::put(tx, session, &proof, step, &backup_digest(&backup_code))? {
         return Err(must_show_factor());
     }
-    changed(tx, session, FactorChange::SetUp)?;
+    changed(tx, identity, session, FactorChange::SetUp)?;
     attempt.succeeded(tx)?;
     Ok(Judged::Right((sessions::advance(tx, session, MfaState::Completed)?, backup_code)))
 }
@@ -315,18 +315,24 @@ fn commit(
 }
 
 /// Takes the factor away from somebody who has the backup code, to set up another one.
-fn reset(tx: &mut Tx<'_>, session: &LoginClaims, attempt: &Attempt, backup_code: &str) -> Result<Judged<BegunSession>> {
+fn reset(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    session: &LoginClaims,
+    attempt: &Attempt,
+    backup_code: &str,
+) -> Result<Judged<BegunSession>> {
     let under_way = take(tx, session, attempt)?;
     let used = session.mfa == MfaState::Required && factors::use_backup_code(tx, session, &backup_digest(backup_code))?;
     if !used {
         return wrong(tx, session, attempt, &under_way);
     }
-    changed(tx, session, FactorChange::Reset)?;
+    changed(tx, identity, session, FactorChange::Reset)?;
     attempt.succeeded(tx)?;
     Ok(Judged::Right(sessions::advance(tx, session, MfaState::Setup)?))
 }
 
-fn changed(tx: &mut Tx<'_>, session: &LoginClaims, change: FactorChange) -> Result<()> {
+fn changed(tx: &mut Tx<'_>, identity: &Identity, session: &LoginClaims, change: FactorChange) -> Result<()> {
     tx.acting_as(Actor::user(session.sub));
-    emit(tx, session.aid, &FactorChanged { user_id: session.sub, change })
+    announcements::factor_changed(tx, &identity.tenancy, session.aid, session.sub, change)
 }

@@ -13,10 +13,8 @@ mod store;
 
 use std::net::IpAddr;
 
-use ::store::Tx;
-use kernel::{Actor, Code, Error, Result, UserId};
+use kernel::{Actor, Code, Error, Result};
 use serde_json::{Map, Value, json};
-use spine::emit;
 use tenancy::{
     App,
     links::{self, LinkPurpose},
@@ -28,9 +26,9 @@ use uuid::Uuid;
 use webauthn_rs::prelude::{DiscoverableAuthentication, PasskeyRegistration};
 
 use crate::{
-    Identity,
+    Identity, announcements,
     authorize::LoginRequest,
-    facts::{FactorChange, FactorChanged},
+    facts::FactorChange,
     login::{self, mail_to, payload},
     mfa::{self, store::passkeys},
     proof::Method,
@@ -146,7 +144,7 @@ pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &
         PasskeyChallenge::verify(identity, Kind::Registration, app.id, &party.id, &ceremony.challenge_token)?;
     let state: PasskeyRegistration = challenge.state()?;
     let passkey = party.registered(&state, ceremony.credential)?;
-    let (app_id, token, rp_id) = (app.id, token.to_owned(), party.id);
+    let (app_id, token, rp_id, room) = (app.id, token.to_owned(), party.id, identity.clone());
     identity
         .tenancy
         .db
@@ -161,7 +159,8 @@ pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &
                 return Err(rejected());
             }
             people::verify_email(tx, app_id, user)?;
-            changed(tx, app_id, user)
+            tx.acting_as(Actor::user(user));
+            announcements::factor_changed(tx, &room.tenancy, app_id, user, FactorChange::PasskeyAdded)
         })
         .await
 }
@@ -206,11 +205,6 @@ async fn verify_authentication(identity: &Identity, app: &App, ceremony: Ceremon
         login::begin(tx, &room, &app, user, Method::Passkey, strong)
     });
     begun.await
-}
-
-fn changed(tx: &mut Tx<'_>, app: kernel::AppId, user: UserId) -> Result<()> {
-    tx.acting_as(Actor::user(user));
-    emit(tx, app, &FactorChanged { user_id: user, change: FactorChange::PasskeyAdded })
 }
 
 pub(crate) fn invalid_setup() -> Error {

@@ -27,7 +27,7 @@ fn set_up(tx: &mut Tx<'_>, tenancy: &Tenancy) -> Result<Option<FirstRun>> {
     if !store::insert(tx, DONE, "done")? {
         return Ok(None);
     }
-    let created = app_lifecycle::create(tx, tenancy, &apps::first_app())?;
+    let created = app_lifecycle::create(tx, tenancy, &apps::first_app(&tenancy.base_url))?;
     billing::seed_first_plans(tx, created.app.id)?;
     Ok(Some(FirstRun { app: created.app, api_key: created.api_key }))
 }

@@ -5,7 +5,7 @@ use billing::subscriptions::{self, FirstPlan};
 use identity::{
     abuse::LIMITED,
     authorize::SignUpPreferences,
-    hosted::{self, Reply, SetPasswordPage},
+    hosted::{self, Reply, Sent, SetPasswordPage},
     login::{NewPassword, PasswordOutcome, SignUpRequest},
 };
 use kernel::{Actor, Code, Error, Locale, Name, Password, Result, Secret, UserId, Words};
@@ -19,7 +19,7 @@ use tenancy::{
     paths, people, roles,
     workspaces::{self, Metadata, NewWorkspace, SignupBy},
 };
-use web::{Anyone, Form, Routes, Scope, State, Success, Valid, Validate};
+use web::{Anyone, Routes, Scope, State, Success, Valid, Validate};
 
 use crate::Core;
 
@@ -63,23 +63,28 @@ struct PasswordForm {
     workspace: String,
 }
 
-async fn submit(request: hosted::Request, State(core): State<Core>, Form(form): Form<PasswordForm>) -> Result<Reply> {
-    let opened = SetPasswordPage::submitted(&core.identity.by(&request), &request, &form.token, &form.csrf).await?;
-    let page = match opened {
-        Ok(page) => page,
-        Err(over) => return Ok(over),
-    };
-    let name = form.workspace.trim();
-    if let Some(problem) = Name::problem(name).filter(|_| page.asks_for_name()) {
-        return page.refused(name, &Error::invalid("workspace", problem));
-    }
-    let named = page.asks_for_name().then(|| name.to_owned());
-    match set_password(&core, request.scope(), &form.token, Secret::new(form.password), named).await {
-        Ok(user) => page.signed_in(user).await,
-        Err(error) if error.code() == Code::ValidationFailed => page.refused(name, &error),
-        Err(error) if error.code() == Code::InvalidCredential => page.over(),
-        Err(error) => Err(error),
-    }
+async fn submit(
+    request: hosted::Request,
+    State(core): State<Core>,
+    Sent { form, once }: Sent<PasswordForm>,
+) -> Result<Reply> {
+    once.run(core.tenancy.clone(), async move {
+        let identity = core.identity.by(&request);
+        let opened = SetPasswordPage::submitted(&identity, &request, &form.token, &form.csrf).await?;
+        let Ok(page) = opened else { return Ok(SetPasswordPage::over(&form.token)) };
+        let name = form.workspace.trim();
+        if let Some(problem) = Name::problem(name).filter(|_| page.asks_for_name()) {
+            return page.refused(name, &Error::invalid("workspace", problem));
+        }
+        let named = page.asks_for_name().then(|| name.to_owned());
+        match set_password(&core, request.scope(), &form.token, Secret::new(form.password), named).await {
+            Ok(user) => page.signed_in(user).await,
+            Err(error) if error.code() == Code::ValidationFailed => page.refused(name, &error),
+            Err(error) if error.code() == Code::InvalidCredential => Ok(SetPasswordPage::over(&form.token)),
+            Err(error) => Err(error),
+        }
+    })
+    .await
 }
 
 /// Sets the password that a link allows to set; whose it is. `workspace` names the one that a sign-up makes.

@@ -4,28 +4,44 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { Secret, TOTP } from "otpauth";
 import { startApp } from "./app.mjs";
-import { field, focusedField, follow, heading, launch, press, type, visitor } from "./chromium.mjs";
+import { field, focusedField, follow, heading, impatient, launch, press, type, visitor } from "./chromium.mjs";
 import { spectator } from "./looks.mjs";
-import { BASE_URL, PASSWORD, SCREENSHOTS, advance, alsoIn, byKey, mailedLink, owner } from "./service.mjs";
+import { BASE_URL, PASSWORD, SCREENSHOTS, advance, alsoIn, byKey, invite, mailedLink, owner as makeOwner } from "./service.mjs";
 
 const NEW_PASSWORD = "violet harbour lamb";
 const app = await startApp({ name: "Difference Engine", tenantSelfSignup: true });
 const browser = await launch();
-const { look, close } = await spectator(browser, SCREENSHOTS);
-const flows = { password, keyboard, mistakes, workspaces, magicLink, reset, signUp, invitation, secondFactor, lostPhone, passkey, policy, errors };
+const { look: takePicture, close } = await spectator(browser, SCREENSHOTS);
+const flows = { password, keyboard, mistakes, workspaces, magicLink, reset, signUp, invitation, joining, secondFactor, lostPhone, passkey, policy, errors };
+// Every form, sent twice on a slow line, without scripts and with them.
+const forms = { password, mistakes, workspaces, magicLink, reset, signUp, invitation, joining, secondFactor, lostPhone };
+let pass = "";
+
+/// Each pass has its own people.
+const called = (email) => pass + email;
+const owner = (email) => makeOwner(called(email));
+/// Pictures are taken of people who have time.
+const look = (page, name) => pass || takePicture(page, name);
 
 try {
   // ONLY="passkey signUp" runs just these.
   const wanted = process.env.ONLY?.split(" ") ?? Object.keys(flows);
-  for (const name of wanted) await run(name, flows[name]);
+  if (process.env.IMPATIENT) {
+    const javaScriptEnabled = process.env.IMPATIENT === "with scripts";
+    pass = "twice.";
+    for (const name of wanted.filter((name) => forms[name])) await run(`${pass}${name}`, forms[name], { javaScriptEnabled });
+  } else {
+    for (const name of wanted) await run(name, flows[name], { javaScriptEnabled: flows[name] === passkey });
+  }
   await close();
 } finally {
   await browser.close();
   app.close();
 }
 
-async function run(name, flow) {
-  const page = await visitor(browser, { javaScriptEnabled: flow === passkey });
+async function run(name, flow, options) {
+  const page = await visitor(browser, options);
+  if (pass) await impatient(page);
   try {
     await flow(page);
     assert.deepEqual(page.refused, [], "a page's policy refused something");
@@ -133,6 +149,9 @@ async function mistakes(page) {
   await type(page, "Password", PASSWORD);
   await press(page, "Sign in");
   await welcome(page, email);
+  // Going back sends no form again.
+  await page.goBack();
+  await heading(page, "Sign in to Difference Engine");
 }
 
 async function workspaces(page) {
@@ -190,7 +209,7 @@ async function reset(page) {
 }
 
 async function signUp(page) {
-  const email = "new@customer.example";
+  const email = called("new@customer.example");
   await page.goto(app.origin);
   await follow(page, "Sign in");
   await follow(page, "Create an account");
@@ -212,7 +231,7 @@ async function signUp(page) {
 
 async function invitation(page) {
   const { tenant } = await owner("host@customer.example");
-  const email = "guest@customer.example";
+  const email = called("guest@customer.example");
   await byKey("POST", "/account/tenant/user", { username: email, role: "MEMBER" }, tenant);
   await page.goto(await mailedLink(email));
   await heading(page, "Welcome to Difference Engine");
@@ -223,6 +242,29 @@ async function invitation(page) {
   await page.waitForURL(`${app.callback}?code=*`);
   await page.goto(`${app.origin}/login`);
   await welcome(page, email);
+}
+
+/// Somebody with an account is asked into one more workspace, signs in and joins; and declines another.
+async function joining(page) {
+  const [{ tenant }, { email }] = [await owner("inviting@customer.example"), await owner("joining@customer.example")];
+  await invite(tenant, email);
+  await page.goto(await mailedLink(email));
+  await heading(page, "Join a workspace");
+  await look(page, "join");
+  await follow(page, "Sign in to join");
+  await press(page, "Continue");
+  await type(page, "Password", PASSWORD);
+  await press(page, "Sign in");
+  await page.getByText(`You are signed in as ${email}.`).waitFor();
+  await look(page, "join-signed-in");
+  await press(page, "Join");
+  await heading(page, "Choose a workspace");
+  const { tenant: other } = await owner("unwanted@customer.example");
+  await invite(other, email);
+  await page.goto(await mailedLink(email));
+  await heading(page, "Join a workspace");
+  await press(page, "Decline");
+  await heading(page, "Invitation declined");
 }
 
 /// The code that an authenticator app shows at this moment of the test clock.
@@ -364,4 +406,5 @@ async function errors(page) {
   await follow(page, "Sign out");
   await heading(page, "Signed out");
   await look(page, "signed-out");
+  await byKey("PUT", "/account/app", { defaultCallbackUri: app.callback });
 }

@@ -40,6 +40,23 @@ export const field = (page, label) => page.getByLabel(label, { exact: true }).wa
 export const focusedField = (page, label) =>
   page.getByLabel(label, { exact: true }).and(page.locator(":focus")).waitFor();
 
-export const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
+/// Presses a button; somebody impatient does so twice, before the first answer has come.
+export async function press(page, name) {
+  const button = page.getByRole("button", { name, exact: true });
+  await button.click({ noWaitAfter: true });
+  if (!page.isImpatient) return;
+  await new Promise((resolve) => setTimeout(resolve, 120));
+  // A script may have seen to it that there is nothing to press any more.
+  await button.click({ noWaitAfter: true, timeout: 500 }).catch(() => {});
+}
+
+/// Puts somebody on a slow line, who presses every button twice.
+export async function impatient(page) {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("Network.enable");
+  await devtools.send("Network.emulateNetworkConditions", { offline: false, latency: 200, downloadThroughput: -1, uploadThroughput: -1 });
+  page.isImpatient = true;
+}
+
 export const follow = (page, name) => page.getByRole("link", { name, exact: true }).click();
 export const type = (page, label, text) => page.getByLabel(label, { exact: true }).fill(text);

@@ -61,5 +61,13 @@ export async function owner(email) {
   return { email, tenant };
 }
 
+/// A workspace asks somebody to join, as it does by itself: with a token of its own.
+export async function invite(tenant, username) {
+  const [host] = await byKey("GET", "/account/tenant/user", undefined, tenant);
+  const wanted = { name: "Invitations", privileges: ["USER_WRITE"], tenantUserId: host.id };
+  const { token } = await byKey("POST", "/account/api-token/workspace", wanted, tenant);
+  await call("POST", "/account/tenant/user", { "x-api-key": token }, { username });
+}
+
 /// A further workspace for somebody; its id.
 export const alsoIn = (email, name) => workspace(name, email, { muteNotifications: true });

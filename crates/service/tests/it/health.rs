@@ -2,12 +2,14 @@
 
 use serde_json::json;
 use testkit::{EngineName, TestApp, on_both_engines, on_one_engine};
+use web::{LimitClass, Quota, RateLimits};
 
 on_both_engines!(
     a_healthy_service_says_so,
     without_its_storage_a_service_is_up_but_not_ready,
     a_storage_that_does_not_answer_is_not_waited_for,
     what_operators_alert_on_is_measured,
+    logins_failures_lockouts_and_limits_are_counted,
 );
 on_one_engine!(metrics_are_for_the_operator, metrics_can_be_made_public);
 
@@ -99,6 +101,41 @@ async fn what_operators_alert_on_is_measured(app: TestApp) {
         assert!(text.contains(&format!("# HELP {name} ")), "{name} is not explained");
     }
     app.drain().await;
+}
+
+/// A process of its own runs each test, so that the counts are this test's alone.
+async fn logins_failures_lockouts_and_limits_are_counted(engine: EngineName) {
+    let app = TestApp::start_with(engine, |options| {
+        let limits = RateLimits::new(options.clock.clone());
+        options.rate_limits = limits.with(LimitClass::Message, Quota { per_minute: 1, burst: 1 });
+    })
+    .await;
+    let counted = async |name: &str| {
+        let metrics = app.operator().get("/metrics").await.expect(200);
+        let line = metrics.body().lines().find_map(|line| line.strip_prefix(name).map(str::to_owned));
+        line.map_or(0, |value| value.trim().parse::<u64>().expect("a count"))
+    };
+    let ada = app.owner("ada@customer.example").await;
+    let before = counted("tenantry_logins_total").await;
+    ada.sign_in().await;
+    assert_eq!(counted("tenantry_logins_total").await, before + 1);
+    let (failures, lockouts) =
+        (r#"tenantry_login_failures_total{kind="password"}"#, r#"tenantry_lockouts_total{kind="password"}"#);
+    let mut wrong = ada.credentials();
+    wrong["password"] = "wrong".into();
+    for _ in 0..9 {
+        app.page().post("/auth/auth/authenticate", wrong.clone()).await.expect(401);
+    }
+    assert_eq!((counted(failures).await, counted(lockouts).await), (9, 0));
+    app.page().post("/auth/auth/authenticate", wrong.clone()).await.expect(401);
+    app.page().post("/auth/auth/authenticate", wrong).await.expect(429);
+    assert_eq!((counted(failures).await, counted(lockouts).await), (10, 1));
+    let limited = r#"tenantry_rate_limited_total{class="message"}"#;
+    let forgotten = json!({ "username": "bob@customer.example", "appId": app.app_id(), "mode": "sdk" });
+    app.page().post("/auth/auth/password", forgotten.clone()).await.expect(200);
+    assert_eq!(counted(limited).await, 0);
+    app.page().post("/auth/auth/password", forgotten).await.error(429, "RATE_LIMITED");
+    assert_eq!(counted(limited).await, 1);
 }
 
 async fn metrics_can_be_made_public(engine: EngineName) {

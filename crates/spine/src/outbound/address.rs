@@ -95,7 +95,8 @@ impl Targets {
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether an address leads to this very machine.
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),

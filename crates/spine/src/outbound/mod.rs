@@ -24,7 +24,7 @@ use reqwest::{
 };
 pub use url::Url;
 
-pub use address::{Targets, is_public};
+pub use address::{Targets, is_loopback, is_public};
 pub use failure::Failure;
 use failure::RefusedName;
 

@@ -22,6 +22,7 @@ pub(super) fn asked_for(profile: &Profile, change: &ProfileChange) -> Option<Str
 pub(super) fn ask(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, address: &str) -> Result<()> {
     let token = links::create(tx, app.id, LinkPurpose::SenderVerification, None, &json!({ "address": address }))?;
     let link = format!("{}/cloud-views/verify-sender?token={token}", tenancy.base_url);
+    mails::budget::count(tx, app.id, address)?;
     mails::queue(tx, tenancy, app, address, &AppMail::VerifySender { link })
 }
 

@@ -18,7 +18,7 @@ pub use change::ProfileChange;
 pub use directory::AppDirectory;
 pub use events::{EVENTS, EventType};
 pub use profile::{App, OnboardingFlow, Profile};
-pub use rules::{NewApp, first_app};
+pub use rules::{NewApp, demo_address, first_app};
 
 use crate::{
     facts::{AppChanged, AppCreated, AppData, AppDeleted, AppWebhookChanged},

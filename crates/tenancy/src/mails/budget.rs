@@ -1,19 +1,19 @@
-//! How many mails one address gets because others want it to: invitations and links that a workspace asks for. The mails of
-//! a person's own logins are counted with those.
+//! How many mails one address gets because others want it to: invitations and links that a workspace asks for, samples of
+//! templates, questions to senders. The mails of a person's own logins are counted with those, so that nobody uses up both.
 
 use std::time::Duration;
 
 use ::store::{Tx, args};
-use kernel::{AppId, Code, Error, Result, Timestamp, email_key};
-use vault::hash_token;
+use kernel::{AppId, Code, Error, Result, Timestamp};
+
+use crate::links::recipient;
 
 const MOST: i64 = 10;
 const WINDOW: Duration = Duration::from_secs(15 * 60);
 
 /// Counts a mail to an address; 429 when there were too many of late.
 pub(crate) fn count(tx: &mut Tx<'_>, app: AppId, to: &str) -> Result<()> {
-    // As a digest: addresses need not stand in yet another table.
-    let (recipient, now) = (hash_token(&format!("{app}:{}", email_key(to))), tx.now());
+    let (recipient, now) = (recipient(app, to), tx.now());
     let (sent, since): (i64, Timestamp) = tx.one(
         "INSERT INTO mail_counts (recipient, app_id, sent, since, expires_at) VALUES ($1, $2, 1, $3, $4) \
          ON CONFLICT (recipient) DO UPDATE SET \

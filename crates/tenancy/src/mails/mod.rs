@@ -68,6 +68,11 @@ pub enum AppMail {
         workspace: String,
         link: String,
     },
+    /// To the person themselves, about what changed in how they sign in.
+    PasswordChanged,
+    PasskeyAdded,
+    FactorSetUp,
+    FactorRemoved,
 }
 
 /// Queues a mail to `to`; it leaves once `tx` has committed.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use spine::emit;
 use web::Validate;
 
-use super::{fits, layout, queue_sample, store};
+use super::{budget, fits, layout, queue_sample, store};
 use crate::{App, Tenancy, apps, facts::TemplateChanged};
 
 text_enum! {
@@ -70,6 +70,7 @@ pub fn set_template(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, change: &Tem
     store::put_template(tx, app.id, *name, content)?;
     emit(tx, app.id, &TemplateChanged { template: *name, custom: true })?;
     if let Some(recipient) = test_recipient {
+        budget::count(tx, app.id, recipient)?;
         queue_sample(tx, tenancy, &app, recipient, *name)?;
     }
     Ok(Template { name: *name, content: content.to_string() })

@@ -20,6 +20,14 @@ pub(super) struct Words {
 /// Before the address, for mail programs that show no buttons.
 pub(super) const COPY_LINK: &str = "If the button does not work, copy and paste this link into your browser:";
 
+impl Words {
+    /// A mail that asks for nothing, unless somebody else was at work.
+    fn notice(subject: &'static str, title: &'static str, paragraphs: &'static [&'static str]) -> Self {
+        let note = "If it was not you, reset your password right away and contact the support of {appName}.";
+        Self { template: None, subject, title, paragraphs, action: None, note }
+    }
+}
+
 impl AppMail {
     pub(super) fn words(&self) -> Words {
         match self {
@@ -117,6 +125,26 @@ impl AppMail {
                 action: Some("Update payment details"),
                 note: "If you have already paid, you can ignore this email.",
             },
+            Self::PasswordChanged => Words::notice(
+                "Your {appName} password was changed",
+                "Your password was changed",
+                &["The password of your {appName} account was changed, and you were signed out everywhere else."],
+            ),
+            Self::PasskeyAdded => Words::notice(
+                "A passkey was added to your {appName} account",
+                "A passkey was added",
+                &["You can now sign in to {appName} with a new passkey."],
+            ),
+            Self::FactorSetUp => Words::notice(
+                "Two-step sign-in was set up for your {appName} account",
+                "Two-step sign-in was set up",
+                &["Signing in to {appName} now asks for a code as well."],
+            ),
+            Self::FactorRemoved => Words::notice(
+                "Two-step sign-in was turned off for your {appName} account",
+                "Two-step sign-in was turned off",
+                &["Signing in to {appName} no longer asks for a code or a passkey, until you set one up again."],
+            ),
         }
     }
 
@@ -149,6 +177,7 @@ impl AppMail {
             | Self::PasskeySetup { link }
             | Self::VerifySender { link }
             | Self::PaymentFailure { link, .. } => Some(link),
+            Self::PasswordChanged | Self::PasskeyAdded | Self::FactorSetUp | Self::FactorRemoved => None,
         }
     }
 
@@ -167,6 +196,10 @@ impl AppMail {
             Self::PasskeySetup { link: link() },
             Self::VerifySender { link: link() },
             Self::PaymentFailure { workspace: workspace(), link: link() },
+            Self::PasswordChanged,
+            Self::PasskeyAdded,
+            Self::FactorSetUp,
+            Self::FactorRemoved,
         ]
     }
 }

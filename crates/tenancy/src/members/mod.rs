@@ -125,9 +125,14 @@ pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joini
     let member = get(tx, app.id, tenant.id, MemberRef::Member(id))?;
     emit(tx, (app.id, tenant.id), &TenantUserCreated(told(&member)))?;
     if invite {
-        let payload = json!({ "tenantId": tenant.id, "memberId": id });
-        let link = password_link(tx, tenancy, app.id, LinkPurpose::Invitation, user.id, &payload)?;
         let workspace = one_line(&tenant.name);
+        // Such mails are kept and passed on: for somebody who has an account they open nothing.
+        let link = if people::has_proven_address(tx, app.id, user.id)? {
+            way_in(tenancy, app)
+        } else {
+            let payload = json!({ "tenantId": tenant.id, "memberId": id });
+            password_link(tx, tenancy, app.id, LinkPurpose::Invitation, user.id, &payload)?
+        };
         let mail = match is_new {
             true => AppMail::InviteNew { workspace, link },
             false => AppMail::InviteExisting { workspace, link },
@@ -307,6 +312,13 @@ pub fn send_reset_mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, member: &M
     tell_of_link(tx, app.id, member, true)?;
     let link = new_reset_link(tx, tenancy, app.id, member)?;
     mails::queue(tx, tenancy, app, &member.email, &AppMail::ResetPassword { link })
+}
+
+/// Where somebody who has an account signs in.
+fn way_in(tenancy: &Tenancy, app: &App) -> String {
+    let profile = &app.profile;
+    let own = profile.ui_url.as_ref().or(profile.website_url.as_ref()).map(ToString::to_string);
+    own.unwrap_or_else(|| format!("{}/auth/url/login/{}", tenancy.base_url, app.id))
 }
 
 fn password_link(

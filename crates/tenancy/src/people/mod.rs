@@ -19,6 +19,12 @@ pub struct User {
     pub phone_number: Option<String>,
 }
 
+/// Whether the person has shown that they read mails to their address: they have an account of their own then, and need no
+/// link to begin with.
+pub fn has_proven_address(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<bool> {
+    store::has_proven_address(tx, app, id)
+}
+
 /// The person with this address, made if there is none; true when it was made. Names that are not known yet are taken
 /// over, known ones stay: whoever invites a person does not rename them. Until the transaction ends, nobody deletes
 /// the person.

@@ -62,6 +62,10 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<Use
     tx.opt(sql!("SELECT ", User::COLUMNS, " FROM users WHERE app_id = $1 AND id = $2"), &args![app, id])
 }
 
+pub(super) fn has_proven_address(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<bool> {
+    tx.exists("SELECT 1 FROM users WHERE app_id = $1 AND id = $2 AND email_verified_at IS NOT NULL", &args![app, id])
+}
+
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {
     tx.run(
         "UPDATE users SET first_name = $3, last_name = $4, phone_number = $5 WHERE app_id = $1 AND id = $2",

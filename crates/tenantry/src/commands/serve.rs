@@ -8,6 +8,7 @@ use std::{
 };
 
 use service::installation::{FirstRun, Opening};
+use tenancy::apps::demo_address;
 use tokio::{
     net::{TcpListener, UnixListener},
     signal::unix::{SignalKind, signal},
@@ -160,6 +161,9 @@ fn announce(config: &Config, service: &service::Service, first: Option<&FirstRun
              Try it:\n\n  curl -H \"x-api-key: {sent}\" {base}/account/app\n",
             app.id
         );
+        if let Some(demo) = demo_address(base) {
+            text += &format!("  {demo}?app={}   (a login, in a browser)\n", app.id);
+        }
     }
     text += "\nPress Ctrl-C to stop.\n";
     // The key goes to standard output, for the person, and never to the log.

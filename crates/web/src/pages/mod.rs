@@ -17,19 +17,29 @@ use http::{HeaderValue, StatusCode, header};
 use kernel::{Error, Result};
 use url::Url;
 
-use crate::{Css, Describe, Escaped, Operation, Routes, WithHeaders, failure::retry_after};
+use crate::{Css, Describe, Escaped, Operation, Routes, Script, WithHeaders, failure::retry_after};
 pub use form::{Field, FieldKind, PostForm};
 
 const STYLE: &str = include_str!("style.css");
 const STYLE_PATH: &str = "/cloud-views/style.css";
+const SCRIPT: &str = include_str!("form.js");
+const SCRIPT_PATH: &str = "/cloud-views/form.js";
 
-/// The style sheet that all hosted pages share.
+/// The style sheet and the script that all hosted pages share.
 pub fn routes<S: Clone + Send + Sync + 'static>() -> Routes<S> {
-    Routes::new("Hosted pages").get(STYLE_PATH, style, "The style of the hosted pages").hidden()
+    Routes::new("Hosted pages")
+        .get(STYLE_PATH, style, "The style of the hosted pages")
+        .hidden()
+        .get(SCRIPT_PATH, script, "What keeps forms of the hosted pages from being sent twice")
+        .hidden()
 }
 
 async fn style() -> Result<WithHeaders<Css>> {
     Ok(WithHeaders::new(Css(STYLE.to_owned())).with(header::CACHE_CONTROL, "public, max-age=300"))
+}
+
+async fn script() -> Result<WithHeaders<Script>> {
+    Ok(WithHeaders::new(Script(SCRIPT)).with(header::CACHE_CONTROL, "public, max-age=300"))
 }
 
 /// What a page shows of the app it belongs to.
@@ -59,7 +69,7 @@ pub struct HostedPage {
     content: String,
     /// Where a form's answer may lead besides here.
     form_target: Option<String>,
-    /// The path of a script, with what it is to know.
+    /// The path of a script besides the one that all pages have.
     script: Option<&'static str>,
 }
 
@@ -128,6 +138,12 @@ impl HostedPage {
         self.push(format_args!("<code class=\"highlight\">{}</code>\n", Escaped(text)))
     }
 
+    /// Lines as they are, such as JSON.
+    #[must_use]
+    pub fn block(self, text: &str) -> Self {
+        self.push(format_args!("<pre class=\"highlight\" tabindex=\"0\">{}</pre>\n", Escaped(text)))
+    }
+
     /// News that a screen reader says at once.
     #[must_use]
     pub fn notice(self, text: &str) -> Self {
@@ -173,9 +189,9 @@ impl HostedPage {
     fn policy(&self) -> HeaderValue {
         let logo = self.brand.logo.as_deref().and_then(origin).unwrap_or_default();
         let target = self.form_target.as_deref().unwrap_or_default();
-        let script = if self.script.is_some() { "script-src 'self'; connect-src 'self'; " } else { "" };
+        let connect = if self.script.is_some() { "connect-src 'self'; " } else { "" };
         let policy = format!(
-            "default-src 'none'; {script}style-src 'self'; img-src 'self' {logo}; font-src 'self' {logo}; \
+            "default-src 'none'; script-src 'self'; {connect}style-src 'self'; img-src 'self' {logo}; font-src 'self' {logo}; \
              form-action 'self' {target}; frame-ancestors 'none'; base-uri 'none'"
         );
         HeaderValue::try_from(policy).expect("an origin is visible ASCII")
@@ -197,7 +213,8 @@ impl HostedPage {
             "<!doctype html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"robots\" content=\"noindex\">\n\
-             <title>{title} – {name}</title>\n<link rel=\"stylesheet\" href=\"{STYLE_PATH}\">\n{own_style}{script}\
+             <title>{title} – {name}</title>\n<link rel=\"stylesheet\" href=\"{STYLE_PATH}\">\n{own_style}\
+             <script src=\"{SCRIPT_PATH}\" defer></script>\n{script}\
              </head>\n<body>\n<header class=\"brand\">{mark}</header>\n<main class=\"card\">\n<h1>{title}</h1>\n\
              {content}</main>\n</body>\n</html>\n",
             language = Escaped(&self.language),
@@ -324,7 +341,7 @@ mod tests {
     fn every_text_is_escaped() {
         let form = PostForm::new("next").hidden("token", "\"><script>").button("Go <now>");
         let html = HostedPage::new(&brand(), "<i>").paragraph("<script>").highlight("a & b").form(&form).html();
-        assert!(!html.contains("<script") && !html.contains("<i>") && !html.contains("<b>") && !html.contains("<now"));
+        assert!(!html.contains("<script>") && !html.contains("<i>") && !html.contains("<b>") && !html.contains("<now"));
         assert!(html.contains("R&amp;D") && html.contains("?a=1&amp;b=2"));
     }
 
@@ -339,7 +356,7 @@ mod tests {
         for odd in ["data:image/png,x", "no url", "https://a.example;script-src/", "https://a,b/"] {
             assert!(policy(Some(odd)).contains("img-src 'self' ;"), "{odd}");
         }
-        assert!(!policy(None).contains("unsafe") && !policy(None).contains("script"));
+        assert!(!policy(None).contains("unsafe") && policy(None).contains("script-src 'self';"));
     }
 
     #[test]

@@ -49,8 +49,11 @@ async fn somebody_signed_in_joins_with_one_click(app: TestApp) {
     let mut browser = signed_in(&app, &bob).await;
     browser.open(&link).await.sees(200, "acme").sees(200, "You are signed in as bob@corp.example.");
     assert_eq!(invited.status().await, "invited", "looking changes nothing");
+    let mut again = browser.clone();
     browser.submit(PAGE, &[("answer", "join")]).await.sees(200, "Choose a workspace").sees(200, "acme");
     assert_eq!(invited.status().await, "active");
+    // Somebody who clicks twice sees the same.
+    again.submit(PAGE, &[("answer", "join")]).await.sees(200, "Choose a workspace");
 }
 
 async fn somebody_known_signs_in_and_joins(app: TestApp) {

@@ -27,6 +27,7 @@ on_both_engines!(
     weak_passwords_are_refused_and_leave_the_link_alone,
     mails_to_one_recipient_are_limited,
     what_happens_is_told_as_facts,
+    of_one_address_three_sign_ups_wait,
 );
 
 fn who(app: &TestApp, username: &str) -> Value {
@@ -379,4 +380,31 @@ async fn what_happens_is_told_as_facts(app: TestApp) {
         assert_eq!(told.len(), 1, "{kind}");
         assert!(!told[0].contains("violet") && !told[0].contains("eyJ"), "{kind} tells a secret");
     }
+}
+
+async fn of_one_address_three_sign_ups_wait(app: TestApp) {
+    let sign_up = async |email: &str| {
+        let body = json!({ "email": email, "firstName": "Eve", "appId": app.app_id(), "mode": "sdk" });
+        post(&app, "signup", body).await.expect(200);
+    };
+    for _ in 0..6 {
+        sign_up("Eve@Example.com").await;
+    }
+    sign_up("other@example.com").await;
+    let count = "SELECT count(*) FROM one_time_links WHERE purpose = 'sign_up'";
+    let rows = app.service().core().db.get_one::<(i64,)>(count, &[]).await.expect("reads");
+    assert_eq!(rows, Some((4,)), "three of one address, one of the other");
+    app.drain().await;
+    let tokens: Vec<String> =
+        app.mails().iter().filter(|mail| mail.to.contains("Eve")).map(|mail| token_of(&mail.links()[0])).collect();
+    let set = async |token: &str| {
+        app.anon().put("/auth/auth/password", json!({ "token": token, "password": "copper window seventeen" })).await
+    };
+    set(&tokens[2]).await.error(401, "INVALID_CREDENTIAL");
+    set(&tokens[3]).await.expect(200);
+    set(&tokens[5]).await.error(401, "INVALID_CREDENTIAL");
+}
+
+fn token_of(link: &str) -> String {
+    link.split_once("token=").expect("a token").1.to_owned()
 }

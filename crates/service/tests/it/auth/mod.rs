@@ -2,6 +2,7 @@
 
 mod attacks;
 mod authorize;
+mod demo;
 mod guessing;
 mod handover;
 mod hosted;
@@ -10,10 +11,12 @@ mod hosted_browser;
 mod hosted_invitation;
 mod hosted_mfa;
 mod hosted_passkeys;
+mod hosted_twice;
 mod introspect;
 mod invitation;
 mod login;
 mod mfa;
+mod notices;
 mod oidc_client;
 mod passkeys;
 mod revoke;

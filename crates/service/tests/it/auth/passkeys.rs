@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
 use testkit::{
     PAGE, TestApp, Tokens, on_both_engines,
     passkeys::{
@@ -20,6 +21,7 @@ on_both_engines!(
     a_passkey_belongs_to_its_app_and_host,
     a_challenge_of_another_app_is_refused,
     switched_off_passkeys_are_refused,
+    an_id_is_as_long_as_the_standard_allows,
 );
 
 async fn a_passkey_is_set_up_and_signs_in_with_two_factors(app: TestApp) {
@@ -164,4 +166,38 @@ async fn switched_off_passkeys_are_refused(app: TestApp) {
     authentication_options(&app).await.error(403, "LOGIN_METHOD_OFF");
     let body = json!({ "username": ada.email, "appId": app.app_id(), "mode": "sdk" });
     app.page().post("/auth/auth/passkeys/request-setup-link", body).await.error(403, "LOGIN_METHOD_OFF");
+}
+
+/// The credential with an id of this many bytes: nothing is signed at a registration without attestation.
+fn with_id_of(length: usize, mut body: Value) -> Value {
+    let bytes = |member: &Value| BASE64_URL_SAFE_NO_PAD.decode(member.as_str().expect("a text")).expect("base64");
+    let find = |all: &[u8], part: &[u8]| all.windows(part.len()).position(|bytes| bytes == part).expect("in there");
+    let (id, object) = (bytes(&body["rawId"]), bytes(&body["response"]["attestationObject"]));
+    // CBOR: the name of the member, a byte string's head, and the string.
+    let at = find(&object, b"authData") + b"authData".len();
+    let (head, size) = match object[at] {
+        0x58 => (2, usize::from(object[at + 1])),
+        0x59 => (3, usize::from(u16::from_be_bytes([object[at + 1], object[at + 2]]))),
+        other => panic!("a byte string begins with {other}"),
+    };
+    let (data, rest) = object[at + head..].split_at(size);
+    let (long, place) = (vec![7; length], find(data, &id));
+    let length = u16::try_from(length).expect("short enough").to_be_bytes();
+    let data = [&data[..place - 2], &length, &long, &data[place + id.len()..]].concat();
+    let size = u16::try_from(data.len()).expect("short enough").to_be_bytes();
+    let object = [&object[..at], &[0x59], &size, &data, rest].concat();
+    body["response"]["attestationObject"] = BASE64_URL_SAFE_NO_PAD.encode(object).into();
+    body["rawId"] = BASE64_URL_SAFE_NO_PAD.encode(&long).into();
+    body["id"] = body["rawId"].clone();
+    body
+}
+
+async fn an_id_is_as_long_as_the_standard_allows(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let token = setup_token(&app, &ada.email).await;
+    for (length, status) in [(2_500, 400), (1_024, 400), (1_023, 200)] {
+        let options = registration_options(&app, &token).await.expect(200);
+        let body = with_id_of(length, created(&app, &mut Device::default(), &options).await);
+        assert_eq!(verify_registration(&app, &token, body).await.status(), status, "{length} bytes");
+    }
 }

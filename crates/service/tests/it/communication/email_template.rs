@@ -77,6 +77,12 @@ async fn a_test_mail_shows_the_template_with_sample_values(app: TestApp) {
         mail.html.contains("<b>R&amp;D &lt;Shop&gt;</b> Confirm your email address Confirm email address https://")
     );
     assert!(mail.html.contains("{{appColour}}"), "{}", mail.html);
+    // Nobody's mailbox is filled with samples.
+    let body = json!({ "type": "SIGNUP", "content": "x", "testRecipient": "Ada@customer.example" });
+    for _ in 0..9 {
+        app.key().put(&path("SIGNUP"), body.clone()).await.expect(200);
+    }
+    app.key().put(&path("SIGNUP"), body).await.error(429, "RATE_LIMITED");
 }
 
 async fn the_layout_is_tried_around_a_whole_mail(app: TestApp) {

@@ -209,21 +209,6 @@ async fn every_mail_reads_well(app: TestApp) {
     http://localhost:3000
 
     ======
-    Subject: Your My app sign-in code
-
-    Your sign-in code
-
-    Enter this code to finish signing in to My app:
-
-    482 913
-
-    The code expires in 5 minutes. Do not share it: nobody from My app will ever ask you for it.
-
-    -- 
-    My app
-    http://localhost:3000
-
-    ======
     Subject: Payment failed for “Acme Corporation”
 
     Payment failed
@@ -234,6 +219,58 @@ async fn every_mail_reads_well(app: TestApp) {
     https://example.com/sample?token=sample
 
     If you have already paid, you can ignore this email.
+
+    -- 
+    My app
+    http://localhost:3000
+
+    ======
+    Subject: Your My app password was changed
+
+    Your password was changed
+
+    The password of your My app account was changed, and you were signed out everywhere else.
+
+    If it was not you, reset your password right away and contact the support of My app.
+
+    -- 
+    My app
+    http://localhost:3000
+
+    ======
+    Subject: A passkey was added to your My app account
+
+    A passkey was added
+
+    You can now sign in to My app with a new passkey.
+
+    If it was not you, reset your password right away and contact the support of My app.
+
+    -- 
+    My app
+    http://localhost:3000
+
+    ======
+    Subject: Two-step sign-in was set up for your My app account
+
+    Two-step sign-in was set up
+
+    Signing in to My app now asks for a code as well.
+
+    If it was not you, reset your password right away and contact the support of My app.
+
+    -- 
+    My app
+    http://localhost:3000
+
+    ======
+    Subject: Two-step sign-in was turned off for your My app account
+
+    Two-step sign-in was turned off
+
+    Signing in to My app no longer asks for a code or a passkey, until you set one up again.
+
+    If it was not you, reset your password right away and contact the support of My app.
 
     -- 
     My app
