@@ -6,13 +6,14 @@ use spine::emit;
 use store::Tx;
 use tenancy::{
     App, Tenancy,
+    logins::Reach,
     mails::{self, AppMail},
     people,
     standing::Standing,
 };
 
 use crate::{
-    facts::{FactorChange, FactorChanged, FailureReason, LoginFailed, LoginSucceeded, PasswordChanged},
+    facts::{FactorChange, FactorChanged, FailureReason, LoginFailed, LoginSucceeded, PasswordChanged, SsoBypassed},
     proof::Method,
 };
 
@@ -24,8 +25,18 @@ pub(crate) fn login_succeeded(
     standing: &Standing,
     method: Method,
     mfa: bool,
+    reach: Reach,
 ) -> Result<()> {
     tx.acting_as(Actor::user(standing.user));
+    if standing.sso_required && reach.is_everything() {
+        let bypassed = SsoBypassed {
+            user_id: standing.user,
+            tenant_user_id: standing.member,
+            workspace_id: standing.tenant,
+            method,
+        };
+        emit(tx, (app.id, standing.tenant), &bypassed)?;
+    }
     let told = LoginSucceeded {
         user_id: standing.user,
         tenant_user_id: standing.member,
@@ -34,6 +45,7 @@ pub(crate) fn login_succeeded(
         session_id: sid.to_owned(),
         method,
         mfa,
+        connection_id: reach.connection,
     };
     emit(tx, (app.id, standing.tenant), &told)
 }

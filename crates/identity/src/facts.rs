@@ -3,7 +3,7 @@
 use kernel::{MemberId, TenantId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tenancy::logins::LoginId;
+use tenancy::{federation::ConnectionId, logins::LoginId};
 
 use crate::proof::Method;
 
@@ -39,7 +39,26 @@ spine::facts! {
         method: Method,
         /// Whether more than one factor was shown.
         mfa: bool,
+        /// The federation connection that they came through.
+        #[serde(default)]
+        connection_id: Option<ConnectionId>,
     }
+    /// An OWNER came in by another way than the workspace's identity provider, which everybody else has to use.
+    SsoBypassed = "login.bypassed_sso" {
+        user_id: UserId,
+        tenant_user_id: MemberId,
+        workspace_id: TenantId,
+        method: Method,
+    }
+    /// An answer of an identity provider was refused.
+    FederationFailed = "federation.failed" {
+        connection_id: ConnectionId,
+        /// The step that refused it.
+        step: String,
+        reason: String,
+    }
+    /// A subject of an identity provider stands for this person from now on.
+    IdentityLinked = "identity.linked" { user_id: UserId, connection_id: ConnectionId }
     /// Somebody failed to prove who they are.
     LoginFailed = "login.failed" {
         /// `null` for an account that does not exist.

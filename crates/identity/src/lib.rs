@@ -10,6 +10,7 @@ pub mod authorize;
 mod browser;
 mod browser_sessions;
 pub mod facts;
+pub mod federation;
 pub mod handover;
 pub mod hosted;
 pub mod login;
@@ -80,4 +81,5 @@ pub fn routes() -> Routes<Identity> {
         .merge(passkeys::http::routes())
         .merge(hosted::routes())
         .merge(handover::http::routes())
+        .merge(federation::http::routes())
 }

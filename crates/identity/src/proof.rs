@@ -11,6 +11,7 @@ text_enum! {
         Password = "password",
         Link = "link",
         Passkey = "passkey",
+        Federation = "federation",
     }
 }
 

@@ -17,6 +17,8 @@ pub const TABLES: &[Table] = &[
     table!("browser_sessions"("id") of app, person; expires "expires_at" + Duration::ZERO),
     table!("authorization_codes"("digest") of app, person; expires "expires_at" + CODES_KEPT),
     table!("handover_codes"("digest") of app, person; expires "expires_at" + Duration::ZERO),
+    table!("pending_federations"("id") of app; expires "expires_at" + Duration::ZERO),
+    table!("federated_subjects"("connection_id, subject") of app, person),
     table!("refresh_tokens"("id") of app; expires "expires_at" + LONGEST_ACCESS),
     table!("used_challenges"("digest") of app; expires "expires_at" + Duration::ZERO),
     // Sealed replies are of no use after a minute.

@@ -116,6 +116,9 @@ codes! {
     InvitationPending "INVITATION_PENDING" Conflict "The user was invited to the workspace and has not accepted yet.";
     QueryTooWide "QUERY_TOO_WIDE" Unavailable "The question takes too long to answer; ask for a shorter time or with fewer conditions.";
     Internal "INTERNAL" Internal "Internal error; look up the request id in the server's log for the cause.";
+    SsoRequired "SSO_REQUIRED" Unauthenticated "The workspace is opened through its identity provider only.";
+    FederationRefused "FEDERATION_REFUSED" Invalid "The answer of an identity provider cannot be accepted; the audit trail says why.";
+    FederationDenied "FEDERATION_DENIED" Forbidden "The identity provider's answer is good, but this person may not come in.";
 }
 
 /// A failure with a public face and, separately, what caused it. Only the public part ever leaves the process.

@@ -37,4 +37,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(26, "eventlog", text!("0026_eventlog")),
     Migration::shared(27, "sent_forms", text!("0027_sent_forms")),
     Migration::shared(28, "recipients", text!("0028_recipients")),
+    Migration::shared(29, "federated_logins", text!("0029_federated_logins")),
 ];

@@ -1,6 +1,10 @@
 //! The addresses of the hosted pages, below the public address: rooms that mail links to them need them too.
 
 pub const IDENTIFIER: &str = "/auth/login";
+/// The ways to sign in, for people who have several.
+pub const WAYS: &str = "/auth/login/ways";
+/// Where a browser continues that comes back from an identity provider.
+pub const FEDERATION_DONE: &str = "/auth/federation/done";
 pub const PASSWORD: &str = "/auth/login/password";
 /// Behind the links that set a password; its form is taken where workspaces can be made.
 pub const SET_PASSWORD: &str = "/auth/login/set-password";
@@ -30,3 +34,8 @@ pub const PASSKEY_LINK: &str = "/auth/login/passkey-link";
 pub const PASSKEY_SETUP: &str = "/auth/login/passkey-setup";
 pub const PASSKEY_SETUP_OPTIONS: &str = "/auth/login/passkey-setup/options";
 pub const PASSKEY_READY: &str = "/auth/login/passkey-ready";
+
+/// Where the way to a SAML connection's identity provider begins.
+pub fn saml_login(connection: impl std::fmt::Display) -> String {
+    format!("/auth/federation/saml/{connection}/login")
+}

@@ -4,7 +4,7 @@
 use kernel::{AppId, MemberId, Result, TenantId, Timestamp, UserId};
 use store::{Db, FromRow, Row, Tx, args};
 
-use crate::logins::{Login, LoginId, login_counts};
+use crate::logins::{ConnectionId, Login, LoginId, Reach, login_counts};
 
 /// A member with the person, the role and the workspace.
 #[derive(Clone, Debug)]
@@ -29,7 +29,11 @@ pub struct Standing {
     pub trial: bool,
     pub should_select_plan: bool,
     pub should_setup_payments: bool,
-    /// Whether the person can choose between workspaces.
+    /// Whether members come in through the workspace's connection only.
+    pub sso_required: bool,
+    /// The connection that the workspace's members may come in through.
+    pub connection: Option<ConnectionId>,
+    /// Whether the person can choose between workspaces, as far as the login reaches.
     pub multi_tenant: bool,
     /// When the member last got tokens.
     pub last_seen_at: Option<Timestamp>,
@@ -62,6 +66,8 @@ impl FromRow for Standing {
             trial: row.get("trial")?,
             should_select_plan: row.get("should_select_plan")?,
             should_setup_payments: row.get("should_setup_payments")?,
+            sso_required: row.get("sso_required")?,
+            connection: row.get("federation_connection_id")?,
             multi_tenant: workspaces > 1,
             last_seen_at: row.get("last_seen_at")?,
         })
@@ -95,12 +101,13 @@ impl FromRow for DetailedStanding {
     }
 }
 
-/// `$1` is the present time, which decides whether a trial is running; `$2` the app.
+/// `$1` is the present time, which decides whether a trial is running; `$2` the app. `$reach` is the connection that bounds what is
+/// found, or null.
 macro_rules! select {
-    ($condition:expr) => {
-        select!("", "", $condition)
+    ($reach:literal, $condition:expr) => {
+        select!($reach, "", "", $condition)
     };
-    ($columns:literal, $joins:literal, $condition:expr) => {
+    ($reach:literal, $columns:literal, $joins:literal, $condition:expr) => {
         concat!(
             "SELECT users.id AS user_id, users.email, users.first_name, users.last_name, users.phone_number, ",
             "(users.email_verified_at IS NOT NULL) AS email_verified, ",
@@ -108,8 +115,12 @@ macro_rules! select {
             "(SELECT string_agg(privileges.key, ' ') FROM role_privileges ",
             "JOIN privileges ON privileges.id = role_privileges.privilege_id ",
             "WHERE role_privileges.role_id = members.role_id) AS privileges, ",
-            "(SELECT count(*) FROM members AS others WHERE others.user_id = members.user_id AND others.enabled) ",
-            "AS workspaces, tenants.id AS tenant_id, tenants.name AS tenant_name, tenants.locale AS tenant_locale, ",
+            "(SELECT count(*) FROM members AS others WHERE others.user_id = members.user_id AND others.enabled AND (",
+            $reach,
+            " IS NULL OR EXISTS (SELECT 1 FROM tenants AS reached WHERE reached.id = others.tenant_id ",
+            "AND reached.federation_connection_id = ",
+            $reach,
+            "))) AS workspaces, tenants.sso_required, tenants.federation_connection_id, tenants.id AS tenant_id, tenants.name AS tenant_name, tenants.locale AS tenant_locale, ",
             "tenants.logo AS tenant_logo, tenants.onboarded AS tenant_onboarded, tenants.mfa AS tenant_mfa, ",
             "tenants.plan_key, COALESCE(tenants.trial_ends_at > $1, FALSE) AS trial, tenants.should_select_plan, ",
             "tenants.should_setup_payments",
@@ -117,20 +128,27 @@ macro_rules! select {
             " FROM members JOIN users ON users.id = members.user_id ",
             "JOIN roles ON roles.id = members.role_id JOIN tenants ON tenants.id = members.tenant_id ",
             $joins,
-            "WHERE members.app_id = $2 AND members.enabled AND ",
+            "WHERE members.app_id = $2 AND members.enabled AND (",
+            $reach,
+            " IS NULL OR tenants.federation_connection_id = ",
+            $reach,
+            ") AND ",
             $condition
         )
     };
 }
 
-/// An enabled member by its id.
-pub fn find(tx: &mut Tx<'_>, app: AppId, member: MemberId) -> Result<Option<Standing>> {
-    tx.opt(select!("members.id = $3"), &args![tx.now(), app, member])
+/// An enabled member by its id, if the login reaches the workspace.
+pub fn find(tx: &mut Tx<'_>, app: AppId, member: MemberId, reach: Reach) -> Result<Option<Standing>> {
+    tx.opt(select!("CAST($4 AS TEXT)", "members.id = $3"), &args![tx.now(), app, member, reach.connection])
 }
 
-/// Every workspace that the person may sign in to, newest first.
-pub fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Standing>> {
-    tx.all(select!("members.user_id = $3 ORDER BY members.id DESC LIMIT 1000"), &args![tx.now(), app, user])
+/// Every workspace that the person may sign in to as far as the login reaches, newest first.
+pub fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId, reach: Reach) -> Result<Vec<Standing>> {
+    tx.all(
+        select!("CAST($4 AS TEXT)", "members.user_id = $3 ORDER BY members.id DESC LIMIT 1000"),
+        &args![tx.now(), app, user, reach.connection],
+    )
 }
 
 /// A login that counts and the member of its person, in one statement.
@@ -147,6 +165,7 @@ impl FromRow for LiveMember {
             user: standing.user,
             mfa: row.get("login_mfa")?,
             authenticated_at: row.get("authenticated_at")?,
+            reach: Reach { connection: row.get("login_connection_id")?, ends_at: row.get("login_ends_at")? },
         };
         Ok(Self { login, standing })
     }
@@ -156,12 +175,15 @@ impl FromRow for LiveMember {
 /// enabled member.
 pub fn of_login(tx: &mut Tx<'_>, app: AppId, login: LoginId, member: MemberId) -> Result<Option<(Login, Standing)>> {
     const LIVE: &str = select!(
-        ", refresh_families.id AS login_id, refresh_families.mfa AS login_mfa, refresh_families.authenticated_at",
+        "refresh_families.connection_id",
+        ", refresh_families.id AS login_id, refresh_families.mfa AS login_mfa, refresh_families.authenticated_at, \
+         refresh_families.connection_id AS login_connection_id, refresh_families.ends_at AS login_ends_at",
         "JOIN refresh_families ON refresh_families.app_id = members.app_id \
          AND refresh_families.user_id = members.user_id ",
         concat!("members.id = $3 AND refresh_families.id = $4 AND ", login_counts!())
     );
     let found: Option<LiveMember> = tx.opt(LIVE, &args![tx.now(), app, member, login])?;
+    let found = found.filter(|live| live.login.reach.lasts(tx.now()));
     Ok(found.map(|LiveMember { login, standing }| (login, standing)))
 }
 
@@ -169,6 +191,7 @@ pub fn of_login(tx: &mut Tx<'_>, app: AppId, login: LoginId, member: MemberId) -
 macro_rules! select_signed_in {
     ($columns:literal) => {
         select!(
+            "refresh_families.connection_id",
             $columns,
             "JOIN refresh_families ON refresh_families.app_id = members.app_id \
              AND refresh_families.user_id = members.user_id ",

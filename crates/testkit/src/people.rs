@@ -82,7 +82,9 @@ impl TestApp {
         let service = self.service();
         let core = service.core();
         let app = core.tenancy.apps.get(self.app_id()).expect("the first app is known");
-        let started = core.db.write(move |tx| tenancy::logins::start(tx, &app, user, false, tx.now(), None));
+        let started = core.db.write(move |tx| {
+            tenancy::logins::start(tx, &app, user, false, tx.now(), None, tenancy::logins::Reach::EVERYTHING)
+        });
         let login = tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(started));
         login.expect("a login can be begun").id.to_string()
     }

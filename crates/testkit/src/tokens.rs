@@ -52,6 +52,7 @@ pub async fn code(app: &TestApp, person: &Person, challenge: Option<&'static str
             method: Method::Password,
             authenticated_at: tx.now(),
             browser: None,
+            reach: tenancy::logins::Reach::EVERYTHING,
         };
         codes::issue(tx, app_id, &new)
     });

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kernel::{AppId, Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
-use tenancy::{App, Tenancy};
+use tenancy::{App, Tenancy, federation::ConnectionId, logins::Reach};
 use vault::Place;
 
 use crate::tokens::DEFAULT_SCOPE;
@@ -32,6 +32,24 @@ pub struct SignUpPreferences {
     pub interval: Option<String>,
 }
 
+/// What a login has to come through, because the app asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Forced {
+    Connection(ConnectionId),
+    /// That of the person's own workspace.
+    AnyConnection,
+}
+
+impl Forced {
+    pub fn is_met(self, reach: Reach) -> bool {
+        match self {
+            Self::Connection(wanted) => reach.connection == Some(wanted),
+            Self::AnyConnection => reach.connection.is_some(),
+        }
+    }
+}
+
 /// A checked request of an app to sign somebody in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoginRequest {
@@ -53,6 +71,8 @@ pub struct LoginRequest {
     /// The token of an invitation that the person is about to accept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invitation: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced: Option<Forced>,
 }
 
 /// How long the address of a page works. Longer than a sign-up's link, which leads back to one.
@@ -81,7 +101,13 @@ impl LoginRequest {
             username: None,
             sign_up: None,
             invitation: None,
+            forced: None,
         })
+    }
+
+    /// Whether a login of this reach is what the app asked for.
+    pub fn is_met(&self, reach: Reach) -> bool {
+        self.forced.is_none_or(|forced| forced.is_met(reach))
     }
 
     /// As it stands in the addresses of pages.

@@ -93,6 +93,7 @@ impl AuthorizationRequest {
             username: self.login_hint.clone().filter(|hint| hint.len() <= 254),
             sign_up: self.sign_up.clone(),
             invitation: None,
+            forced: None,
         })
     }
 
@@ -153,16 +154,18 @@ impl AuthorizationRequest {
         self.check_federation()
     }
 
-    /// Signing in through another provider is asked for by name; none is set up that could be asked.
+    /// Whether there is what is asked for is seen later; here it only has to make sense.
     fn check_federation(&self) -> Result<(), AuthorizeRefusal> {
-        let known = |kind: &str| matches!(kind, "directory-ad" | "social-one" | "saml");
-        match (self.force_federation.as_deref(), self.federation_connection.as_deref()) {
-            (None, None) => Ok(()),
-            (Some(kind), _) if !known(kind) => {
-                Err(AuthorizeRefusal::invalid("force_federation must be directory-ad, social-one or saml"))
-            }
-            _ => Err(AuthorizeRefusal::invalid("this app has no such identity provider to sign in through")),
+        let known = ["directory-ad", "social-one", "social-two", "social-three", "social-four", "saml", "oidc"];
+        let kind = self.force_federation.as_deref();
+        if kind.is_some_and(|kind| !known.contains(&kind)) {
+            return Err(AuthorizeRefusal::invalid(format!("force_federation must be one of {}", known.join(", "))));
         }
+        let connects = self.federation_connection.is_some() || matches!(kind, Some("saml" | "oidc"));
+        if connects && self.sign_up.is_some() {
+            return Err(AuthorizeRefusal::invalid("nobody signs up through a workspace’s connection"));
+        }
+        Ok(())
     }
 
     /// RFC 7636, with S256 alone. A challenge without a method would mean `plain`.
@@ -294,7 +297,7 @@ mod tests {
                     prop_assert!(request.not_before.is_none_or(|at| at <= now));
                     prop_assert!(prompt != Prompt::Login || request.not_before == Some(now));
                     prop_assert_eq!(request.state, asked.state);
-                    prop_assert!(asked.force_federation.is_none());
+                    prop_assert!(matches!(asked.force_federation.as_deref(), None | Some("saml")));
                 }
             }
         }

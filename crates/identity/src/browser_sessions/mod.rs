@@ -10,7 +10,8 @@ use kernel::{AppId, MemberId, Result, Timestamp, UserId};
 use spine::emit;
 use tenancy::{
     App,
-    logins::{self, BrowserSessionId},
+    federation::ConnectionId,
+    logins::{self, BrowserSessionId, Reach},
 };
 
 use crate::{facts::SignedOut, proof::Method, tokens::codes};
@@ -28,11 +29,19 @@ pub(crate) struct BrowserSession {
     pub(crate) mfa: bool,
     pub(crate) method: Method,
     pub(crate) authenticated_at: Timestamp,
+    connection: Option<ConnectionId>,
+    ends_at: Option<Timestamp>,
+}
+
+impl BrowserSession {
+    pub(crate) fn reach(&self) -> Reach {
+        Reach { connection: self.connection, ends_at: self.ends_at }
+    }
 }
 
 /// Whom a cookie stands for, unless that was ended, by itself or with all of the person's sessions.
 pub(crate) fn live(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<Option<BrowserSession>> {
-    store::live(tx, app, cookie)
+    Ok(store::live(tx, app, cookie)?.filter(|session| session.reach().lasts(tx.now())))
 }
 
 /// What a login has proven.
@@ -43,6 +52,7 @@ pub(crate) struct BrowserSignIn {
     pub(crate) mfa: bool,
     pub(crate) method: Method,
     pub(crate) authenticated_at: Timestamp,
+    pub(crate) reach: Reach,
 }
 
 /// Notes that somebody signed in; the new cookie is in the answer and nowhere else. `former` is the browser's cookie
@@ -54,7 +64,7 @@ pub(crate) fn start(
     shown: BrowserSignIn,
 ) -> Result<(BrowserSessionId, String)> {
     let cookie = tx.entropy().base62(COOKIE_LENGTH);
-    let expires_at = tx.now().plus(lifetime(app));
+    let expires_at = shown.reach.bounds(tx.now().plus(lifetime(app)));
     if let Some(former) = former {
         if let Some(id) = store::renew(tx, app.id, (former, &cookie), &shown, expires_at)? {
             return Ok((id, cookie));

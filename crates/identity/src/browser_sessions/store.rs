@@ -15,6 +15,8 @@ row! {
         mfa,
         method,
         authenticated_at,
+        connection: "connection_id",
+        ends_at,
     }
 }
 
@@ -40,7 +42,7 @@ pub(super) fn insert(
 ) -> Result<()> {
     tx.run(
         "INSERT INTO browser_sessions (id, digest, app_id, user_id, member_id, mfa, method, authenticated_at, \
-         expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+         expires_at, created_at, connection_id, ends_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
         &args![
             id,
             hash_token(cookie),
@@ -51,7 +53,9 @@ pub(super) fn insert(
             shown.method,
             shown.authenticated_at,
             expires_at,
-            tx.now()
+            tx.now(),
+            shown.reach.connection,
+            shown.reach.ends_at
         ],
     )
 }
@@ -66,7 +70,7 @@ pub(super) fn renew(
 ) -> Result<Option<BrowserSessionId>> {
     let kept: Option<(BrowserSessionId,)> = tx.opt(
         "UPDATE browser_sessions SET digest = $4, member_id = $5, mfa = $6, method = $7, authenticated_at = $8, \
-         expires_at = $9 WHERE app_id = $1 AND digest = $2 AND user_id = $3 AND ended_at IS NULL RETURNING id",
+         expires_at = $9, connection_id = $10, ends_at = $11 WHERE app_id = $1 AND digest = $2 AND user_id = $3 AND ended_at IS NULL RETURNING id",
         &args![
             app,
             hash_token(former),
@@ -76,7 +80,9 @@ pub(super) fn renew(
             shown.mfa,
             shown.method,
             shown.authenticated_at,
-            expires_at
+            expires_at,
+            shown.reach.connection,
+            shown.reach.ends_at
         ],
     )?;
     Ok(kept.map(|(id,)| id))

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kernel::{Actor, Code, MemberId, Result};
+use kernel::{Actor, AppId, Code, MemberId, Page, Result};
 use store::Tx;
-use tenancy::{App, standing};
+use tenancy::{App, federation, standing};
 
 use super::{
     Reply, Visit,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Identity,
-    authorize::{AuthorizationRequest, AuthorizeRefusal, LoginRequest, Prompt, SignUpPreferences},
+    authorize::{AuthorizationRequest, AuthorizeRefusal, Forced, LoginRequest, Prompt, SignUpPreferences},
     browser::Request,
     browser_sessions, sessions, tokens,
 };
@@ -37,10 +37,16 @@ pub(crate) async fn begin(
         Ok(checked) => checked,
         Err(refusal) => return Ok(refuse(&request, &refusal)),
     };
+    let wanted = (asked.force_federation.clone(), asked.federation_connection.clone());
     let (asked, owned) = (request.clone(), Arc::clone(&app));
     if let Err(refusal) = identity.tenancy.db.read(move |tx| known_words(tx, &owned, &asked)).await? {
         return Ok(refuse(&request, &refusal));
     }
+    let owned = app.id;
+    let request = match identity.tenancy.db.read(move |tx| forced(tx, owned, &wanted)).await? {
+        Ok(forced) => LoginRequest { forced, ..request },
+        Err(refusal) => return Ok(refuse(&request, &refusal)),
+    };
     let visit = Visit::for_request(identity, from, request).await?;
     if visit.request.sign_up.is_some() {
         return Ok(match prompt {
@@ -57,7 +63,35 @@ pub(crate) async fn begin(
         First::AskNobody(error) => {
             Ok(refuse(&visit.request, &AuthorizeRefusal::new(error, "user interaction is required")))
         }
-        First::Ask => Ok(Reply::found(visit.path(paths::IDENTIFIER)?)),
+        First::Ask => Ok(Reply::found(match visit.request.forced {
+            Some(Forced::Connection(id)) => visit.path(&paths::saml_login(id))?,
+            _ => visit.path(paths::IDENTIFIER)?,
+        })),
+    }
+}
+
+/// The provider that the app insists on: `force_federation` and `federation_connection`.
+fn forced(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    (kind, connection): &(Option<String>, Option<String>),
+) -> Result<std::result::Result<Option<Forced>, AuthorizeRefusal>> {
+    let missing = || Ok(Err(AuthorizeRefusal::invalid("this app has no such identity provider to sign in through")));
+    match (kind.as_deref(), connection) {
+        (None, None) => Ok(Ok(None)),
+        (None | Some("saml"), Some(id)) => {
+            let Ok(id) = id.parse() else { return missing() };
+            match federation::find(tx, app, id)? {
+                Some(known) => Ok(Ok(Some(Forced::Connection(known.id)))),
+                None => missing(),
+            }
+        }
+        (Some("saml"), None) => match federation::list(tx, app, Page { limit: Some(2), offset: None })?.as_slice() {
+            [] => missing(),
+            [only] => Ok(Ok(Some(Forced::Connection(only.id)))),
+            _ => Ok(Ok(Some(Forced::AnyConnection))),
+        },
+        _ => missing(),
     }
 }
 
@@ -122,13 +156,17 @@ enum First {
 async fn signed_in(visit: &Visit, prompt: Prompt) -> Result<First> {
     let ask = if prompt == Prompt::None { First::AskNobody("login_required") } else { First::Ask };
     let Some(cookie) = visit.cookie(Cookie::SignedIn) else { return Ok(ask) };
-    let (app, shown, not_before) = (visit.app.id, cookie.to_owned(), visit.request.not_before);
+    let (app, shown, request) = (visit.app.id, cookie.to_owned(), visit.request.clone());
+    let not_before = request.not_before;
     let found = visit.identity.tenancy.db.read(move |tx| {
         let Some(session) = browser_sessions::live(tx, app, &shown)? else { return Ok(None) };
-        if not_before.is_some_and(|not_before| session.authenticated_at <= not_before) {
+        if not_before.is_some_and(|not_before| session.authenticated_at <= not_before)
+            || !request.is_met(session.reach())
+        {
             return Ok(None);
         }
-        let members: Vec<MemberId> = standing::of_user(tx, app, session.user)?.iter().map(|at| at.member).collect();
+        let members: Vec<MemberId> =
+            standing::of_user(tx, app, session.user, session.reach())?.iter().map(|at| at.member).collect();
         Ok(Some((session, members)))
     });
     let Some((session, members)) = found.await? else { return Ok(ask) };
@@ -141,10 +179,13 @@ async fn signed_in(visit: &Visit, prompt: Prompt) -> Result<First> {
         _ => return Ok(First::Choose),
     };
     let proof = SignInProof::Browser(cookie.to_owned());
-    match finish::try_finish(visit, proof, Some(chosen), prompt != Prompt::None).await? {
-        Finished::Answered(answer) => Ok(First::Finished(answer.found(visit)?)),
-        Finished::NeedsFactor(_) if prompt == Prompt::None => Ok(First::AskNobody("interaction_required")),
-        Finished::NeedsFactor(begun) => Ok(First::Finished(finish::ask_again(visit, begun)?)),
+    match finish::try_finish(visit, proof, Some(chosen), prompt != Prompt::None).await {
+        Ok(Finished::Answered(answer)) => Ok(First::Finished(answer.found(visit)?)),
+        Ok(Finished::NeedsFactor(_)) if prompt == Prompt::None => Ok(First::AskNobody("interaction_required")),
+        Ok(Finished::NeedsFactor(begun)) => Ok(First::Finished(finish::ask_again(visit, begun)?)),
+        // The workspace asks for its identity provider since.
+        Err(error) if error.code() == Code::SsoRequired => Ok(ask),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,10 +1,12 @@
 //! From a shown credential to the app: the second factor, the workspace, and at last the answer that the app waits for.
 
+use std::time::Duration;
+
 use kernel::{Code, Error, MemberId, Result, UserId};
 use store::Tx;
 use tenancy::{
     App,
-    logins::{self, BrowserSessionId},
+    logins::{self, BrowserSessionId, Reach},
     standing::{self, Standing},
 };
 
@@ -50,8 +52,8 @@ pub(super) async fn resume(visit: &Visit, claims: LoginClaims) -> Result<Reply> 
     if let Some(token) = &visit.request.invitation {
         return Ok(Reply::see(invitation::path(token)));
     }
-    let (app, user) = (visit.app.id, claims.sub);
-    let standings = visit.identity.tenancy.db.read(move |tx| standing::of_user(tx, app, user)).await?;
+    let (app, user, reach) = (visit.app.id, claims.sub, claims.reach);
+    let standings = visit.identity.tenancy.db.read(move |tx| standing::of_user(tx, app, user, reach)).await?;
     match standings.as_slice() {
         [only] => finish(visit, SignInProof::Login(claims), Some(only.member)).await,
         _ => Ok(Reply::see(visit.path(paths::WORKSPACE)?)),
@@ -78,9 +80,11 @@ pub(super) fn login_cookie(visit: &Visit, session: &SessionAnswer) -> http::Head
 
 /// Answers the app, or asks for the second factor that the workspace wants.
 pub(crate) async fn finish(visit: &Visit, proof: SignInProof, member: Option<MemberId>) -> Result<Reply> {
-    match try_finish(visit, proof, member, true).await? {
-        Finished::Answered(answer) => answer.see(visit),
-        Finished::NeedsFactor(begun) => ask_again(visit, begun),
+    match try_finish(visit, proof, member, true).await {
+        Ok(Finished::Answered(answer)) => answer.see(visit),
+        Ok(Finished::NeedsFactor(begun)) => ask_again(visit, begun),
+        Err(error) if error.code() == Code::SsoRequired => Ok(Reply::see(visit.path(paths::WAYS)?)),
+        Err(error) => Err(error),
     }
 }
 
@@ -150,35 +154,49 @@ pub(super) async fn try_finish(
     let former = visit.cookie(Cookie::SignedIn).map(str::to_owned);
     let finished = visit.identity.tenancy.db.write(move |tx| match &proof {
         SignInProof::Login(session) => {
+            check_forced(&request, session.reach)?;
             let (standing, shown) = of_login(tx, &app, session, member)?;
             let (browser, cookie) = browser_sessions::start(tx, &app, former.as_deref(), shown)?;
             let grant = grant(tx, &identity, &app, &request, &standing, shown, browser)?;
-            let person = Some((standing.user, standing.email));
+            // An identity provider's word does not make a browser known for the person's own ways in.
+            let person = Some((standing.user, standing.email)).filter(|_| shown.reach.is_everything());
             Ok(Finished::Answered(AppAnswer { grant, cookie: Some(cookie), person }))
         }
         SignInProof::Browser(cookie) => {
             let session = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(logins::ended)?;
-            let standing = tokens::choose(standing::of_user(tx, app.id, session.user)?, member)?;
+            check_forced(&request, session.reach())?;
+            let standing = tokens::choose(standing::of_user(tx, app.id, session.user, session.reach())?, member)?;
+            tokens::check_way_in(&standing, session.reach())?;
             match tokens::check_factors(&app, &standing, session.mfa) {
                 Ok(()) => {}
                 Err(error) if error.code() == Code::MfaRequired => {
+                    let reach = session.reach();
                     let BrowserSession { user, method, authenticated_at, .. } = session;
                     let begun = match may_ask {
-                        true => login::step_up(tx, &identity, &app, user, method, authenticated_at)?,
+                        true => login::step_up(tx, &identity, &app, user, method, authenticated_at, reach)?,
                         false => None,
                     };
                     return Ok(Finished::NeedsFactor(begun));
                 }
                 Err(error) => return Err(error),
             }
+            let reach = session.reach();
             let BrowserSession { id, user, mfa, method, authenticated_at, .. } = session;
             browser_sessions::choose(tx, app.id, id, standing.member)?;
-            let shown = BrowserSignIn { user, member: standing.member, mfa, method, authenticated_at };
+            let shown = BrowserSignIn { user, member: standing.member, mfa, method, authenticated_at, reach };
             let grant = grant(tx, &identity, &app, &request, &standing, shown, id)?;
             Ok(Finished::Answered(AppAnswer { grant, cookie: None, person: None }))
         }
     });
     finished.await
+}
+
+/// An app that asks for an identity provider is not answered by another way.
+fn check_forced(request: &LoginRequest, reach: Reach) -> Result<()> {
+    if request.is_met(reach) {
+        return Ok(());
+    }
+    Err(Error::new(Code::SsoRequired, "The app asks you to sign in through your identity provider."))
 }
 
 /// A login under way that has shown all it has to, and the workspace it leads to.
@@ -192,11 +210,12 @@ fn of_login(
         return Err(Error::new(Code::MfaRequired, "Complete two-step verification first."));
     }
     let authenticated_at = sessions::use_up(tx, session)?;
-    let standing = tokens::choose(standing::of_user(tx, app.id, session.sub)?, member)?;
+    let standing = tokens::choose(standing::of_user(tx, app.id, session.sub, session.reach)?, member)?;
+    tokens::check_way_in(&standing, session.reach)?;
     let mfa = session.has_two_factors();
     tokens::check_factors(app, &standing, mfa)?;
-    let shown =
-        BrowserSignIn { user: session.sub, member: standing.member, mfa, method: session.method, authenticated_at };
+    let (user, member, method, reach) = (session.sub, standing.member, session.method, session.reach);
+    let shown = BrowserSignIn { user, member, mfa, method, authenticated_at, reach };
     Ok((standing, shown))
 }
 
@@ -225,18 +244,21 @@ fn grant(
                 method: shown.method,
                 authenticated_at: shown.authenticated_at,
                 browser: Some(browser),
+                reach: shown.reach,
             };
             Ok(AppGrant::Code(codes::issue(tx, app.id, &new)?))
         }
         ResponseType::IdToken => {
-            announcements::login_succeeded(tx, app, &browser.to_string(), standing, shown.method, shown.mfa)?;
+            let sid = browser.to_string();
+            announcements::login_succeeded(tx, app, &sid, standing, shown.method, shown.mfa, shown.reach)?;
             let iat = tx.now().as_seconds();
+            let lifetime = Duration::from_secs(app.profile.access_token_ttl.into());
             Ok(AppGrant::IdToken(Box::new(IdToken {
                 about: About::new(standing, &granted),
                 iss: identity.tenancy.issuer.to_string(),
                 aud: app.id,
                 iat,
-                exp: iat + i64::from(app.profile.access_token_ttl),
+                exp: shown.reach.bounds(tx.now().plus(lifetime)).as_seconds(),
                 auth_time: shown.authenticated_at.as_seconds(),
                 sid: browser.to_string(),
                 nonce: request.nonce.clone(),

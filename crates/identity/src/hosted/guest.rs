@@ -7,7 +7,7 @@ use kernel::{Code, Error, Result};
 use tenancy::{
     App,
     branding::{self, Translations},
-    logins,
+    federation, logins,
 };
 use web::pages::{Brand, HostedPage, PageSetting, Words};
 
@@ -36,6 +36,8 @@ pub(crate) struct Guest {
     is_new: bool,
     brand: Brand,
     words: Translations,
+    /// Whether the app has connections to identity providers.
+    pub(crate) federated: bool,
 }
 
 impl Guest {
@@ -47,10 +49,13 @@ impl Guest {
         way_back: Option<String>,
     ) -> Result<Self> {
         let looks = Arc::clone(&app);
-        let (brand, words) = identity
+        let (brand, words, federated) = identity
             .tenancy
             .db
-            .read(move |tx| Ok((branding::brand(tx, &looks)?, branding::translations(tx, looks.id)?)))
+            .read(move |tx| {
+                let words = branding::translations(tx, looks.id)?;
+                Ok((branding::brand(tx, &looks)?, words, federation::any(tx, looks.id)?))
+            })
             .await?;
         let (translations, language) = (words.clone(), words.get("en").to_owned());
         let say: Words = Arc::new(move |text| translations.get(text).to_owned());
@@ -67,6 +72,7 @@ impl Guest {
             headers: from.headers.clone(),
             brand,
             words,
+            federated,
         })
     }
 
@@ -88,6 +94,19 @@ impl Guest {
 
     fn is_own(&self, csrf: &str) -> bool {
         self.identity.tenancy.keyring.matches_fingerprint(&self.form_context(), &self.key, csrf)
+    }
+
+    /// What a login at an identity provider is bound to: this browser can show it again, and no other.
+    pub(crate) fn browser(&self) -> String {
+        self.identity.tenancy.keyring.fingerprint(&self.provider_context(), &self.key)
+    }
+
+    pub(crate) fn is_browser(&self, known: &str) -> bool {
+        self.identity.tenancy.keyring.matches_fingerprint(&self.provider_context(), &self.key, known)
+    }
+
+    fn provider_context(&self) -> String {
+        format!("federation:{}", self.app.id)
     }
 
     fn form_context(&self) -> String {
@@ -120,7 +139,11 @@ impl Guest {
 
     /// The browser gets its key along with the first page.
     pub(crate) fn show(&self, page: HostedPage) -> Reply {
-        let reply = Reply::page(page);
+        self.carry(Reply::page(page))
+    }
+
+    /// The same for whatever else is answered first.
+    pub(crate) fn carry(&self, reply: Reply) -> Reply {
         if self.is_new { reply.with_cookie(self.jar.set(Cookie::Browser, &self.key, BROWSER_LIFETIME)) } else { reply }
     }
 

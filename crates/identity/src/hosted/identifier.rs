@@ -14,7 +14,7 @@ use super::{
     PageQuery, Reply, Sent, Visit,
     address::{self, AddressForm, AddressStep},
     flash::{self, Flash},
-    go_on, known_browser, passkeys, paths,
+    go_on, known_browser, passkeys, paths, ways,
 };
 use crate::{
     Identity,
@@ -47,6 +47,10 @@ fn identifier_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<
         page = page.alert(problem);
     }
     page = passkeys::offer(visit, page.form(&form))?;
+    if visit.federated {
+        // Browsers hold the redirect to an identity provider against the policy of the page whose form led there.
+        page = page.form_anywhere(visit.identity.tenancy.base_url.starts_with("https:"));
+    }
     if visit.app.profile.tenant_self_signup {
         let (words, label) = (visit.say("New to {appName}?"), visit.say("Create an account"));
         page = page.link(&words, &label, &visit.path(paths::SIGN_UP)?);
@@ -62,7 +66,7 @@ async fn submit(
     once.run(identity.tenancy.clone(), async move {
         match address::take(&identity, &request, &form, paths::IDENTIFIER).await? {
             AddressStep::Again(page) => Ok(page),
-            AddressStep::Address(visit, _) => Ok(Reply::see(visit.path(paths::PASSWORD)?)),
+            AddressStep::Address(visit, email) => Ok(Reply::see(ways::first(&visit, &email).await?)),
         }
     })
     .await

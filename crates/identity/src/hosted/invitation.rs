@@ -187,7 +187,8 @@ impl InvitationPage {
 
 /// Whoever is signed in in this browser: in a login under way that has shown all it has to, else by its cookie.
 async fn present(guest: &Guest) -> Result<Option<UserId>> {
-    let login = guest.login().ok().filter(|claims| claims.mfa.is_met());
+    // An identity provider's word does not accept what was mailed to the address.
+    let login = guest.login().ok().filter(|claims| claims.mfa.is_met() && claims.reach.is_everything());
     let (app, cookie) = (guest.app.id, guest.cookie(Cookie::SignedIn).map(str::to_owned));
     let found = guest.identity.tenancy.db.read(move |tx| {
         if let Some(claims) = &login
@@ -196,7 +197,8 @@ async fn present(guest: &Guest) -> Result<Option<UserId>> {
             return Ok(Some(claims.sub));
         }
         let Some(cookie) = &cookie else { return Ok(None) };
-        Ok(browser_sessions::live(tx, app, cookie)?.map(|session| session.user))
+        let session = browser_sessions::live(tx, app, cookie)?.filter(|session| session.reach().is_everything());
+        Ok(session.map(|session| session.user))
     });
     found.await
 }

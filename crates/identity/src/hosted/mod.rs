@@ -31,6 +31,7 @@ mod sign_up;
 mod texts;
 pub(crate) mod visit;
 mod wait;
+mod ways;
 mod workspace;
 
 use schemars::JsonSchema;
@@ -65,6 +66,7 @@ pub fn routes() -> Routes<Identity> {
         .merge(wait::routes())
         .merge(demo::routes())
         .merge(invitation::routes())
+        .merge(ways::routes())
 }
 
 /// The query of a page: the login request that it belongs to.

@@ -35,13 +35,16 @@ async fn chooser(visit: &Visit) -> Result<Option<(SignInProof, Vec<Standing>)>> 
         if let Some(claims) = &login
             && sessions::check_live(tx, claims).is_ok_and(|at| not_before.is_none_or(|not_before| at >= not_before))
         {
-            return Ok(Some((SignInProof::Login(claims.clone()), standing::of_user(tx, app, claims.sub)?)));
+            return Ok(Some((
+                SignInProof::Login(claims.clone()),
+                standing::of_user(tx, app, claims.sub, claims.reach)?,
+            )));
         }
         let Some(cookie) = &cookie else { return Ok(None) };
         let session = browser_sessions::live(tx, app, cookie)?;
         let session = session.filter(|at| not_before.is_none_or(|not_before| at.authenticated_at > not_before));
         let Some(session) = session else { return Ok(None) };
-        Ok(Some((SignInProof::Browser(cookie.clone()), standing::of_user(tx, app, session.user)?)))
+        Ok(Some((SignInProof::Browser(cookie.clone()), standing::of_user(tx, app, session.user, session.reach())?)))
     });
     Ok(found.await?.filter(|(_, standings)| !standings.is_empty()))
 }

@@ -4,6 +4,7 @@ use kernel::{Error, Result, Timestamp, UserId};
 use store::Tx;
 use tenancy::{
     App,
+    logins::Reach,
     standing::{self, Standing},
 };
 
@@ -24,7 +25,19 @@ pub fn begin(
     method: Method,
     strong: bool,
 ) -> Result<BegunSession> {
-    try_begin(tx, identity, app, user, method, strong)?.ok_or_else(wrong_credentials)
+    let first = FirstFactor { user, method, strong, authenticated_at: tx.now(), reach: Reach::EVERYTHING };
+    try_begin(tx, identity, app, first)?.ok_or_else(wrong_credentials)
+}
+
+/// Who has shown a first factor, and how far that reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstFactor {
+    pub(crate) user: UserId,
+    pub(crate) method: Method,
+    /// Whether it counts as two.
+    pub(crate) strong: bool,
+    pub(crate) authenticated_at: Timestamp,
+    pub(crate) reach: Reach,
 }
 
 /// The same; `None` for somebody who may sign in nowhere.
@@ -32,11 +45,10 @@ pub(crate) fn try_begin(
     tx: &mut Tx<'_>,
     identity: &Identity,
     app: &App,
-    user: UserId,
-    method: Method,
-    strong: bool,
+    first: FirstFactor,
 ) -> Result<Option<BegunSession>> {
-    let standings = standing::of_user(tx, app.id, user)?;
+    let FirstFactor { user, method, strong, authenticated_at, reach } = first;
+    let standings = standing::of_user(tx, app.id, user, reach)?;
     if standings.is_empty() {
         return Ok(None);
     }
@@ -49,7 +61,7 @@ pub(crate) fn try_begin(
         (false, false) => MfaState::Setup,
         (false, true) => MfaState::Required,
     };
-    let new = NewSession { app: app.id, user, mfa, method, strong, backed_up: false, authenticated_at: tx.now() };
+    let new = NewSession { app: app.id, user, mfa, method, strong, backed_up: false, authenticated_at, reach };
     let begun = sessions::start(tx, &new, &standings)?;
     if mfa == MfaState::Required { ask_for(tx, identity, app, begun, &enrolled).map(Some) } else { Ok(Some(begun)) }
 }
@@ -63,14 +75,15 @@ pub(crate) fn step_up(
     user: UserId,
     method: Method,
     authenticated_at: Timestamp,
+    reach: Reach,
 ) -> Result<Option<BegunSession>> {
     let enrolled = mfa::enrolled(tx, app, user)?;
     if !enrolled.is_any() {
         return Ok(None);
     }
-    let standings = standing::of_user(tx, app.id, user)?;
+    let standings = standing::of_user(tx, app.id, user, reach)?;
     let (mfa, strong, backed_up) = (MfaState::Required, false, false);
-    let new = NewSession { app: app.id, user, mfa, method, strong, backed_up, authenticated_at };
+    let new = NewSession { app: app.id, user, mfa, method, strong, backed_up, authenticated_at, reach };
     let begun = sessions::start(tx, &new, &standings)?;
     ask_for(tx, identity, app, begun, &enrolled).map(Some)
 }

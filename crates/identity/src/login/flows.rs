@@ -11,6 +11,7 @@ use store::Tx;
 use tenancy::{
     App, Tenancy, federation,
     links::{self, LinkPurpose, MailedLink},
+    logins::Reach,
     mails::{self, AppMail},
     paths, people,
 };
@@ -19,7 +20,7 @@ use vault::passwords::{PasswordVerdict, StoredPassword};
 
 use super::{
     SignUpRequest,
-    begin::{begin, try_begin, wrong_credentials},
+    begin::{FirstFactor, begin, try_begin, wrong_credentials},
     credentials::{self, Account},
     new_password::peek,
 };
@@ -120,7 +121,18 @@ fn begin_with_password(
     if !credentials::still_stored(tx, app.id, account)? {
         return Ok(None);
     }
-    let begun = try_begin(tx, identity, app, account.user, Method::Password, false)?;
+    let begun = try_begin(
+        tx,
+        identity,
+        app,
+        FirstFactor {
+            user: account.user,
+            method: Method::Password,
+            strong: false,
+            authenticated_at: tx.now(),
+            reach: Reach::EVERYTHING,
+        },
+    )?;
     if let (Some(_), Some(digest)) = (&begun, renewed) {
         credentials::renew(tx, app.id, account, digest)?;
     }

@@ -10,7 +10,7 @@ mod new_password;
 mod store;
 
 pub use begin::begin;
-pub(crate) use begin::step_up;
+pub(crate) use begin::{FirstFactor, step_up, try_begin};
 pub(crate) use flows::{
     Landing, check_magic_links, check_sign_up, follow_magic_link, forgotten, host_of, magic_link, mail_to, password,
     payload, sign_up,

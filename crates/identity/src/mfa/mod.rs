@@ -196,6 +196,11 @@ fn start_setup(
     setup: &Setup,
 ) -> Result<Option<NewSecret>> {
     sessions::check_live(tx, session)?;
+    if !session.reach.is_everything() {
+        // A factor counts in all of the person's workspaces, and any provider could have named this address.
+        let message = "Set up two-step verification at your identity provider, or sign in another way first.";
+        return Err(Error::new(Code::Forbidden, message));
+    }
     check_may_set_up(tx, identity, session)?;
     let row = session.jti.to_string();
     match setup {

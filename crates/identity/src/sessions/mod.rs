@@ -11,7 +11,8 @@ use kernel::{AppId, Result, Timestamp, UserId, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::{
-    Tenancy, logins,
+    Tenancy,
+    logins::{self, Reach},
     standing::{self, Standing},
 };
 
@@ -39,6 +40,9 @@ pub struct LoginClaims {
     /// Whether the backup code was used in this login: another factor may be set up.
     #[serde(default)]
     pub backed_up: bool,
+    /// Which workspaces the login opens.
+    #[serde(default)]
+    pub reach: Reach,
     pub exp: i64,
 }
 
@@ -105,15 +109,16 @@ pub(crate) struct NewSession {
     pub(crate) backed_up: bool,
     /// When the first factor was presented.
     pub(crate) authenticated_at: Timestamp,
+    pub(crate) reach: Reach,
 }
 
 /// Starts a session of somebody with these memberships.
 pub(crate) fn start(tx: &mut Tx<'_>, new: &NewSession, standings: &[Standing]) -> Result<BegunSession> {
-    let NewSession { app, user, mfa, method, strong, backed_up, authenticated_at } = *new;
-    let (jti, expires_at): (SessionId, Timestamp) = (tx.new_id(), tx.now().plus(LIFETIME));
+    let NewSession { app, user, mfa, method, strong, backed_up, authenticated_at, reach } = *new;
+    let (jti, expires_at): (SessionId, Timestamp) = (tx.new_id(), reach.bounds(tx.now().plus(LIFETIME)));
     store::insert(tx, app, user, jti, expires_at, authenticated_at)?;
     let exp = expires_at.as_seconds();
-    let claims = LoginClaims { jti, aid: app, sub: user, mfa, method, strong, backed_up, exp };
+    let claims = LoginClaims { jti, aid: app, sub: user, mfa, method, strong, backed_up, reach, exp };
     Ok(BegunSession {
         claims,
         mfa_methods: Vec::new(),
@@ -124,11 +129,11 @@ pub(crate) fn start(tx: &mut Tx<'_>, new: &NewSession, standings: &[Standing]) -
 /// The same login one step further, under a new token; the old one is over.
 pub(crate) fn advance(tx: &mut Tx<'_>, session: &LoginClaims, mfa: MfaState) -> Result<BegunSession> {
     let authenticated_at = use_up(tx, session)?;
-    let standings = standing::of_user(tx, session.aid, session.sub)?;
-    let LoginClaims { aid: app, sub: user, method, strong, .. } = *session;
+    let LoginClaims { aid: app, sub: user, method, strong, reach, .. } = *session;
+    let standings = standing::of_user(tx, app, user, reach)?;
     // The only way back to a set-up is the backup code.
     let backed_up = session.backed_up || mfa == MfaState::Setup;
-    start(tx, &NewSession { app, user, mfa, method, strong, backed_up, authenticated_at }, &standings)
+    start(tx, &NewSession { app, user, mfa, method, strong, backed_up, authenticated_at, reach }, &standings)
 }
 
 /// Ends a session: it can neither be continued nor exchanged. False when it had ended before, also just now.

@@ -8,7 +8,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use kernel::{AppId, Error, MemberId, Result, Timestamp, UserId};
 use tenancy::{
     App,
-    logins::{self, BrowserSessionId, Login},
+    logins::{self, BrowserSessionId, Login, Reach},
 };
 use vault::{hash_token, same, sha256_bytes};
 
@@ -36,6 +36,7 @@ pub struct NewCode<'a> {
     pub authenticated_at: Timestamp,
     /// The browser that it was made in.
     pub browser: Option<BrowserSessionId>,
+    pub reach: Reach,
 }
 
 /// Makes a code, which is in the answer and nowhere else.
@@ -80,7 +81,8 @@ pub fn exchange(tx: &mut Tx<'_>, app: &App, shown: &PresentedCode) -> Result<Opt
     if row.redirect_uri != shown.redirect_uri || unprotected || !fits {
         return Err(refused());
     }
-    let login = logins::start(tx, app, row.user, row.mfa, row.authenticated_at, row.browser)?;
+    let reach = Reach { connection: row.connection, ends_at: row.ends_at };
+    let login = logins::start(tx, app, row.user, row.mfa, row.authenticated_at, row.browser, reach)?;
     store::note_login(tx, app.id, &digest, login.id)?;
     let CodeRow { member, granted, nonce, method, .. } = row;
     Ok(Some(Exchanged { login, member, granted, nonce, method }))

@@ -6,7 +6,7 @@ use tenancy::{
     standing::{self, Standing},
 };
 
-use super::{Granted, ScopeRequest, TokenSetWithProfile, check_factors, check_scope, prepare};
+use super::{Granted, ScopeRequest, TokenSetWithProfile, check_factors, check_scope, check_way_in, prepare};
 use crate::{
     Identity, announcements,
     sessions::{self, LoginClaims},
@@ -26,10 +26,20 @@ pub(crate) async fn from_session(
     let prepared = identity.tenancy.db.write(move |tx| {
         let authenticated_at = sessions::exchange(tx, &session)?;
         check_scope(tx, &app, &asked)?;
-        let standing = choose(standing::of_user(tx, app.id, session.sub)?, member)?;
+        let standing = choose(standing::of_user(tx, app.id, session.sub, session.reach)?, member)?;
         check_factors(&app, &standing, session.has_two_factors())?;
-        let login = logins::start(tx, &app, session.sub, session.has_two_factors(), authenticated_at, None)?;
-        announcements::login_succeeded(tx, &app, &login.id.to_string(), &standing, session.method, login.mfa)?;
+        check_way_in(&standing, session.reach)?;
+        let mfa = session.has_two_factors();
+        let login = logins::start(tx, &app, session.sub, mfa, authenticated_at, None, session.reach)?;
+        announcements::login_succeeded(
+            tx,
+            &app,
+            &login.id.to_string(),
+            &standing,
+            session.method,
+            login.mfa,
+            session.reach,
+        )?;
         prepare(tx, &app, login, standing, Granted::everything().narrowed(&asked), None)
     });
     prepared.await?.sign(&identity.tenancy)

@@ -24,7 +24,7 @@ use serde::Serialize;
 use tenancy::{
     App, Tenancy,
     callers::{ACCESS_TOKEN, SignedIn},
-    logins::{self, Login},
+    logins::{self, Login, Reach},
     members, roles,
     standing::{self, Standing},
 };
@@ -87,7 +87,8 @@ pub fn prepare(
     granted: Granted,
     nonce: Option<String>,
 ) -> Result<Prepared> {
-    let (refresh_id, refresh_expires_at) = refresh_tokens::add(tx, app, login.id, standing.member, &granted)?;
+    let (refresh_id, expires_at) = refresh_tokens::add(tx, app, login.id, standing.member, &granted)?;
+    let refresh_expires_at = login.reach.bounds(expires_at);
     members::seen(tx, app.id, &standing)?;
     let access_ttl = app.profile.access_token_ttl;
     let (app, now) = (app.id, tx.now());
@@ -99,7 +100,7 @@ impl Prepared {
     pub fn sign(self, tenancy: &Tenancy) -> Result<TokenSetWithProfile> {
         let Self { standing, login, granted, nonce, access_ttl, app, now, .. } = self;
         let (iat, auth_time) = (now.as_seconds(), login.authenticated_at.as_seconds());
-        let exp = iat + i64::from(access_ttl);
+        let exp = login.reach.bounds(now.plus(Duration::from_secs(access_ttl.into()))).as_seconds();
         let keys = &tenancy.signing_keys;
         let access = AccessToken {
             iss: &tenancy.issuer,
@@ -138,7 +139,7 @@ impl Prepared {
             access_token: keys.sign(ACCESS_TOKEN, &access)?,
             refresh_token: keys.sign(REFRESH_TOKEN, &refresh)?,
             token_type: "Bearer",
-            expires_in: access_ttl,
+            expires_in: u32::try_from(exp - iat).unwrap_or(0),
             id_token: keys.sign(ID_TOKEN, &user_profile)?,
         };
         Ok(TokenSetWithProfile { tokens, user_profile })
@@ -152,7 +153,7 @@ pub(crate) fn sign_id_token(tenancy: &Tenancy, claims: &IdToken) -> Result<Strin
 
 /// The member as of now, if the login's person is still one.
 fn admitted(tx: &mut Tx<'_>, app: &App, login: &Login, member: MemberId) -> Result<Standing> {
-    let standing = standing::find(tx, app.id, member)?.filter(|standing| standing.user == login.user);
+    let standing = standing::find(tx, app.id, member, login.reach)?.filter(|standing| standing.user == login.user);
     standing.ok_or_else(logins::ended)
 }
 
@@ -173,6 +174,16 @@ pub fn check_factors(app: &App, standing: &Standing, mfa: bool) -> Result<()> {
     Err(Error::new(Code::MfaRequired, "This workspace requires two-step verification. Sign in again to complete it."))
 }
 
+/// 401 where members come in through the workspace's identity provider only, and this login did not. An OWNER may: somebody has to be
+/// able to mend the connection.
+pub fn check_way_in(standing: &Standing, reach: Reach) -> Result<()> {
+    if !standing.sso_required || !reach.is_everything() || standing.role == roles::OWNER {
+        return Ok(());
+    }
+    let message = "This workspace is opened through its identity provider. Sign in there.";
+    Err(Error::new(Code::SsoRequired, message))
+}
+
 /// Exchanges a code.
 pub async fn from_code(tenancy: &Tenancy, app: &App, shown: codes::PresentedCode) -> Result<TokenSetWithProfile> {
     let owned = app.clone();
@@ -181,7 +192,9 @@ pub async fn from_code(tenancy: &Tenancy, app: &App, shown: codes::PresentedCode
         let standing = admitted(tx, &owned, &exchanged.login, exchanged.member)?;
         let login = exchanged.login;
         check_factors(&owned, &standing, login.mfa)?;
-        announcements::login_succeeded(tx, &owned, &login.id.to_string(), &standing, exchanged.method, login.mfa)?;
+        check_way_in(&standing, login.reach)?;
+        let sid = login.id.to_string();
+        announcements::login_succeeded(tx, &owned, &sid, &standing, exchanged.method, login.mfa, login.reach)?;
         prepare(tx, &owned, login, standing, exchanged.granted, exchanged.nonce).map(Some)
     });
     exchanged.await?.ok_or_else(codes::refused)?.sign(tenancy)
@@ -204,6 +217,7 @@ pub async fn from_refresh_token(
                 RefreshOutcome::Reused => return Ok(None),
             };
         let (login, standing) = standing::of_login(tx, owned.id, login, member)?.ok_or_else(logins::ended)?;
+        check_way_in(&standing, login.reach)?;
         prepare(tx, &owned, login, standing, granted.narrowed(&asked), None).map(Some)
     });
     refreshed.await?.ok_or_else(logins::ended)?.sign(tenancy)
@@ -233,6 +247,7 @@ pub async fn from_access_token(
         if login.authenticated_at.plus(lifetime) <= tx.now() {
             return Err(logins::ended());
         }
+        check_way_in(&standing, login.reach)?;
         if to.is_some() {
             check_factors(&app, &standing, login.mfa)?;
         }
@@ -244,7 +259,12 @@ pub async fn from_access_token(
 
 /// The workspaces that the person may switch to.
 pub async fn workspaces_of(tenancy: &Tenancy, user: SignedIn) -> Result<Vec<WorkspaceEntry>> {
-    let standings = tenancy.db.read(move |tx| standing::of_user(tx, user.app(), user.user())).await?;
+    let listed = tenancy.db.read(move |tx| {
+        let login = user.claims.sid.parse().map_err(|_| logins::ended())?;
+        let reach = logins::live(tx, user.app(), login)?.reach;
+        standing::of_user(tx, user.app(), user.user(), reach)
+    });
+    let standings = listed.await?;
     Ok(standings.iter().map(WorkspaceEntry::from).collect())
 }
 
@@ -253,19 +273,21 @@ pub async fn revoke(tenancy: &Tenancy, token: &str, everywhere: bool) -> Result<
     let Some(shown) = verify_refresh_token(tenancy, token) else { return Ok(()) };
     let revoked = tenancy.db.write(move |tx| {
         // Whoever stole a token that is long over may not sign the person out everywhere.
-        let goes_on = match logins::live(tx, shown.aud, shown.sid) {
-            Ok(_) => true,
-            Err(error) if error.code() == Code::InvalidCredential => false,
+        let live = match logins::live(tx, shown.aud, shown.sid) {
+            Ok(login) => Some(login),
+            Err(error) if error.code() == Code::InvalidCredential => None,
             Err(error) => return Err(error),
         };
         tx.acting_as(Actor::user(shown.sub));
         // Nor may whoever has one that was used up long ago.
-        let goes_on = goes_on && (!everywhere || refresh_tokens::is_current(tx, shown.aud, shown.jti)?);
+        let current = live.is_some() && everywhere && refresh_tokens::is_current(tx, shown.aud, shown.jti)?;
         logins::revoke(tx, shown.aud, shown.sid)?;
-        if everywhere && goes_on {
-            tenancy::people::end_sessions(tx, shown.aud, shown.sub)?;
+        match live.filter(|_| current).map(|login| login.reach.connection) {
+            None => Ok(()),
+            Some(None) => tenancy::people::end_sessions(tx, shown.aud, shown.sub),
+            // What an identity provider began ends there, and nowhere else.
+            Some(Some(connection)) => logins::revoke_of_connection(tx, shown.aud, shown.sub, connection),
         }
-        Ok(())
     });
     revoked.await
 }

@@ -3,6 +3,7 @@
 use ::store::{FromRow, Row, Tx, args, row, sql};
 use kernel::{AppId, MemberId, Result, Timestamp, UserId};
 use tenancy::{
+    federation::ConnectionId,
     logins::{BrowserSessionId, LoginId},
     sessions_not_ended,
 };
@@ -22,6 +23,8 @@ pub(super) struct CodeRow {
     pub(super) method: Method,
     pub(super) authenticated_at: Timestamp,
     pub(super) browser: Option<BrowserSessionId>,
+    pub(super) connection: Option<ConnectionId>,
+    pub(super) ends_at: Option<Timestamp>,
 }
 
 row! {
@@ -36,6 +39,8 @@ row! {
         method = "COALESCE(authorization_codes.method, 'password')",
         authenticated_at,
         browser: "browser_session_id",
+        connection: "connection_id",
+        ends_at,
     }
 }
 
@@ -48,8 +53,8 @@ pub(super) fn insert_code(
 ) -> Result<()> {
     tx.run(
         "INSERT INTO authorization_codes (digest, app_id, user_id, member_id, redirect_uri, oidc_scope, privileges, \
-         nonce, code_challenge, mfa, authenticated_at, expires_at, created_at, method, browser_session_id) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+         nonce, code_challenge, mfa, authenticated_at, expires_at, created_at, method, browser_session_id, connection_id, \
+         ends_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
         &args![
             digest,
             app,
@@ -65,7 +70,9 @@ pub(super) fn insert_code(
             expires_at,
             tx.now(),
             new.method,
-            new.browser
+            new.browser,
+            new.reach.connection,
+            new.reach.ends_at
         ],
     )
 }

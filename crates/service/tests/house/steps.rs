@@ -43,6 +43,7 @@ const STAIRCASES: [Staircase; 2] = [
             Apart(&["login"]),
             Apart(&["passkeys"]),
             Apart(&["hosted"]),
+            Apart(&["federation"]),
         ],
         ground: &["Identity", "abuse", "browser", "tables"],
         lists: &[],

@@ -8,7 +8,7 @@ mod rules;
 mod store;
 
 use ::store::{Tx, text_enum};
-use kernel::{AppId, Code, Error, Page, Result, Secret, Timestamp, UserId, id_kinds};
+use kernel::{AppId, Code, Error, Page, Result, Secret, TenantId, Timestamp, UserId, email_key};
 use schemars::JsonSchema;
 use serde::Serialize;
 use spine::emit;
@@ -16,15 +16,13 @@ use vault::{Keyring, Place};
 
 pub use rules::{ConnectionChange, NewConnection};
 
+pub use crate::logins::ConnectionId;
+
 use crate::{
     apps,
     facts::{Change, ConnectionChanged},
     locks::Lock,
 };
-
-id_kinds! {
-    ConnectionId(ConnectionKind) = "connection";
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -43,6 +41,10 @@ pub struct Connection {
     pub request_method: RequestMethod,
     pub signed_request: bool,
     pub signed_request_algorithm: Option<SigningAlgorithm>,
+    /// What the identity provider calls itself in its answers; `null`: the first accepted answer about an OWNER tells.
+    pub idp_entity_id: Option<String>,
+    /// Whether its word that two factors were shown counts.
+    pub trust_mfa: bool,
     pub created_at: Timestamp,
     #[serde(skip)]
     sealed_private_key: Option<String>,
@@ -75,6 +77,16 @@ text_enum! {
 }
 
 impl Connection {
+    /// What the identity provider knows this service as.
+    pub fn entity_id(&self, base_url: &str) -> String {
+        self.client_id.clone().unwrap_or_else(|| format!("{base_url}/auth/federation/saml/{}/metadata", self.id))
+    }
+
+    /// Where its answers are taken.
+    pub fn acs_url(&self, base_url: &str) -> String {
+        format!("{base_url}/auth/federation/saml/{}/acs", self.id)
+    }
+
     /// The key that signs requests, PEM.
     pub fn private_key(&self, keyring: &Keyring, app: AppId) -> Result<Option<Secret<Vec<u8>>>> {
         let row = self.id.to_string();
@@ -89,6 +101,47 @@ pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Connection>> 
 
 pub fn find(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Option<Connection>> {
     store::find(tx, app, id)
+}
+
+/// A connection by its id alone, with its app: for addresses that name nothing else.
+pub fn by_id(tx: &mut Tx<'_>, id: ConnectionId) -> Result<Option<(AppId, Connection)>> {
+    let Some(app) = store::app_of(tx, id)? else { return Ok(None) };
+    Ok(find(tx, app, id)?.map(|connection| (app, connection)))
+}
+
+/// The workspaces that use a connection, and whether they take newcomers; at most a hundred.
+pub fn workspaces_of(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Vec<(TenantId, bool)>> {
+    store::workspaces_of(tx, app, id)
+}
+
+/// Whether the app has any connection.
+pub fn any(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
+    store::any(tx, app)
+}
+
+/// Takes over what the identity provider calls itself, unless that is known.
+pub fn learn_issuer(tx: &mut Tx<'_>, app: AppId, id: ConnectionId, issuer: &str) -> Result<()> {
+    store::learn_issuer(tx, app, id, issuer)
+}
+
+/// How somebody with this address can sign in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WaysIn {
+    /// Connections of their workspaces, with their names.
+    pub connections: Vec<(ConnectionId, String)>,
+    /// Whether some workspace has no connection.
+    pub others: bool,
+}
+
+pub fn ways_in(tx: &mut Tx<'_>, app: AppId, email: &str) -> Result<WaysIn> {
+    let mut ways = WaysIn::default();
+    for (connection, name) in store::ways_in(tx, app, &email_key(email))? {
+        match connection.zip(name) {
+            Some(known) => ways.connections.push(known),
+            None => ways.others = true,
+        }
+    }
+    Ok(ways)
 }
 
 pub fn get(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Connection> {
@@ -121,6 +174,8 @@ pub fn create(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, new: &NewConnectio
         request_method: new.request_method.unwrap_or_default(),
         signed_request: new.signed_request.unwrap_or(false),
         signed_request_algorithm: new.signed_request_algorithm,
+        idp_entity_id: new.idp_entity_id.clone().map(String::from),
+        trust_mfa: new.trust_mfa.unwrap_or(true),
         created_at: tx.now(),
         sealed_private_key: new.key().map(|key| seal(keyring, app, id, key)),
     };

@@ -33,6 +33,10 @@ pub struct NewConnection {
     /// Another name for `privateKey`.
     #[schemars(extend("format" = "pem-private-key"))]
     pub signed_request_private_key: Option<Secret<String>>,
+    /// What the identity provider calls itself in its answers.
+    pub idp_entity_id: Option<Words>,
+    /// Whether its word that two factors were shown counts; true unless given.
+    pub trust_mfa: Option<bool>,
 }
 
 /// The body of `PUT /account/federation/connection/{connection_id}`.
@@ -55,6 +59,9 @@ pub struct ConnectionChange {
     /// Another name for `privateKey`.
     #[schemars(extend("format" = "pem-private-key"))]
     pub signed_request_private_key: Patch<Secret<String>>,
+    /// `null` clears it: the next accepted answer about an OWNER tells again.
+    pub idp_entity_id: Patch<Words>,
+    pub trust_mfa: Given<bool>,
 }
 
 const NEEDED: &str = "is required when requests are signed";
@@ -95,6 +102,8 @@ impl ConnectionChange {
             request_method: self.request_method.or(connection.request_method),
             signed_request: self.signed_request.or(connection.signed_request),
             signed_request_algorithm: self.signed_request_algorithm.apply(connection.signed_request_algorithm),
+            idp_entity_id: self.idp_entity_id.clone().apply(connection.idp_entity_id),
+            trust_mfa: self.trust_mfa.or(connection.trust_mfa),
             ..connection
         }
     }
@@ -146,6 +155,8 @@ mod tests {
             request_method: RequestMethod::Get,
             signed_request: true,
             signed_request_algorithm: Some(SigningAlgorithm::Sha256),
+            idp_entity_id: None,
+            trust_mfa: true,
             created_at: Timestamp::from_micros(0),
             sealed_private_key: Some("sealed".into()),
         }

@@ -1,6 +1,7 @@
 //! Logins: somebody proved who they are, and tokens descend from it. A login counts until it is revoked or all of the
 //! person's sessions are ended; whether it does is decided by `login_counts!` and nowhere else.
 
+mod reach;
 mod store;
 
 use std::time::Duration;
@@ -9,6 +10,7 @@ use ::store::Tx;
 use kernel::{AppId, Error, Result, Timestamp, UserId, id_kinds};
 use spine::emit;
 
+pub use reach::Reach;
 pub(crate) use store::login_counts;
 
 use crate::{App, facts::LoginEnded};
@@ -16,6 +18,8 @@ use crate::{App, facts::LoginEnded};
 id_kinds! {
     /// A login; `sid` in tokens.
     LoginId(LoginKind) = "sid";
+    /// A connection to an identity provider, which bounds how far the logins through it reach.
+    ConnectionId(ConnectionKind) = "connection";
     /// Somebody signed in in one browser, from which logins may begin.
     BrowserSessionId(BrowserSession) = "browser";
 }
@@ -31,6 +35,7 @@ pub struct Login {
     /// Whether more than one factor was shown.
     pub mfa: bool,
     pub authenticated_at: Timestamp,
+    pub reach: Reach,
 }
 
 /// Begins a login. One that began in a browser ends with the sign-in there.
@@ -41,8 +46,9 @@ pub fn start(
     mfa: bool,
     authenticated_at: Timestamp,
     browser: Option<BrowserSessionId>,
+    reach: Reach,
 ) -> Result<Login> {
-    let login = Login { id: tx.new_id(), user, mfa, authenticated_at };
+    let login = Login { id: tx.new_id(), user, mfa, authenticated_at, reach };
     store::insert(tx, app.id, &login, expiry(tx.now(), app), browser)?;
     tx.on_commit(|| metrics::counter!("tenantry_logins_total").increment(1));
     Ok(login)
@@ -55,7 +61,7 @@ pub fn expiry(now: Timestamp, app: &App) -> Timestamp {
 
 /// The login, unless it was revoked or all of the person's sessions were ended since it began.
 pub fn live(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<Login> {
-    store::live(tx, app, id)?.ok_or_else(ended)
+    store::live(tx, app, id)?.filter(|login| login.reach.lasts(tx.now())).ok_or_else(ended)
 }
 
 /// Ends a login; false when it had ended before.
@@ -69,6 +75,11 @@ pub fn revoke(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<bool> {
 /// times would miss.
 pub fn revoke_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     store::revoke_all(tx, app, user)
+}
+
+/// Ends a person's logins through a connection.
+pub fn revoke_of_connection(tx: &mut Tx<'_>, app: AppId, user: UserId, connection: ConnectionId) -> Result<()> {
+    store::revoke_of_connection(tx, app, user, connection)
 }
 
 /// Ends every login that began in a browser.

@@ -3,7 +3,7 @@
 use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Result, Timestamp, UserId};
 
-use super::{BrowserSessionId, Login, LoginId};
+use super::{BrowserSessionId, ConnectionId, Login, LoginId, Reach};
 
 /// The condition under which a login counts, for statements that read `refresh_families`.
 macro_rules! login_counts {
@@ -16,7 +16,8 @@ macro_rules! login_counts {
 }
 pub(crate) use login_counts;
 
-row! { Login = "refresh_families" { id, user: "user_id", mfa, authenticated_at } }
+row! { Reach = "refresh_families" { connection: "connection_id", ends_at } }
+row! { Login = "refresh_families" { id, user: "user_id", mfa, authenticated_at, reach of Reach } }
 
 pub(super) fn insert(
     tx: &mut Tx<'_>,
@@ -27,8 +28,19 @@ pub(super) fn insert(
 ) -> Result<()> {
     tx.run(
         "INSERT INTO refresh_families (id, app_id, user_id, mfa, authenticated_at, expires_at, created_at, \
-         browser_session_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-        &args![login.id, app, login.user, login.mfa, login.authenticated_at, expires_at, tx.now(), browser],
+         browser_session_id, connection_id, ends_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        &args![
+            login.id,
+            app,
+            login.user,
+            login.mfa,
+            login.authenticated_at,
+            expires_at,
+            tx.now(),
+            browser,
+            login.reach.connection,
+            login.reach.ends_at
+        ],
     )
 }
 
@@ -53,6 +65,14 @@ pub(super) fn revoke_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()
     tx.run(
         "UPDATE refresh_families SET revoked_at = $3 WHERE app_id = $1 AND user_id = $2 AND revoked_at IS NULL",
         &args![app, user, tx.now()],
+    )
+}
+
+pub(super) fn revoke_of_connection(tx: &mut Tx<'_>, app: AppId, user: UserId, connection: ConnectionId) -> Result<()> {
+    tx.run(
+        "UPDATE refresh_families SET revoked_at = $4 WHERE app_id = $1 AND user_id = $2 AND connection_id = $3 \
+         AND revoked_at IS NULL",
+        &args![app, user, connection, tx.now()],
     )
 }
 

@@ -23,6 +23,7 @@ pub use wire::{Association, TenantUser};
 use crate::{
     App, Authority, Tenancy, api_tokens,
     facts::{MemberData, PasswordLinkCreated, PersonRemoved, TenantUserCreated, TenantUserDeleted, TenantUserUpdated},
+    federation::ConnectionId,
     links::{self, LinkPurpose},
     mails::{self, AppMail},
     paths,
@@ -214,6 +215,16 @@ pub(crate) fn roles_of(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<
 
 pub(crate) fn belongs_to_several(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
     store::belongs_to_several(tx, app, user)
+}
+
+/// Whether a person belongs to a workspace that does not use this connection.
+pub fn belongs_outside(tx: &mut Tx<'_>, app: AppId, user: UserId, connection: ConnectionId) -> Result<bool> {
+    store::belongs_outside(tx, app, user, connection)
+}
+
+/// Whether somebody with this address is an enabled OWNER of a workspace that uses this connection.
+pub fn owns_through(tx: &mut Tx<'_>, app: AppId, connection: ConnectionId, email_key: &str) -> Result<bool> {
+    store::owns_through(tx, app, connection, email_key)
 }
 
 /// Changes what the person is in the workspace, and the person where the changes name something of them. A member who is

@@ -4,7 +4,10 @@ use ::store::{Column, FromRow, Json, Row, Tx, args, row, sql};
 use kernel::{AppId, MemberId, Page, Result, TenantId, Timestamp, UserId};
 
 use super::{Association, Listed, Member, MemberRef, invitations};
-use crate::roles::{OWNER, RoleId};
+use crate::{
+    federation::ConnectionId,
+    roles::{OWNER, RoleId},
+};
 
 macro_rules! select {
     ($rest:literal) => {
@@ -98,6 +101,25 @@ pub(super) fn roles_of(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<
 
 pub(super) fn belongs_to_several(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
     tx.exists("SELECT id FROM members WHERE app_id = $1 AND user_id = $2 LIMIT 1 OFFSET 1", &args![app, user])
+}
+
+pub(super) fn belongs_outside(tx: &mut Tx<'_>, app: AppId, user: UserId, connection: ConnectionId) -> Result<bool> {
+    tx.exists(
+        "SELECT members.id FROM members JOIN tenants ON tenants.id = members.tenant_id WHERE members.app_id = $1 \
+         AND members.user_id = $2 AND (tenants.federation_connection_id IS NULL \
+         OR tenants.federation_connection_id <> $3) LIMIT 1",
+        &args![app, user, connection],
+    )
+}
+
+pub(super) fn owns_through(tx: &mut Tx<'_>, app: AppId, connection: ConnectionId, email_key: &str) -> Result<bool> {
+    tx.exists(
+        "SELECT members.id FROM members JOIN users ON users.id = members.user_id \
+         JOIN tenants ON tenants.id = members.tenant_id JOIN roles ON roles.id = members.role_id \
+         WHERE members.app_id = $1 AND tenants.federation_connection_id = $2 AND users.email_key = $3 \
+         AND members.enabled AND roles.key = $4 LIMIT 1",
+        &args![app, connection, email_key, OWNER],
+    )
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()> {

@@ -3,7 +3,7 @@
 mod store;
 
 use ::store::{Owner, Tx};
-use kernel::{AppId, Error, Result, UserId, email_key};
+use kernel::{AppId, Code, Error, Result, UserId, email_key};
 use spine::{emit, purge};
 
 use crate::facts::SessionsEnded;
@@ -44,6 +44,18 @@ pub fn find_or_create(tx: &mut Tx<'_>, app: AppId, email: &str, first: &str, las
 
 pub fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<User>> {
     store::find(tx, app, id)
+}
+
+pub fn find_by_email(tx: &mut Tx<'_>, app: AppId, email: &str) -> Result<Option<User>> {
+    store::find_by_email(tx, app, &email_key(email))
+}
+
+/// Gives a person another address, which is not proven; 409 when somebody has it.
+pub fn change_address(tx: &mut Tx<'_>, app: AppId, id: UserId, email: &str) -> Result<()> {
+    if store::change_address(tx, app, id, email, &email_key(email))? {
+        return Ok(());
+    }
+    Err(Error::new(Code::Conflict, "Another person has this email address."))
 }
 
 /// Keeps others from changing or deleting the person until the transaction ends.

@@ -66,6 +66,18 @@ pub(super) fn has_proven_address(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Res
     tx.exists("SELECT 1 FROM users WHERE app_id = $1 AND id = $2 AND email_verified_at IS NOT NULL", &args![app, id])
 }
 
+pub(super) fn find_by_email(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<User>> {
+    tx.opt(sql!("SELECT ", User::COLUMNS, " FROM users WHERE app_id = $1 AND email_key = $2"), &args![app, key])
+}
+
+pub(super) fn change_address(tx: &mut Tx<'_>, app: AppId, id: UserId, email: &str, key: &str) -> Result<bool> {
+    tx.changes_one(
+        "UPDATE users SET email = $3, email_key = $4, email_verified_at = NULL WHERE app_id = $1 AND id = $2 \
+         AND NOT EXISTS (SELECT 1 FROM users AS others WHERE others.app_id = $1 AND others.email_key = $4)",
+        &args![app, id, email, key],
+    )
+}
+
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, user: &User) -> Result<()> {
     tx.run(
         "UPDATE users SET first_name = $3, last_name = $4, phone_number = $5 WHERE app_id = $1 AND id = $2",

@@ -20,7 +20,7 @@ use crate::{
     facts::{TenantCreated, TenantDeleted, TenantUpdated, WorkspaceData},
     federation, links,
     locks::Lock,
-    logins,
+    logins::{self, Login},
 };
 
 /// What a workspace carries beside its members.
@@ -49,6 +49,8 @@ pub struct Tenant {
     pub federation_connection: Option<String>,
     /// Whether an unknown person who comes in through the connection becomes a member.
     pub jit_provisioning: bool,
+    /// Whether its members, OWNERs apart, come in through the connection only.
+    pub sso_required: bool,
     /// Who it was created for.
     pub signup_by: SignupBy,
     pub created_at: Timestamp,
@@ -147,11 +149,9 @@ pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tenant>> {
 /// The workspaces that a person belongs to and may sign in to, newest first. What a workspace keeps to those who may read
 /// it is left out where the person's role does not, or where the login has not shown the factor that it asks for.
 pub fn list_of(tx: &mut Tx<'_>, user: &SignedIn, page: Page) -> Result<Vec<Tenant>> {
-    let two_factors = match user.claims.sid.parse() {
-        Ok(login) => logins::live(tx, user.app(), login)?.mfa,
-        Err(_) => false,
-    };
-    let listed = store::list_of(tx, user.app(), user.user(), page)?;
+    let login = user.claims.sid.parse().map_err(|_| logins::ended())?;
+    let Login { mfa: two_factors, reach, .. } = logins::live(tx, user.app(), login)?;
+    let listed = store::list_of(tx, user.app(), user.user(), reach, page)?;
     Ok(listed.into_iter().map(|own| own.seen_with(two_factors)).collect())
 }
 
@@ -176,6 +176,12 @@ pub fn update(
     }
     if after.federation_connection != before.federation_connection {
         authority.for_whole_app("federationConnection")?;
+    }
+    if after.sso_required != before.sso_required {
+        authority.for_whole_app("ssoRequired")?;
+    }
+    if after.sso_required && after.federation_connection.is_none() {
+        return Err(Error::invalid("ssoRequired", "can be true only while the workspace has a federationConnection"));
     }
     store::update(tx, app, &after)?;
     emit(tx, (app, id), &TenantUpdated(told(&after)))?;

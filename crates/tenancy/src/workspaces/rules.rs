@@ -20,6 +20,8 @@ pub struct TenantChanges {
     /// The id of a federation connection of the app; `null` clears it.
     pub federation_connection: Patch<Text>,
     pub jit_provisioning: Given<bool>,
+    /// Needs a `federationConnection`. Only by a key of the whole app.
+    pub sso_required: Given<bool>,
     /// Replaced whole; `null` empties it.
     #[schemars(extend("x-maxBytes" = MAX_METADATA))]
     pub metadata: Patch<Metadata>,
@@ -43,6 +45,7 @@ impl TenantChanges {
             onboarded: self.onboarded.or(before.onboarded),
             federation_connection: self.federation_connection.clone().apply(before.federation_connection.clone()),
             jit_provisioning: self.jit_provisioning.or(before.jit_provisioning),
+            sso_required: self.sso_required.or(before.sso_required),
             metadata: metadata(&self.metadata, &before.metadata),
             app_metadata: metadata(&self.app_metadata, &before.app_metadata),
             ..before.clone()
@@ -95,7 +98,7 @@ mod tests {
     fn null_clears_only_what_may_be_absent() {
         let cleared = json!({ "logo": null, "federationConnection": null, "metadata": null, "appMetadata": null });
         assert!(wrong_fields(&cleared).is_empty());
-        for member in ["name", "locale", "mfa", "onboarded", "jitProvisioning"] {
+        for member in ["name", "locale", "mfa", "onboarded", "jitProvisioning", "ssoRequired"] {
             assert_eq!(wrong_fields(&json!({ member: null })), [member]);
         }
     }

@@ -4,6 +4,7 @@ use ::store::{FromRow, Json, Row, Tx, args, row, sql};
 use kernel::{AppId, Currency, Page, Result, TenantId, UserId};
 
 use super::{BillingView, Holdings, NewWorkspace, PaymentStatus, SignupBy, Tenant, rules::Own};
+use crate::logins::Reach;
 
 row! {
     PaymentStatus = "tenants" {
@@ -40,6 +41,7 @@ row! {
         onboarded,
         federation_connection: "federation_connection_id",
         jit_provisioning,
+        sso_required,
         signup_by of SignupBy,
         created_at,
     }
@@ -83,22 +85,23 @@ pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tenant
     )
 }
 
-pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, page: Page) -> Result<Vec<Own>> {
+pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, reach: Reach, page: Page) -> Result<Vec<Own>> {
     tx.all(
         sql!(
             "SELECT ",
             Own::COLUMNS,
             " FROM tenants JOIN members ON members.tenant_id = tenants.id WHERE tenants.app_id = $2 AND members.user_id = $3 \
-             AND members.enabled ORDER BY tenants.id DESC LIMIT $4 OFFSET $5"
+             AND members.enabled AND (CAST($6 AS TEXT) IS NULL OR tenants.federation_connection_id = $6) \
+             ORDER BY tenants.id DESC LIMIT $4 OFFSET $5"
         ),
-        &args![tx.now(), app, user, page.limit_or_all(), page.offset()],
+        &args![tx.now(), app, user, page.limit_or_all(), page.offset(), reach.connection],
     )
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tenant: &Tenant) -> Result<()> {
     tx.run(
         "UPDATE tenants SET name = $3, locale = $4, logo = $5, mfa = $6, onboarded = $7, metadata = $8, \
-         federation_connection_id = $9, jit_provisioning = $10, app_metadata = $11 WHERE app_id = $1 AND id = $2",
+         federation_connection_id = $9, jit_provisioning = $10, app_metadata = $11, sso_required = $12 WHERE app_id = $1 AND id = $2",
         &args![
             app,
             tenant.id,
@@ -110,7 +113,8 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tenant: &Tenant) -> Result<()>
             Json(&tenant.metadata),
             tenant.federation_connection,
             tenant.jit_provisioning,
-            Json(&tenant.app_metadata)
+            Json(&tenant.app_metadata),
+            tenant.sso_required
         ],
     )
 }

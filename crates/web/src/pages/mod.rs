@@ -103,6 +103,14 @@ impl HostedPage {
         Self { form_target: target(uri), ..self }
     }
 
+    /// Lets a form of the page end at any address of the web, beside its target: for redirects that are known only later.
+    #[must_use]
+    pub fn form_anywhere(self, secure_only: bool) -> Self {
+        let anywhere = if secure_only { "https:" } else { "http: https:" };
+        let target = self.form_target.unwrap_or_default();
+        Self { form_target: Some(format!("{target} {anywhere}").trim_start().to_owned()), ..self }
+    }
+
     /// Loads a script of this service. A page with one still has to say what to do without it.
     #[must_use]
     pub fn script(self, path: &'static str) -> Self {

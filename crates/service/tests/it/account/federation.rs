@@ -55,11 +55,13 @@ async fn a_connection_is_answered_whole_without_its_key(app: TestApp) {
       "clientId": "acme",
       "createdAt": "[time]",
       "id": "[connection id]",
+      "idpEntityId": null,
       "loginUrl": "https://idp.example/sso",
       "name": "Acme",
       "requestMethod": "POST",
       "signedRequest": true,
       "signedRequestAlgorithm": "sha512",
+      "trustMfa": true,
       "type": "saml"
     }
     "#);

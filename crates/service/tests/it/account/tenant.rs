@@ -73,6 +73,7 @@ async fn a_workspace_is_made_with_its_owner(app: TestApp) {
         "firstName": "Ada",
         "lastName": "Lovelace"
       },
+      "ssoRequired": false,
       "trial": false
     }
     "#);

@@ -77,6 +77,7 @@ async fn a_member_is_added_with_the_default_role(app: TestApp) {
           "firstName": "Olive",
           "lastName": "Owner"
         },
+        "ssoRequired": false,
         "trial": false
       },
       "userId": "[user id]",

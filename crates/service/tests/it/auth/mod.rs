@@ -3,6 +3,7 @@
 mod attacks;
 mod authorize;
 mod demo;
+mod federation;
 mod guessing;
 mod handover;
 mod hosted;

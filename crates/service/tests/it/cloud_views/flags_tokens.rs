@@ -201,7 +201,7 @@ async fn what_was_proven_before_all_sessions_ended_counts_nowhere(app: TestApp) 
     let owner = service.core().tenancy.apps.get(app.app_id()).expect("the first app");
     let login = service.core().db.write(move |tx| {
         tenancy::people::end_sessions(tx, owner.id, user)?;
-        tenancy::logins::start(tx, &owner, user, false, proven_at, None)
+        tenancy::logins::start(tx, &owner, user, false, proven_at, None, tenancy::logins::Reach::EVERYTHING)
     });
     app.advance(Duration::from_secs(60)).await;
     let token = member.token_of_login(&app, 3600, &login.await.expect("a login").id.to_string());

@@ -56,6 +56,10 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /auth/auth/commitMfaCode", "a step of a login"),
     ("POST /auth/auth/passkeys/request-setup-link", "sends a mail"),
     ("POST /auth/auth/passkeys/verify-authentication", "a step of a login"),
+    (
+        "POST /auth/federation/saml/{connection_id}/acs",
+        "a step of a login, which is told at its end; failures are told",
+    ),
     ("POST /auth/token", "the same exchange as POST /auth/token/{grant_type}/{app_id}"),
 ];
 

@@ -1,6 +1,6 @@
 //! `/auth/invitation/accept`: joining a workspace by API, for apps with pages of their own.
 
-use kernel::{MemberId, Result, Words};
+use kernel::{Code, Error, MemberId, Result, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use web::{Json, Routes, State, Valid, Validate};
@@ -9,6 +9,7 @@ use crate::{
     Tenancy,
     callers::{AnyMember, BearerCaller},
     links::{self, LinkPurpose},
+    logins,
 };
 
 pub fn routes() -> Routes<Tenancy> {
@@ -44,6 +45,14 @@ async fn accept(
         let link = links::consume(tx, LinkPurpose::Invitation, &body.token)?;
         if link.app != user.app() || super::offered(tx, &link)?.is_none() {
             return Err(links::invalid());
+        }
+        let login = user.claims.sid.parse().map_err(|_| logins::ended())?;
+        if !logins::live(tx, user.app(), login)?.reach.is_everything() {
+            // Whoever runs the identity provider could have asserted this address.
+            return Err(Error::new(
+                Code::Forbidden,
+                "Sign in with a password, a link or a passkey to accept an invitation.",
+            ));
         }
         super::accept(tx, &link, Some(user.user()))
     });

@@ -1,0 +1,150 @@
+//! Who comes in through a connection, and how far: the person behind the address, the workspaces they join, and the reach.
+
+use ::store::Tx;
+use kernel::{AppId, Result, UserId, email_key};
+use spine::emit;
+use tenancy::{
+    App,
+    federation::{self, Connection},
+    logins::Reach,
+    members::{self, Joining, MemberRef},
+    people::{self, User},
+    roles, workspaces,
+};
+use vault::sha256_hex;
+
+use super::{Asserted, denied, store};
+use crate::{
+    Identity,
+    facts::IdentityLinked,
+    login::{self, FirstFactor},
+    proof::Method,
+    sessions::BegunSession,
+};
+
+const UNKNOWN: &str =
+    "You are not a member of a workspace that is opened by this identity provider. Ask its administrator for access.";
+
+/// Begins the login of whom the identity provider named; 403 for somebody who may not come in.
+pub(super) fn admit(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    app: &App,
+    connection: &Connection,
+    said: &Asserted,
+) -> Result<BegunSession> {
+    let Some(email) = said.email.as_deref() else {
+        return Err(denied("Your identity provider did not send an email address. Tell your administrator."));
+    };
+    let using = federation::workspaces_of(tx, app.id, connection.id)?;
+    if using.is_empty() {
+        return Err(denied(UNKNOWN));
+    }
+    // All locks first, in one order, so that two people who join at once do not wait for each other.
+    for (tenant, _) in &using {
+        workspaces::lock(tx, *tenant)?;
+    }
+    settle_issuer(tx, app.id, connection, email, said)?;
+    let subject = sha256_hex(said.subject.as_bytes());
+    let known = person(tx, app.id, connection, &subject, email)?;
+    let (first, last) = (said.first_name.as_deref().unwrap_or_default(), said.last_name.as_deref().unwrap_or_default());
+    let user = join(tx, identity, app, connection, known, &Joins { email, first, last, using: &using })?;
+    if !members::belongs_outside(tx, app.id, user, connection.id)? {
+        people::name_themselves(tx, app.id, user, first, last)?;
+    }
+    link(tx, app.id, connection, &subject, user)?;
+    let first_factor = FirstFactor {
+        user,
+        method: Method::Federation,
+        strong: said.two_factors && connection.trust_mfa,
+        // Not the provider's instant: whatever ended the person's sessions until now must not end this one.
+        authenticated_at: tx.now(),
+        reach: Reach { connection: Some(connection.id), ends_at: said.session_ends_at },
+    };
+    login::try_begin(tx, identity, app, first_factor)?
+        .ok_or_else(|| denied("Your account in this workspace is disabled. Ask its administrator for access."))
+}
+
+/// Which provider answers is learnt from the first accepted answer about an OWNER; until then nobody else comes in.
+fn settle_issuer(tx: &mut Tx<'_>, app: AppId, connection: &Connection, email: &str, said: &Asserted) -> Result<()> {
+    if connection.idp_entity_id.is_some() {
+        return Ok(());
+    }
+    if !members::owns_through(tx, app, connection.id, &email_key(email))? {
+        return Err(denied(
+            "This identity provider is not set up yet: an owner of the workspace has to sign in first.",
+        ));
+    }
+    federation::learn_issuer(tx, app, connection.id, &said.issuer)
+}
+
+/// The address decides who somebody is. A known subject under an address that nobody has is a person who was renamed, as far as they
+/// belong to this provider alone.
+fn person(tx: &mut Tx<'_>, app: AppId, connection: &Connection, subject: &str, email: &str) -> Result<Option<User>> {
+    if let Some(named) = people::find_by_email(tx, app, email)? {
+        return Ok(Some(named));
+    }
+    let Some(id) = store::person_of_subject(tx, app, connection.id, subject)? else { return Ok(None) };
+    let Some(known) = people::find(tx, app, id)? else { return Ok(None) };
+    if members::belongs_outside(tx, app, id, connection.id)? {
+        return Err(denied("Your email address has changed. Ask your administrator for access with the new one."));
+    }
+    people::change_address(tx, app, id, email)?;
+    Ok(Some(known))
+}
+
+struct Joins<'a> {
+    email: &'a str,
+    first: &'a str,
+    last: &'a str,
+    using: &'a [(kernel::TenantId, bool)],
+}
+
+/// Makes the person a member of the workspaces that take newcomers; who it is.
+fn join(
+    tx: &mut Tx<'_>,
+    identity: &Identity,
+    app: &App,
+    connection: &Connection,
+    known: Option<User>,
+    joins: &Joins<'_>,
+) -> Result<UserId> {
+    let mut user = known.map(|known| known.id);
+    let mut missing = Vec::new();
+    let mut belongs = false;
+    for (tenant, takes_newcomers) in joins.using {
+        let member = match user {
+            Some(user) => members::find(tx, app.id, *tenant, MemberRef::User(user))?,
+            None => None,
+        };
+        match member {
+            Some(_) => belongs = true,
+            None if *takes_newcomers && connection.idp_entity_id.is_some() => missing.push(*tenant),
+            None => {}
+        }
+    }
+    if !missing.is_empty() {
+        let role = roles::assign(tx, app.id, None)?;
+        for tenant in missing {
+            let tenant = workspaces::get(tx, app.id, tenant)?;
+            let joining = Joining {
+                email: joins.email,
+                first_name: joins.first,
+                last_name: joins.last,
+                role: &role,
+                invite: false,
+            };
+            let member = members::add(tx, &identity.tenancy, app, &tenant, &joining)?;
+            (user, belongs) = (Some(member.user_id), true);
+        }
+    }
+    user.filter(|_| belongs).ok_or_else(|| denied(UNKNOWN))
+}
+
+fn link(tx: &mut Tx<'_>, app: AppId, connection: &Connection, subject: &str, user: UserId) -> Result<()> {
+    if store::person_of_subject(tx, app, connection.id, subject)? == Some(user) {
+        return Ok(());
+    }
+    store::link(tx, app, connection.id, subject, user)?;
+    emit(tx, app, &IdentityLinked { user_id: user, connection_id: connection.id })
+}

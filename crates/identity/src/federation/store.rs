@@ -1,0 +1,113 @@
+//! The SQL of federated logins.
+
+use ::store::{Tx, args, row, sql};
+use kernel::{AppId, Result, Timestamp, UserId};
+use tenancy::federation::ConnectionId;
+
+use super::{NewPending, OUTCOME_LIFETIME, PendingFederation};
+
+row! {
+    PendingFederation = "pending_federations" {
+        id,
+        app: "app_id",
+        connection: "connection_id",
+        browser,
+        request,
+        authenticated_since,
+        message,
+        statement,
+        handle,
+        answered_at,
+    }
+}
+
+pub(super) fn insert(tx: &mut Tx<'_>, id: &str, new: &NewPending<'_>, expires_at: Timestamp) -> Result<()> {
+    tx.run(
+        "INSERT INTO pending_federations (id, app_id, connection_id, browser, request, authenticated_since, expires_at, \
+         created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        &args![
+            id,
+            new.app,
+            new.connection,
+            new.browser,
+            new.request,
+            new.authenticated_since,
+            expires_at,
+            tx.now()
+        ],
+    )
+}
+
+/// One that has not expired.
+pub(super) fn find(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    connection: ConnectionId,
+    id: &str,
+) -> Result<Option<PendingFederation>> {
+    tx.opt(
+        sql!(
+            "SELECT ",
+            PendingFederation::COLUMNS,
+            " FROM pending_federations WHERE app_id = $1 AND connection_id = $2 AND id = $3 AND expires_at > $4"
+        ),
+        &args![app, connection, id, tx.now()],
+    )
+}
+
+/// False when it was answered before.
+pub(super) fn answer(
+    tx: &mut Tx<'_>,
+    pending: &PendingFederation,
+    message: &str,
+    statement: &str,
+    handle: &str,
+) -> Result<bool> {
+    tx.changes_one(
+        "UPDATE pending_federations SET message = $3, statement = $4, handle = $5, answered_at = $6 \
+         WHERE app_id = $1 AND id = $2 AND answered_at IS NULL AND expires_at > $6",
+        &args![pending.app, pending.id, message, statement, handle, tx.now()],
+    )
+}
+
+/// An outcome that still waits for its browser. The handle is all that the browser brings: the app is in the row.
+pub(super) fn by_handle(tx: &mut Tx<'_>, handle: &str) -> Result<Option<PendingFederation>> {
+    tx.opt(
+        sql!(
+            "SELECT ",
+            PendingFederation::COLUMNS,
+            " FROM pending_federations WHERE handle = $1 AND used_at IS NULL AND answered_at > $2"
+        ),
+        &args![handle, tx.now().minus(OUTCOME_LIFETIME)],
+    )
+}
+
+pub(super) fn take(tx: &mut Tx<'_>, pending: &PendingFederation) -> Result<bool> {
+    let now = tx.now();
+    tx.changes_one(
+        "UPDATE pending_federations SET used_at = $3, statement = NULL WHERE app_id = $1 AND id = $2 AND used_at IS NULL \
+         AND answered_at > $4",
+        &args![pending.app, pending.id, now, now.minus(OUTCOME_LIFETIME)],
+    )
+}
+
+pub(super) fn person_of_subject(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    connection: ConnectionId,
+    subject: &str,
+) -> Result<Option<UserId>> {
+    let found: Option<(UserId,)> = tx.opt(
+        "SELECT user_id FROM federated_subjects WHERE app_id = $1 AND connection_id = $2 AND subject = $3",
+        &args![app, connection, subject],
+    )?;
+    Ok(found.map(|(user,)| user))
+}
+
+pub(super) fn link(tx: &mut Tx<'_>, app: AppId, connection: ConnectionId, subject: &str, user: UserId) -> Result<()> {
+    tx.run(
+        "INSERT INTO federated_subjects (connection_id, subject, app_id, user_id, created_at) \
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (connection_id, subject) DO UPDATE SET user_id = excluded.user_id",
+        &args![connection, subject, app, user, tx.now()],
+    )
+}

@@ -1,0 +1,392 @@
+//! `/auth/federation/…`: signing in through a workspace's own identity provider.
+
+use std::time::Duration;
+
+use kernel::{TenantId, Timestamp};
+use serde_json::{Value, json};
+use testkit::{
+    Browser, Caller, IdentityProvider, SamlRequest, TestApp, Tokens,
+    facts::told,
+    hosted::{authorize, sign_in},
+    on_both_engines,
+    tokens::exchange,
+};
+
+on_both_engines!(
+    somebody_comes_in_through_their_workspaces_provider,
+    newcomers_join_as_far_as_the_workspace_lets_them,
+    a_provider_opens_its_own_workspaces_and_no_other,
+    a_login_ends_with_the_providers_session_and_with_the_connection,
+    an_answer_belongs_to_one_login_in_one_browser,
+    an_answer_that_cannot_be_trusted_is_a_page_and_a_fact,
+    whoever_must_come_through_the_provider_comes_no_other_way,
+    the_first_owner_settles_who_the_provider_is,
+    a_second_factor_counts_where_the_provider_is_trusted,
+    what_is_forced_but_not_there_goes_back_to_the_app,
+    an_address_leads_to_its_workspaces_provider,
+    metadata_names_what_the_provider_needs,
+    of_many_at_once_one_gets_the_outcome,
+    a_known_subject_with_a_new_address_is_renamed_unless_others_know_them,
+);
+
+const ISSUER: &str = "https://idp.example/";
+
+fn now(app: &TestApp) -> Timestamp {
+    app.service().core().db.clock().now()
+}
+
+/// A connection, used by these workspaces.
+async fn connect(app: &TestApp, idp: &IdentityProvider, workspaces: &[TenantId]) -> String {
+    let body = json!({
+        "name": "Acme", "loginUrl": "https://idp.example/sso", "certificate": idp.certificate, "idpEntityId": idp.entity_id,
+    });
+    let id = app.key().post("/account/federation/connection", body).await.expect(201).text("/id");
+    for workspace in workspaces {
+        set(app, *workspace, json!({ "federationConnection": id })).await;
+    }
+    id
+}
+
+async fn set(app: &TestApp, workspace: TenantId, change: Value) {
+    app.key().put(&format!("/account/tenant/{workspace}"), change).await.expect(200);
+}
+
+/// A browser that was sent to the identity provider.
+async fn at_provider(app: &TestApp, connection: &str) -> (Browser, SamlRequest) {
+    let mut browser = app.browser();
+    browser.open(&authorize(app, &[("federation_connection", connection)])).await;
+    let asked = SamlRequest::of(&browser.location);
+    (browser, asked)
+}
+
+async fn come(app: &TestApp, idp: &IdentityProvider, connection: &str, email: &str) -> Browser {
+    let (mut browser, asked) = at_provider(app, connection).await;
+    browser.post(&asked.acs, &idp.answer(&asked, email, now(app))).await;
+    browser
+}
+
+async fn tokens(app: &TestApp, browser: &Browser) -> Tokens {
+    let code = browser.answer("code").unwrap_or_else(|| panic!("no code: {}", browser.location));
+    Tokens::of(&exchange(app, &code, None).await.expect(200))
+}
+
+fn bearer(app: &TestApp, tokens: &Tokens) -> Caller {
+    app.anon().header("authorization", &format!("Bearer {}", tokens.access))
+}
+
+async fn listed(app: &TestApp, tokens: &Tokens) -> Vec<String> {
+    let list = app.anon().post("/auth/token/workspace-list", json!({ "accessToken": tokens.access })).await.expect(200);
+    let entries = list.json().as_array().cloned().expect("a list");
+    entries.iter().map(|entry| entry["tenant"]["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+async fn somebody_comes_in_through_their_workspaces_provider(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let browser = come(&app, &idp, &connection, "Ada@acme.example").await;
+    let tokens = tokens(&app, &browser).await;
+    let me = bearer(&app, &tokens).get("/auth/userinfo").await.expect(200).json();
+    assert_eq!((me["email"].as_str(), me["given_name"].as_str()), (Some("ada@acme.example"), Some("Grace")));
+    let (_, told) = told(&app, "login.succeeded").await.pop().expect("it is told");
+    assert_eq!(
+        (told["method"].as_str(), told["connectionId"].as_str()),
+        (Some("federation"), Some(connection.as_str()))
+    );
+    // The browser is signed in, through this connection: the next login asks nobody.
+    let mut again = browser.clone();
+    again.open(&authorize(&app, &[("federation_connection", &connection), ("prompt", "none")])).await;
+    assert!(again.answer("code").is_some(), "{}", again.location);
+}
+
+async fn newcomers_join_as_far_as_the_workspace_lets_them(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let mails = app.mails().len();
+    let bob = tokens(&app, &come(&app, &idp, &connection, "bob@acme.example").await).await;
+    assert_eq!(listed(&app, &bob).await, [ada.tenant.to_string()]);
+    app.drain().await;
+    assert_eq!(app.mails().len(), mails, "nobody is mailed");
+    let users = app.key().header("x-tenant-id", &ada.tenant.to_string());
+    let bob = users.get("/account/tenant/user").await.expect(200).json()[0].clone();
+    assert_eq!((bob["role"].as_str(), bob["firstName"].as_str()), (Some("MEMBER"), Some("Grace")));
+    let path = format!("/account/tenant/user/{}", bob["id"].as_str().expect("an id"));
+    users.put(&path, json!({ "enabled": false })).await.expect(200);
+    come(&app, &idp, &connection, "bob@acme.example").await.sees(403, "disabled");
+    users.delete(&path).await.expect(200);
+    come(&app, &idp, &connection, "bob@acme.example").await.answer("code").expect("a removed one joins again");
+    set(&app, ada.tenant, json!({ "jitProvisioning": false })).await;
+    come(&app, &idp, &connection, "carl@acme.example").await.sees(403, "not a member");
+    set(&app, ada.tenant, json!({ "federationConnection": null })).await;
+    come(&app, &idp, &connection, "bob@acme.example").await.sees(403, "not a member");
+}
+
+async fn a_provider_opens_its_own_workspaces_and_no_other(app: TestApp) {
+    let (mallory, victim) = (app.owner("mallory@evil.example").await, app.owner("vic@acme.example").await);
+    let idp = IdentityProvider::new(ISSUER);
+    let connection = connect(&app, &idp, &[mallory.tenant]).await;
+    let browser = come(&app, &idp, &connection, &victim.email).await;
+    let stolen = tokens(&app, &browser).await;
+    assert_eq!(listed(&app, &stolen).await, [mallory.tenant.to_string()]);
+    let own = bearer(&app, &stolen).get("/account/tenant").await.expect(200).json();
+    assert_eq!((own.as_array().map(Vec::len), &own[0]["id"]), (Some(1), &json!(mallory.tenant)));
+    let switch = json!({ "accessToken": stolen.access, "targetTenantUserId": victim.member });
+    app.anon().post("/auth/token/workspace-switch", switch).await.expect(401);
+    let refresh = json!({ "refreshToken": stolen.refresh });
+    let again =
+        Tokens::of(&app.anon().post(&format!("/auth/token/refresh/{}", app.app_id()), refresh).await.expect(200));
+    assert_eq!(listed(&app, &again).await, [mallory.tenant.to_string()]);
+    // The browser's sign-in reaches no further either, and is no password's way around the limits on guessing.
+    let mut chooser = browser.clone();
+    chooser.open(&authorize(&app, &[("prompt", "select_account")])).await;
+    assert!(!chooser.html().contains("Workspace of vic@"), "{}", chooser.html());
+    assert!(!browser.cookies().keys().any(|name| name.contains("known")), "{:?}", browser.cookies());
+    // Signing out everywhere ends the provider's own logins.
+    let theirs = victim.sign_in().await;
+    let everywhere = json!({ "refreshToken": again.refresh, "all": true });
+    app.anon().post("/auth/auth/revoke", everywhere).await.expect(200);
+    bearer(&app, &theirs).get("/auth/userinfo").await.expect(200);
+    bearer(&app, &again).get("/auth/userinfo").await.expect(401);
+    assert_eq!(listed(&app, &theirs).await.len(), 2, "what they join by their own word they see");
+}
+
+async fn a_login_ends_with_the_providers_session_and_with_the_connection(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let (mut browser, asked) = at_provider(&app, &connection).await;
+    let end = now(&app).plus(Duration::from_secs(600));
+    let until = format!(" SessionNotOnOrAfter=\"{end}\"");
+    browser.post(&asked.acs, &idp.answer_with(&asked, &ada.email, now(&app), "x", &until)).await;
+    let code = browser.answer("code").expect("a code");
+    let set_of_tokens = exchange(&app, &code, None).await.expect(200);
+    assert!(set_of_tokens.json()["expires_in"].as_i64().expect("seconds") <= 600);
+    app.advance(Duration::from_secs(601)).await;
+    let refresh = json!({ "refreshToken": set_of_tokens.text("/refresh_token") });
+    app.anon().post(&format!("/auth/token/refresh/{}", app.app_id()), refresh).await.expect(401);
+    let tokens = tokens(&app, &come(&app, &idp, &connection, &ada.email).await).await;
+    bearer(&app, &tokens).get("/auth/userinfo").await.expect(200);
+    set(&app, ada.tenant, json!({ "federationConnection": null })).await;
+    bearer(&app, &tokens).get("/auth/userinfo").await.expect(401);
+}
+
+async fn an_answer_belongs_to_one_login_in_one_browser(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let (mut browser, asked) = at_provider(&app, &connection).await;
+    let form = idp.answer(&asked, &ada.email, now(&app));
+    // Somebody else's browser delivers it, as a forged form would: it opens nothing there.
+    app.browser().post(&asked.acs, &form).await.sees(400, "could not be accepted");
+    // The same message again within half a minute is the same outcome, which opens once.
+    browser.post(&asked.acs, &form).await;
+    assert!(browser.answer("code").is_some(), "{}", browser.location);
+    browser.post(&asked.acs, &form).await.sees(400, "could not be accepted");
+    // Another answer to the same login, and this one to another login.
+    let other = idp.answer(&asked, "eve@acme.example", now(&app));
+    browser.post(&asked.acs, &other).await.sees(400, "could not be accepted");
+    let (mut second, later) = at_provider(&app, &connection).await;
+    let replayed = vec![form[0].clone(), ("RelayState".to_owned(), later.relay_state.clone())];
+    second.post(&later.acs, &replayed).await.sees(400, "could not be accepted");
+    // Too late.
+    let (mut slow, asked) = at_provider(&app, &connection).await;
+    app.advance(Duration::from_secs(601)).await;
+    slow.post(&asked.acs, &idp.answer(&asked, &ada.email, now(&app))).await.sees(400, "could not be accepted");
+}
+
+async fn an_answer_that_cannot_be_trusted_is_a_page_and_a_fact(app: TestApp) {
+    let (ada, mut idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let (ours, theirs) = (connect(&app, &idp, &[ada.tenant]).await, connect(&app, &idp, &[]).await);
+    let other = IdentityProvider::new(ISSUER);
+    let (mut browser, asked) = at_provider(&app, &ours).await;
+    browser.post(&asked.acs, &other.answer(&asked, &ada.email, now(&app))).await.sees(400, "could not be accepted");
+    browser.sees(400, "Sign in");
+    // Another tenant of the same identity provider, with the same certificate.
+    idp.entity_id = "https://idp.example/other".to_owned();
+    browser.post(&asked.acs, &idp.answer(&asked, &ada.email, now(&app))).await.sees(400, "could not be accepted");
+    idp.entity_id = ISSUER.to_owned();
+    // The answer to one connection at another, although the certificate is the same.
+    let (mut elsewhere, foreign) = at_provider(&app, &theirs).await;
+    let crossed = vec![
+        idp.answer(&asked, &ada.email, now(&app))[0].clone(),
+        ("RelayState".to_owned(), foreign.relay_state.clone()),
+    ];
+    elsewhere.post(&foreign.acs, &crossed).await.sees(400, "could not be accepted");
+    for form in [
+        vec![],
+        vec![("SAMLResponse".to_owned(), "?".to_owned()), ("RelayState".to_owned(), asked.relay_state.clone())],
+    ] {
+        browser.post(&asked.acs, &form).await.sees(400, "could not be accepted");
+    }
+    let query = "SELECT payload FROM outbox WHERE kind = 'federation.failed' ORDER BY id";
+    let read =
+        app.service().core().db.read(move |tx| tx.all::<(String,)>(query, &store::args![])).await.expect("facts");
+    let steps: Vec<String> = read
+        .iter()
+        .map(|(payload,)| payload.parse::<Value>().expect("JSON")["step"].as_str().expect("a step").to_owned())
+        .collect();
+    assert_eq!(steps, ["signature", "issuer", "destination", "in_response_to", "encoding"]);
+    let unknown = format!("/auth/federation/saml/{}/acs", kernel::AppId::from_u128(7));
+    browser.post(&unknown, &[]).await.sees(404, "");
+}
+
+async fn whoever_must_come_through_the_provider_comes_no_other_way(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let bob = app.member("bob@acme.example", ada.tenant, "MEMBER").await;
+    let path = format!("/account/tenant/{}", ada.tenant);
+    app.key().put(&path, json!({ "ssoRequired": true })).await.expect(400);
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let before = bob.sign_in().await;
+    set(&app, ada.tenant, json!({ "ssoRequired": true })).await;
+    let session = bob.log_in().await.expect(200).text("/session");
+    bob.exchange(&session).await.error(401, "SSO_REQUIRED");
+    let refresh = json!({ "refreshToken": before.refresh });
+    app.anon().post(&format!("/auth/token/refresh/{}", app.app_id()), refresh).await.error(401, "SSO_REQUIRED");
+    // An OWNER's other way is told of.
+    ada.sign_in().await;
+    assert_eq!(told(&app, "login.bypassed_sso").await.len(), 1);
+    let bob = tokens(&app, &come(&app, &idp, &connection, &bob.email).await).await;
+    bearer(&app, &bob).get("/auth/userinfo").await.expect(200);
+}
+
+async fn the_first_owner_settles_who_the_provider_is(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let path = format!("/account/federation/connection/{connection}");
+    let cleared = app.key().put(&path, json!({ "idpEntityId": null })).await.expect(200);
+    assert_eq!(cleared.json()["idpEntityId"], Value::Null);
+    come(&app, &idp, &connection, "bob@acme.example").await.sees(403, "not set up yet");
+    come(&app, &idp, &connection, &ada.email).await.answer("code").expect("the owner comes in");
+    assert_eq!(app.key().get(&path).await.expect(200).text("/idpEntityId"), ISSUER);
+    come(&app, &idp, &connection, "bob@acme.example").await.answer("code").expect("and then everybody");
+}
+
+async fn a_second_factor_counts_where_the_provider_is_trusted(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    set(&app, ada.tenant, json!({ "mfa": true })).await;
+    let strong = "https://refeds.org/profile/mfa";
+    let (mut browser, asked) = at_provider(&app, &connection).await;
+    browser.post(&asked.acs, &idp.answer_with(&asked, &ada.email, now(&app), strong, "")).await;
+    assert!(browser.answer("code").is_some(), "{}", browser.location);
+    let path = format!("/account/federation/connection/{connection}");
+    app.key().put(&path, json!({ "trustMfa": false })).await.expect(200);
+    let (mut browser, asked) = at_provider(&app, &connection).await;
+    browser.post(&asked.acs, &idp.answer_with(&asked, &ada.email, now(&app), strong, "")).await;
+    // A provider's word is not enough to set up a factor, which would count for every workspace of the person.
+    browser.sees(200, "").submit("/auth/login/mfa/setup", &[("method", "totp")]).await.sees(403, "identity provider");
+}
+
+async fn what_is_forced_but_not_there_goes_back_to_the_app(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let force = [("force_federation", "saml")];
+    let refused = async |more: &[(&str, &str)]| {
+        let mut browser = app.browser();
+        browser.open(&authorize(&app, more)).await;
+        browser.answer("error").unwrap_or_else(|| panic!("{more:?}: {}", browser.location))
+    };
+    assert_eq!(refused(&force).await, "invalid_request", "there is no connection");
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = connection.as_str();
+    for more in [
+        &[("force_federation", "social-one")][..],
+        &[("force_federation", "carrier-pigeon")],
+        &[("force_federation", "oidc"), ("federation_connection", connection)],
+        &[("federation_connection", "nonsense")],
+        &[("federation_connection", connection), ("signup", "true")],
+    ] {
+        assert_eq!(refused(more).await, "invalid_request", "{more:?}");
+    }
+    let prompt = [("federation_connection", connection), ("prompt", "none")];
+    assert_eq!(refused(&prompt).await, "login_required");
+    // The only connection need not be named; a fresh sign-in is asked for there, too.
+    let mut browser = app.browser();
+    browser.open(&authorize(&app, &[force[0], ("prompt", "login")])).await;
+    assert!(SamlRequest::of(&browser.location).xml.contains("ForceAuthn=\"true\""));
+    // Whoever is signed in another way is not, for a forced login.
+    let zoe = app.owner("zoe@other.example").await;
+    let mut signed_in = testkit::hosted::signed_in(&app, &zoe).await;
+    signed_in.open(&authorize(&app, &force)).await;
+    assert!(signed_in.location.starts_with("https://idp.example/sso?"), "{}", signed_in.location);
+}
+
+async fn an_address_leads_to_its_workspaces_provider(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let carl = app.owner("carl@other.example").await;
+    connect(&app, &idp, &[ada.tenant]).await;
+    let mut browser = app.browser();
+    browser.open(&authorize(&app, &[])).await.submit("/auth/login", &[("username", "ada@acme.example")]).await;
+    assert!(browser.location.starts_with("https://idp.example/sso?"), "{}", browser.location);
+    sign_in(app.browser().open(&authorize(&app, &[])).await, &carl).await;
+    // Somebody with both is asked.
+    let both = json!({ "username": "ada@acme.example", "role": "MEMBER", "muteNotifications": true });
+    app.key().in_workspace(carl.tenant).post("/account/tenant/user", both).await.expect(201);
+    browser.open(&authorize(&app, &[])).await.submit("/auth/login", &[("username", "ada@acme.example")]).await;
+    let (provider, password) =
+        (browser.sees(200, "Continue with Acme").link("Continue with Acme"), browser.link("Sign in another way"));
+    browser.clone().open(&password).await.sees(200, "Password");
+    browser.open(&provider).await;
+    assert!(browser.location.starts_with("https://idp.example/sso?"), "{}", browser.location);
+}
+
+async fn metadata_names_what_the_provider_needs(app: TestApp) {
+    let idp = IdentityProvider::new(ISSUER);
+    let connection = connect(&app, &idp, &[]).await;
+    let path = format!("/auth/federation/saml/{connection}/metadata");
+    let metadata = app.anon().get(&path).await.expect(200);
+    assert_eq!(metadata.header("content-type"), Some("application/samlmetadata+xml"));
+    let acs = format!("{}/auth/federation/saml/{connection}/acs", testkit::HERE);
+    assert!(metadata.body().contains(&acs) && metadata.body().contains(&path), "{}", metadata.body());
+    let change = json!({ "signedRequest": true, "signedRequestAlgorithm": "sha256", "privateKey": crate::account::federation::KEY });
+    app.key().put(&format!("/account/federation/connection/{connection}"), change).await.expect(200);
+    let signed = app.anon().get(&path).await.expect(200);
+    assert!(signed.body().contains("AuthnRequestsSigned=\"true\"") && signed.body().contains("use=\"signing\""));
+    let (_, asked) = at_provider(&app, &connection).await;
+    assert!(asked.xml.contains("AuthnRequest"));
+    let post = json!({ "requestMethod": "POST" });
+    app.key().put(&format!("/account/federation/connection/{connection}"), post).await.expect(200);
+    let mut browser = app.browser();
+    browser.open(&authorize(&app, &[("federation_connection", &connection)])).await;
+    browser.sees(200, "name=\"SAMLRequest\"");
+    let policy = browser.page().header("content-security-policy").expect("a policy");
+    assert!(policy.contains("form-action 'self' https://idp.example"), "{policy}");
+}
+
+async fn of_many_at_once_one_gets_the_outcome(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let (browser, asked) = at_provider(&app, &connection).await;
+    let form = idp.answer(&asked, &ada.email, now(&app));
+    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&form).finish();
+    let cookies: Vec<String> = browser.cookies().iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let attempts = (0..16).map(|_| {
+        let (posts, body, path) = (app.anon(), body.clone(), asked.acs.replace(testkit::HERE, ""));
+        let comes_back = app.anon().header("cookie", &cookies.join("; "));
+        tokio::spawn(async move {
+            let posts = posts.header("content-type", "application/x-www-form-urlencoded");
+            let answer = posts.send(http::Method::POST, &path, body).await.expect(303);
+            let done = answer.header("location").expect("a handle").to_owned();
+            (comes_back.get(&done).await.status(), done)
+        })
+    });
+    let mut outcomes = Vec::new();
+    for attempt in attempts.collect::<Vec<_>>() {
+        outcomes.push(attempt.await.expect("ends"));
+    }
+    assert!(outcomes.iter().all(|(_, handle)| *handle == outcomes[0].1), "one handle for one message");
+    assert_eq!(outcomes.iter().filter(|(status, _)| *status == 303).count(), 1, "{outcomes:?}");
+    assert_eq!(outcomes.iter().filter(|(status, _)| *status == 400).count(), 15, "{outcomes:?}");
+}
+
+async fn a_known_subject_with_a_new_address_is_renamed_unless_others_know_them(app: TestApp) {
+    let (ada, mut idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let carl = app.owner("carl@other.example").await;
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    idp.subject = Some("4711".to_owned());
+    let me = async |email: &str| {
+        let tokens = tokens(&app, &come(&app, &idp, &connection, email).await).await;
+        bearer(&app, &tokens).get("/auth/userinfo").await.expect(200).json()
+    };
+    let (before, after) = (me("bob@acme.example").await, me("robert@acme.example").await);
+    assert_eq!((&before["sub"], after["email"].as_str()), (&after["sub"], Some("robert@acme.example")));
+    let elsewhere = json!({ "username": "robert@acme.example", "role": "MEMBER", "muteNotifications": true });
+    app.key().in_workspace(carl.tenant).post("/account/tenant/user", elsewhere).await.expect(201);
+    come(&app, &idp, &connection, "rob@acme.example").await.sees(403, "has changed");
+}
