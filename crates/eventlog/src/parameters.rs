@@ -153,8 +153,8 @@ pub fn number(sum: f64) -> Number {
         #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
         return Number::from(sum as i64);
     }
-    let sum = if sum.is_nan() { 0.0 } else { sum.clamp(f64::MIN, f64::MAX) };
-    Number::from_f64(sum).unwrap_or_else(|| Number::from(0))
+    // What is not a number is no sum either.
+    Number::from_f64(sum.clamp(f64::MIN, f64::MAX)).unwrap_or_else(|| Number::from(0))
 }
 
 #[cfg(test)]
