@@ -61,6 +61,7 @@ const UNTOLD: &[(&str, &str)] = &[
         "a step of a login, which is told at its end; failures are told",
     ),
     ("POST /auth/token", "the same exchange as POST /auth/token/{grant_type}/{app_id}"),
+    ("POST /auth/demo", "the same exchange as POST /auth/token/{grant_type}/{app_id}"),
 ];
 
 /// Routes whose facts are found in tests of their own flows.
