@@ -51,11 +51,13 @@ async fn the_document_is_whole(app: TestApp) {
         "/cloud-views/style.css",
         "/cloud-views/brand/{app_id}/style.css",
         "/cloud-views/verify-sender",
+        "/cloud-views/form.js",
         "/cloud-views/passkey.js",
         "/admin/apps/{app_id}/webhook/stream",
     ];
-    // The pages of the hosted login and of the sandbox are for people, not for programs.
-    let pages = ["/auth/login/", "/cloud-views/sandbox/"];
+    // The pages of the hosted login, the portal and the sandbox are for people, not for programs.
+    let pages =
+        ["/auth/demo", "/auth/federation/done", "/auth/login/", "/cloud-views/portal/", "/cloud-views/sandbox/"];
     let is_page = |path: &str| path == "/auth/login" || pages.iter().any(|pages| path.starts_with(pages));
     let is_hidden = |path: &str| hidden.contains(&path) || is_page(path);
     for route in service::route_table().iter().filter(|route| !is_hidden(route.path)) {
