@@ -12,6 +12,7 @@ use crate::{
     Authority, Tenancy,
     apps::{self, App, NewApp, ProfileChange},
     callers::{AppCaller, AppDelete, AppRead, AppWrite, Operator},
+    mails::budget::TOO_MANY_MAILS,
 };
 
 pub fn routes() -> Routes<Tenancy> {
@@ -21,6 +22,7 @@ pub fn routes() -> Routes<Tenancy> {
         .answers(409, "Another app already has this domain")
         .get("/admin/apps/{app_id}", get, "Get an app")
         .put("/admin/apps/{app_id}", change, "Change an app's profile")
+        .answers(429, TOO_MANY_MAILS)
         .delete("/admin/apps/{app_id}", delete, "Delete an app and everything in it")
         .merge(webhook::routes())
         .merge(own_routes())
@@ -39,6 +41,7 @@ fn own_routes() -> Routes<Tenancy> {
              can be changed by a caller with every built-in privilege but the destructive two.",
         )
         .answers(403, "A setting that requires every built-in privilege but the destructive two")
+        .answers(429, TOO_MANY_MAILS)
         .delete("/account/app", delete_own, "Delete the app and everything in it")
 }
 

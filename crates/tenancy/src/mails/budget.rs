@@ -8,6 +8,9 @@ use kernel::{AppId, Code, Error, Result, Timestamp};
 
 use crate::links::recipient;
 
+/// For the documentation of routes that answer [`count`]'s 429.
+pub(crate) const TOO_MANY_MAILS: &str = "Too many emails to this address; try again after the seconds in Retry-After";
+
 const MOST: i64 = 10;
 const WINDOW: Duration = Duration::from_secs(15 * 60);
 

@@ -3,7 +3,10 @@
 use kernel::{Error, Result};
 use web::{Json, Path, Routes, State, Success, Valid};
 
-use super::templates::{self, Template, TemplateChange, TemplateName};
+use super::{
+    budget::TOO_MANY_MAILS,
+    templates::{self, Template, TemplateChange, TemplateName},
+};
 use crate::{
     Tenancy,
     branding::http::BODY_LIMIT,
@@ -20,6 +23,7 @@ pub fn routes() -> Routes<Tenancy> {
     Routes::new("Branding")
         .get("/communication/email/template/{templateName}", template, "Get an email template, or its default")
         .put("/communication/email/template/{templateName}", set_template, "Replace an email template")
+        .answers(429, TOO_MANY_MAILS)
         .description(VARIABLES)
         .body_limit(BODY_LIMIT)
         .delete("/communication/email/template/{templateName}", reset_template, "Restore the default template")

@@ -9,6 +9,7 @@ use super::{Association, MemberChanges, MemberRef, NewMember, TenantUser, invita
 use crate::{
     Authority, Tenancy,
     callers::{TenantCaller, UserRead, UserWrite},
+    mails::budget::TOO_MANY_MAILS,
     people, workspaces,
 };
 
@@ -25,7 +26,7 @@ pub fn routes() -> Routes<Tenancy> {
         )
         .answers(403, "A role beyond the caller's privileges, or muteNotifications from a workspace-scoped token")
         .answers(409, "The person is already a member of this workspace, or invited to it")
-        .answers(429, "Too many invitations; try again after the seconds in Retry-After")
+        .answers(429, TOO_MANY_MAILS)
         .get("/account/tenant/user/{user_id}", get, "Get a user")
         .put("/account/tenant/user/{user_id}", update, "Change a user")
         .answers(409, "The last enabled OWNER keeps role and access")
@@ -34,7 +35,7 @@ pub fn routes() -> Routes<Tenancy> {
         .get("/account/tenant/user/{user_id}/associations", associations, "List the workspaces a user belongs to")
         .post("/account/tenant/user/{user_id}/password", send_reset_mail, "Email a password reset link")
         .description("Somebody who was only invited gets the invitation again.")
-        .answers(429, "Too many invitations; try again after the seconds in Retry-After")
+        .answers(429, TOO_MANY_MAILS)
         .get("/account/tenant/user/{user_id}/passwordLink", reset_link, "Create a password reset link")
         .answers(403, "The person has a role with a privilege that the caller does not have")
         .answers(409, NOT_THERE_YET)
