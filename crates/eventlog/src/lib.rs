@@ -59,7 +59,7 @@ impl EventLog {
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let due = self.folder.signal();
         outbox.consume(facts::CONSUMER, move |tx, fact| audit::consume(tx, &due, fact));
-        runner.add(Exclusive::new(&self.db, FoldJob(self.folder.clone())));
+        runner.add(Exclusive::new(&self.db, FoldJob::new(self.folder.clone())));
     }
 }
 

@@ -95,9 +95,16 @@ pub fn feed(value: &Value) -> Option<Feed<'_>> {
         }
         Value::Bool(true) => Some(Feed::Value("true")),
         Value::Bool(false) => Some(Feed::Value("false")),
-        Value::Number(number) => number.as_f64().filter(|float| float.is_finite()).map(Feed::Number),
+        Value::Number(_) => Some(Feed::Number(addend(value))),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
+}
+
+/// What a value adds to a sum: nothing unless it is a number. Larger numbers count as the largest, of which more can be
+/// added up than there will ever be events: PostgreSQL refuses a sum that overflows.
+pub fn addend(value: &Value) -> f64 {
+    const LARGEST: f64 = 1e290;
+    value.as_f64().map_or(0.0, |number| number.clamp(-LARGEST, LARGEST))
 }
 
 /// Whether a parameter is part of the audit trail.

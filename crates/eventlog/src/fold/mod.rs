@@ -107,8 +107,18 @@ impl Folder {
     }
 }
 
-/// Runs on one node at a time: the others' memory would be of no use.
-pub struct FoldJob(pub Folder);
+/// Runs on one node at a time: the others' memory would be of no use. Apps are served in turn, so that neither one that
+/// sends much nor one whose events cannot be folded keeps the others waiting.
+pub struct FoldJob {
+    folder: Folder,
+    last: Mutex<Option<AppId>>,
+}
+
+impl FoldJob {
+    pub fn new(folder: Folder) -> Self {
+        Self { folder, last: Mutex::default() }
+    }
+}
 
 impl Job for FoldJob {
     fn name(&self) -> &'static str {
@@ -121,17 +131,20 @@ impl Job for FoldJob {
     }
 
     fn signals(&self) -> Vec<watch::Receiver<u64>> {
-        vec![self.0.due.listen()]
+        vec![self.folder.due.listen()]
     }
 
     async fn run(&self) -> Result<Worked> {
-        let Some(app) = self.0.db.read(store::next_app).await? else { return Ok(Worked::Nothing) };
-        self.0.fold(app).await.map_err(|error| Error::internal(format!("events of {app}: {error:?}")))?;
+        let mut last = self.last.lock().await;
+        let before = *last;
+        *last = self.folder.db.read(move |tx| store::next_app(tx, before)).await?;
+        let Some(app) = *last else { return Ok(Worked::Nothing) };
+        self.folder.fold(app).await.map_err(|error| Error::internal(format!("events of {app}: {error:?}")))?;
         Ok(Worked::Something)
     }
 
     /// An arrival is due at once.
     async fn next_due(&self) -> Result<Option<Timestamp>> {
-        self.0.db.read(store::oldest).await
+        self.folder.db.read(store::oldest).await
     }
 }

@@ -38,7 +38,7 @@ pub struct Waiting {
 /// Rows that are read for one fold.
 const BATCH: i64 = 4;
 
-const NEXT_APP: &str = "SELECT app_id FROM event_arrivals ORDER BY id LIMIT 1";
+const NEXT_APP: &str = "SELECT app_id FROM event_arrivals WHERE app_id > $1 ORDER BY app_id LIMIT 1";
 const OLDEST: &str = "SELECT created_at FROM event_arrivals ORDER BY id LIMIT 1";
 const FIRST: &str = "SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id LIMIT 1";
 const LAST: &str = "SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id DESC LIMIT 1";
@@ -71,8 +71,14 @@ const ADD_ROWS: &str = "INSERT INTO event_rows (id, app_id, name_id, happened_at
 const FINISH: &str = "DELETE FROM event_arrivals WHERE app_id = $1 AND id = ANY($2)";
 const BEGIN: &str = "UPDATE event_arrivals SET folded = $3 WHERE app_id = $1 AND id = $2";
 
-pub fn next_app(tx: &mut Tx<'_>) -> Result<Option<AppId>> {
-    Ok(tx.opt::<(AppId,)>(NEXT_APP, &[])?.map(|(app,)| app))
+/// The app whose turn it is after another one's.
+pub fn next_app(tx: &mut Tx<'_>, last: Option<AppId>) -> Result<Option<AppId>> {
+    let mut after = |last: &str| Ok(tx.opt::<(AppId,)>(NEXT_APP, &args![last])?.map(|(app,)| app));
+    let next = match last {
+        Some(last) => after(&last.to_string())?,
+        None => None,
+    };
+    if next.is_some() { Ok(next) } else { after("") }
 }
 
 pub fn oldest(tx: &mut Tx<'_>) -> Result<Option<Timestamp>> {

@@ -18,7 +18,7 @@ use crate::{
     EventLog,
     grain::Grain,
     names,
-    parameters::{equals, number},
+    parameters::{addend, equals, number},
     require_own_app,
 };
 
@@ -198,7 +198,7 @@ fn totals(
 /// What is not a number adds nothing.
 fn summand(query: &EventQuery, parameters: &Map<String, Value>) -> f64 {
     let field = query.sum_field.as_ref();
-    field.and_then(|field| parameters.get(field.as_str())).and_then(Value::as_f64).unwrap_or(0.0)
+    field.and_then(|field| parameters.get(field.as_str())).map_or(0.0, addend)
 }
 
 const SUMS: &str = "SELECT starts_at, total FROM event_sums WHERE app_id = $1 AND name_id = $2 AND grain = $3 \

@@ -7,6 +7,7 @@ use super::{event, get, record};
 
 on_both_engines!(
     values_are_counted_and_numbers_summed,
+    sums_do_not_overflow,
     the_ends_are_cut,
     the_newest_buckets_are_kept,
     a_parameter_has_a_thousand_counters,
@@ -43,6 +44,26 @@ async fn values_are_counted_and_numbers_summed(app: TestApp) {
     assert_eq!(chart(&app, query).await, json!([first, second]));
     let never = "&eventName=never&interval=day&from=2026-03-01T00:00:00Z&to=2026-03-31T00:00:00Z";
     assert_eq!(chart(&app, never).await, json!([]));
+}
+
+/// One app's numbers must not stop the fold, which is everybody's.
+async fn sums_do_not_overflow(app: TestApp) {
+    let query = "&eventName=e&interval=day&from=2026-03-01T00:00:00Z&to=2026-03-31T00:00:00Z";
+    for amount in [1.7e308, 1.7e308, -1.7e308, -1.7e308, 2.0] {
+        record(&app, &[("e", "2026-03-01T10:00:00Z", json!({ "n": amount }))]).await;
+    }
+    let buckets = chart(&app, query).await;
+    assert_eq!((&buckets[0]["count"], buckets[0]["parameterSums"]["n"].is_number()), (&json!(5), true));
+    record(
+        &app,
+        &[
+            ("other", "2026-03-01T10:00:00Z", json!({ "n": 1.7e308 })),
+            ("other", "2026-03-01T10:00:00Z", json!({ "n": 1.7e308 })),
+        ],
+    )
+    .await;
+    let other = "&eventName=other&interval=day&from=2026-03-01T00:00:00Z&to=2026-03-31T00:00:00Z";
+    assert_eq!(chart(&app, other).await[0]["count"], 2);
 }
 
 async fn the_ends_are_cut(app: TestApp) {
