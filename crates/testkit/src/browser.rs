@@ -44,10 +44,17 @@ impl Browser {
 
     /// Fills in the page's form that posts to `action` and sends it.
     pub async fn submit(&mut self, action: &str, fields: &[(&str, &str)]) -> &mut Self {
+        let form = self.filled(action, fields);
+        self.post(action, &form).await
+    }
+
+    /// The form of the page that posts to this address, filled in.
+    #[track_caller]
+    pub fn filled(&self, action: &str, fields: &[(&str, &str)]) -> Vec<(String, String)> {
         let mut form = self.form(action);
         form.retain(|(name, _)| !fields.iter().any(|(given, _)| given == name));
         form.extend(fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        self.post(action, &form).await
+        form
     }
 
     /// Sends a form as it is, whatever the page holds.

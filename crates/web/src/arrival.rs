@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use kernel::{Code, Error, Result, Ticker};
 use tokio::time::timeout;
 
-use crate::{Failure, shares::Share};
+use crate::{Failure, limits::limited, shares::Share};
 
 /// How slowly a body may arrive.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,8 @@ fn too_slow() -> Error {
 
 /// The client has its share.
 pub(crate) fn at_once() -> Error {
-    Error::new(Code::RateLimited, "Too many requests at the same time from this address. Wait for answers first.")
+    let message = "Too many requests at the same time from this address. Wait for answers first.";
+    limited("at_once", message, Duration::from_secs(1))
 }
 
 /// A body of at most this size is read although nobody wants it, so that the connection can be used again.

@@ -108,7 +108,6 @@ impl Policy {
     pub(crate) fn share(&self, route: &Route, client: IpAddr) -> Result<RequestShare> {
         let request = self.requests.take_one(client);
         if request.is_none() && !route.always_admitted {
-            metrics::counter!("tenantry_rate_limited_total", "class" => "at_once").increment(1);
             return Err(arrival::at_once());
         }
         Ok(RequestShare { _request: request, body: self.bodies.of(client) })

@@ -50,7 +50,7 @@ pub use extract::{
 pub use failure::{Failure, status_of};
 pub use handler::Handler;
 pub use html::Escaped;
-pub use limits::{LimitClass, Quota, RateLimits, Subject};
+pub use limits::{LimitClass, Quota, RateLimits, Subject, limited};
 pub use openapi::Info;
 pub use operation::{Access, Describe, Operation};
 pub use patch::{Given, Patch};

@@ -112,8 +112,8 @@ impl RateLimits {
             if let Some(known) = buckets.get_mut(&key) {
                 *known = full_at - cost;
             }
-            metrics::counter!("tenantry_rate_limited_total", "class" => class.label()).increment(1);
-            return Err(limited(full_at - now - size));
+            let wait = Duration::from_micros((full_at - now - size).unsigned_abs());
+            return Err(limited(class.label(), TOO_MANY, wait));
         }
         if buckets.len() >= self.shard_capacity && !buckets.contains_key(&key) {
             make_room(&mut buckets, now);
@@ -123,10 +123,12 @@ impl RateLimits {
     }
 }
 
-fn limited(wait_micros: i64) -> Error {
-    let wait = Duration::from_micros(wait_micros.unsigned_abs());
-    Error::new(Code::RateLimited, "Too many requests. Try again after the number of seconds in Retry-After.")
-        .with_retry_after(wait)
+const TOO_MANY: &str = "Too many requests. Try again after the number of seconds in Retry-After.";
+
+/// A refusal by any limit, counted by its class: 429.
+pub fn limited(class: &'static str, message: &'static str, wait: Duration) -> Error {
+    metrics::counter!("tenantry_rate_limited_total", "class" => class).increment(1);
+    Error::new(Code::RateLimited, message).with_retry_after(wait)
 }
 
 /// Forgets the buckets that are full again; when none is, the one that will be first.

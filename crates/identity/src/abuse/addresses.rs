@@ -35,7 +35,7 @@ impl Addresses {
     /// 429 while the address has to wait.
     pub fn check(&self, client: IpAddr) -> Result<()> {
         let wait = self.streaks().get(&network(client)).and_then(|streak| streak.wait(self.clock.now()));
-        wait.map_or(Ok(()), |wait| Err(too_many(wait)))
+        wait.map_or(Ok(()), |wait| Err(too_many("address", wait)))
     }
 
     /// Counts an attempt before it is judged; 429 while there were too many.
@@ -49,7 +49,7 @@ impl Addresses {
         }
         let streak = streaks.entry(network(client)).or_insert_with(|| Streak::new(now));
         if let Some(wait) = streak.wait(now) {
-            return Err(too_many(wait));
+            return Err(too_many("address", wait));
         }
         *streak = streak.failed(self.rule, now);
         Ok(())

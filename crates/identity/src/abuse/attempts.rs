@@ -135,7 +135,7 @@ impl Attempt {
         }
         let (counters, now) = (self.counters(tx)?, tx.now());
         if let Some(wait) = counters.iter().filter_map(|(_, _, streak)| streak.wait(now)).max() {
-            return Err(too_many(wait));
+            return Err(too_many("account", wait));
         }
         for (key, rule, streak) in counters {
             let after = streak.failed(rule, now);

@@ -38,10 +38,10 @@ impl Gates {
         let mut permits = Vec::new();
         for place in places {
             if Arc::strong_count(&place) > WAITING {
-                return Err(too_many(PATIENCE));
+                return Err(too_many("account", PATIENCE));
             }
             let permit = tokio::time::timeout(PATIENCE, place.acquire_owned()).await;
-            permits.push(permit.map_err(|_| too_many(PATIENCE))?.map_err(kernel::Error::internal)?);
+            permits.push(permit.map_err(|_| too_many("account", PATIENCE))?.map_err(kernel::Error::internal)?);
         }
         Ok(Turn(permits))
     }

@@ -14,7 +14,7 @@ mod streak;
 use std::time::Duration;
 
 use ::store::Tx;
-use kernel::{AppId, Code, Error, Result, email_key};
+use kernel::{AppId, Error, Result, email_key};
 use vault::hash_token;
 
 pub use addresses::Addresses;
@@ -53,10 +53,9 @@ fn subject(app: AppId, name: &str) -> String {
 pub fn count_message(tx: &mut Tx<'_>, app: AppId, to: &str) -> Result<()> {
     let (subject, now) = (subject(app, &format!("to:{}", email_key(to.trim()))), tx.now());
     let (count, started_at) = store::count_message(tx, app, &subject, MESSAGE_WINDOW)?;
-    if count <= MESSAGES { Ok(()) } else { Err(too_many(started_at.plus(MESSAGE_WINDOW).since(now))) }
+    if count <= MESSAGES { Ok(()) } else { Err(too_many("recipient", started_at.plus(MESSAGE_WINDOW).since(now))) }
 }
 
-fn too_many(wait: Duration) -> Error {
-    Error::new(Code::RateLimited, "Too many attempts. Try again after the number of seconds in Retry-After.")
-        .with_retry_after(wait)
+fn too_many(class: &'static str, wait: Duration) -> Error {
+    web::limited(class, "Too many attempts. Try again after the number of seconds in Retry-After.", wait)
 }

@@ -39,12 +39,15 @@ pub(super) fn routes() -> Routes<Core> {
         .page()
         .answers(401, "The code is not valid, or has been used elsewhere")
         .answers(403, "The code's member may not see the plan")
-        .get(PATH, show, "Show the plans to whoever is in the portal")
-        .page()
-        .hidden()
-        .post(PATH, submit, "Change the plan")
-        .page()
-        .hidden()
+        .merge(pages())
+}
+
+fn pages() -> Routes<Core> {
+    Routes::pages("Hosted pages").get(PATH, show, "Show the plans to whoever is in the portal").post(
+        PATH,
+        submit,
+        "Change the plan",
+    )
 }
 
 /// The page for whoever has this code.

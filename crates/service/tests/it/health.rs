@@ -130,6 +130,7 @@ async fn logins_failures_lockouts_and_limits_are_counted(engine: EngineName) {
     app.page().post("/auth/auth/authenticate", wrong.clone()).await.expect(401);
     app.page().post("/auth/auth/authenticate", wrong).await.expect(429);
     assert_eq!((counted(failures).await, counted(lockouts).await), (10, 1));
+    assert_eq!(counted(r#"tenantry_rate_limited_total{class="account"}"#).await, 1);
     let limited = r#"tenantry_rate_limited_total{class="message"}"#;
     let forgotten = json!({ "username": "bob@customer.example", "appId": app.app_id(), "mode": "sdk" });
     app.page().post("/auth/auth/password", forgotten.clone()).await.expect(200);

@@ -50,6 +50,13 @@ pub(super) fn verify(tx: &mut Tx<'_>, tenancy: &Tenancy, token: &str) -> Result<
     Ok(SenderRequest { app, address })
 }
 
+/// What a link has confirmed that is used up: for whoever presses its button twice.
+pub(super) fn confirmed(tx: &mut Tx<'_>, token: &str) -> Result<SenderRequest> {
+    let link = links::trace(tx, LinkPurpose::SenderVerification, token)?.ok_or_else(links::invalid)?;
+    let request = asked(apps::get(tx, link.app)?, &link.payload["address"])?;
+    if request.app.profile.email_sender_verified { Ok(request) } else { Err(links::invalid()) }
+}
+
 /// A link is void once the app has another address.
 fn asked(app: App, address: &serde_json::Value) -> Result<SenderRequest> {
     match &app.profile.email_sender_email {

@@ -17,11 +17,12 @@ use crate::{
 };
 
 pub(super) fn routes() -> Routes<Tenancy> {
-    Routes::new("Hosted pages")
-        .get("/cloud-views/verify-sender", ask, "Ask whether an app may send mail from an address")
-        .hidden()
-        .post("/cloud-views/verify-sender", agree, "Let an app send mail from an address")
-        .hidden()
+    let path = "/cloud-views/verify-sender";
+    Routes::pages("Hosted pages").get(path, ask, "Ask whether an app may send mail from an address").post(
+        path,
+        agree,
+        "Let an app send mail from an address",
+    )
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -65,7 +66,10 @@ async fn agree(
     let db = tenancy.db.by(&caller);
     let verified = db
         .write(move |tx| {
-            let asked = sender::verify(tx, &tenancy, &token)?;
+            let asked = match sender::verify(tx, &tenancy, &token) {
+                Err(error) if error.kind() == Kind::Unauthenticated => sender::confirmed(tx, &token)?,
+                verified => verified?,
+            };
             Ok((setting(tx, &asked)?, asked))
         })
         .await;

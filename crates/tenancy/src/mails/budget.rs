@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use ::store::{Tx, args};
-use kernel::{AppId, Code, Error, Result, Timestamp};
+use kernel::{AppId, Result, Timestamp};
+use web::limited;
 
 use crate::links::recipient;
 
@@ -29,5 +30,5 @@ pub(crate) fn count(tx: &mut Tx<'_>, app: AppId, to: &str) -> Result<()> {
         return Ok(());
     }
     let message = "This address has been sent too many emails. Try again after the seconds in Retry-After.";
-    Err(Error::new(Code::RateLimited, message).with_retry_after(since.plus(WINDOW).since(now)))
+    Err(limited("recipient", message, since.plus(WINDOW).since(now)))
 }

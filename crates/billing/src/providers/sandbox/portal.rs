@@ -36,13 +36,11 @@ const PATH: &str = "/cloud-views/sandbox/portal/{portal_id}";
 pub(crate) const OPEN_FOR: Duration = Duration::from_hours(1);
 
 pub fn routes() -> Routes<Billing> {
-    Routes::new("Hosted pages")
-        .get(PATH, show, "Show what the sandbox charges a workspace")
-        .page()
-        .hidden()
-        .post(PATH, submit, "Change the card, cancel or continue in the sandbox")
-        .page()
-        .hidden()
+    Routes::pages("Hosted pages").get(PATH, show, "Show what the sandbox charges a workspace").post(
+        PATH,
+        submit,
+        "Change the card, cancel or continue in the sandbox",
+    )
 }
 
 /// The address of a portal, which works for a while.

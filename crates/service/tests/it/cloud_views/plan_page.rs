@@ -13,6 +13,7 @@ use testkit::{
 on_both_engines!(
     a_code_opens_the_page_once_and_again_in_the_same_browser,
     plans_are_changed_on_the_page,
+    pressing_a_button_twice_is_pressing_it_once,
     paid_plans_lead_to_a_checkout_and_back,
     a_keys_link_acts_in_its_name_for_an_hour,
     the_page_ends_with_the_login,
@@ -72,6 +73,26 @@ async fn plans_are_changed_on_the_page(app: TestApp) {
     press(&mut browser, &app, &euros).await;
     browser.sees(200, "Your plan is Pro.").sees(200, "29 EUR / month");
     assert_eq!(state(&acme.owner()).await["status"], "active");
+}
+
+async fn pressing_a_button_twice_is_pressing_it_once(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let mut browser = app.browser();
+    browser.open(&link(&acme.owner()).await).await;
+    let euros = [("action", "take"), ("plan", "pro"), ("currency", "EUR"), ("interval", "month")];
+    let presses: [(&[(&str, &str)], &str); 5] = [
+        (&[("action", "trial"), ("plan", "pro")], "Your trial ends on"),
+        (&[("action", "cancel")], "It ends on"),
+        (&[("action", "reactivate")], "Your plan is Pro."),
+        (&euros, "29 EUR / month"),
+        (&[("action", "take"), ("plan", "free")], "Your plan is Free."),
+    ];
+    for (fields, says) in presses {
+        let form = browser.filled(&page(&app), fields);
+        for _ in 0..2 {
+            browser.post(&page(&app), &form).await.sees(200, says);
+        }
+    }
 }
 
 async fn paid_plans_lead_to_a_checkout_and_back(app: TestApp) {

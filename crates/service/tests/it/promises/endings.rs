@@ -6,7 +6,7 @@ use testkit::{
     Answer, Person, TestApp, factors,
     hosted::{authorize, sign_in, signed_in},
     on_both_engines, passkeys,
-    tokens::{REDIRECT, code, exchange},
+    tokens::{REDIRECT, code, exchange, is_signed_in, refresh},
 };
 
 on_both_engines!(
@@ -14,6 +14,7 @@ on_both_engines!(
     ending_all_sessions_ends_a_login_on_the_pages,
     a_new_password_voids_every_mailed_link,
     a_link_serves_no_other_purpose,
+    a_new_password_ends_logins_of_nodes_with_a_fast_clock,
     a_password_replaced_while_it_is_checked_opens_nothing,
     a_factor_asked_for_meanwhile_stops_the_exchange_of_a_code,
 );
@@ -118,6 +119,40 @@ async fn a_link_serves_no_other_purpose(app: TestApp) {
     passkeys::verify_registration(&app, &passkey, ceremony).await.expect(200);
     follow_magic_link(&app, &magic).await.expect(200);
     set_password(&app, &reset).await.expect(200);
+}
+
+/// Moves the beginning of every login into the future, as if another node's clock had told it, or as if it had begun while
+/// the next transaction waited for it.
+async fn begin_a_minute_later(app: &TestApp) {
+    let moved = app.service().core().db.write(|tx| {
+        for update in [
+            "UPDATE refresh_families SET authenticated_at = authenticated_at + 60000000",
+            "UPDATE login_sessions SET created_at = created_at + 60000000",
+            "UPDATE browser_sessions SET authenticated_at = authenticated_at + 60000000",
+            "UPDATE authorization_codes SET authenticated_at = authenticated_at + 60000000",
+        ] {
+            tx.exec(update, &[])?;
+        }
+        Ok(())
+    });
+    moved.await.expect("the logins can be moved");
+}
+
+async fn a_new_password_ends_logins_of_nodes_with_a_fast_clock(app: TestApp) {
+    let ada = app.owner("ada@customer.example").await;
+    let reset = asked_for(&app, "password", &ada.email).await;
+    let mut browser = signed_in(&app, &ada).await;
+    let (tokens, session) = (ada.sign_in().await, ada.log_in().await.text("/session"));
+    let code = code(&app, &ada, None).await;
+    begin_a_minute_later(&app).await;
+    assert!(is_signed_in(&app, &tokens.access).await);
+
+    set_password(&app, &reset).await.expect(200);
+    assert!(!is_signed_in(&app, &tokens.access).await);
+    assert_eq!(refresh(&app, &tokens.refresh).await.status(), 400);
+    assert_eq!(exchange(&app, &code, None).await.status(), 400);
+    assert_eq!(ada.exchange(&session).await.status(), 401);
+    browser.open(&authorize(&app, &[])).await.sees(200, "Sign in to");
 }
 
 /// The change is on its way when the old password is typed: most checks of it end after the change was stored.

@@ -11,6 +11,7 @@ use ::store::Tx;
 use kernel::{Actor, AppId, Code, Error, MemberId, Result, TenantId, UserId, email_key, text::one_line};
 use serde_json::json;
 use spine::emit;
+use web::limited;
 
 pub(super) use store::SELECT;
 
@@ -77,7 +78,7 @@ pub(super) fn mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, invited: &List
     let (count, since) = store::count_mail(tx, app.id, invited.tenant_id, tx.now().minus(HOUR))?;
     if count > MOST_AN_HOUR {
         let message = "This workspace has sent too many invitations. Try again after the seconds in Retry-After.";
-        return Err(Error::new(Code::RateLimited, message).with_retry_after(since.plus(HOUR).since(tx.now())));
+        return Err(limited("invitation", message, since.plus(HOUR).since(tx.now())));
     }
     mails::budget::count(tx, app.id, &invited.email)?;
     let payload = json!({ "tenantId": invited.tenant_id, "memberId": invited.id, "email": invited.email });
