@@ -2,7 +2,7 @@
 //! cursor, so that there is an entry if and only if the change committed.
 
 use kernel::{ActorKind, Error, Result};
-use serde_json::{Map, Value, value::to_raw_value};
+use serde_json::{Map, Value};
 use spine::{Fact, Signal};
 use store::Tx;
 use tenancy::apps;
@@ -28,7 +28,7 @@ pub(crate) fn consume(tx: &mut Tx<'_>, due: &Signal, fact: &Fact) -> Result<()> 
         source: Some(OWN_SOURCE.to_owned()),
         ingest_id: None,
         tenant: fact.tenant,
-        parameters: to_raw_value(&parameters(fact)).map_err(Error::internal)?,
+        parameters: serde_json::to_string(&parameters(fact)).map_err(Error::internal)?,
     };
     keep(tx, app, &[event])?;
     let due = due.clone();

@@ -35,7 +35,7 @@ pub fn events((number, arrival): (usize, &Arrival)) -> Vec<Result<Event>> {
     };
     let done = usize::try_from(arrival.folded).unwrap_or(usize::MAX);
     let event = |arrived: ArrivedEvent| {
-        let parameters = serde_json::from_str(arrived.parameters.get()).map_err(Error::internal)?;
+        let parameters = serde_json::from_str(&arrived.parameters).map_err(Error::internal)?;
         Ok(Event { arrival: number, arrived, parameters })
     };
     all.into_iter().skip(done).map(event).collect()

@@ -179,7 +179,7 @@ fn write_rows(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
         .map(|row| {
             let event = &row.event;
             let (source, ingest_id) = (event.source.as_deref(), event.ingest_id.as_deref());
-            let parameters = event.parameters.get();
+            let parameters = event.parameters.as_str();
             (
                 event.id,
                 app,

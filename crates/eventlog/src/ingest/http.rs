@@ -7,7 +7,7 @@ use http::request::Parts;
 use kernel::{AppId, Code, Error, Label, Problems, Result, Timestamp, Words, text_types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::to_raw_value};
+use serde_json::Value;
 use tenancy::callers::{AppCaller, EventWrite};
 use web::{
     Created, Describe, Failure, MediaType, Operation, RawBody, Routes, State, Validate, from_json, from_value, not_json,
@@ -143,7 +143,7 @@ impl SentEvent {
             source: new.ingest_source,
             ingest_id: new.ingest_id,
             tenant: None,
-            parameters: to_raw_value(&new.parameters).map_err(Error::internal)?,
+            parameters: serde_json::to_string(&new.parameters).map_err(Error::internal)?,
         })
     }
 }

@@ -10,7 +10,6 @@ pub(crate) use store::{EventIngest, IngestRow, Outcome, keep};
 
 use kernel::{TenantId, id_kinds};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 id_kinds! {
     /// An event in the log; `rawEventId` on the wire.
@@ -37,5 +36,6 @@ pub struct ArrivedEvent {
     /// Of the service's own events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<TenantId>,
-    pub parameters: Box<RawValue>,
+    /// JSON, as a text in the arrival's own: it is read by itself, however deep it is.
+    pub parameters: String,
 }

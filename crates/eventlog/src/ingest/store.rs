@@ -126,7 +126,7 @@ fn chunks(mut events: &[ArrivedEvent]) -> impl Iterator<Item = &[ArrivedEvent]> 
     std::iter::from_fn(move || {
         let (mut count, mut bytes) = (0, 0);
         while count < events.len() && count < MOST_EVENTS && (count == 0 || bytes < MOST_BYTES) {
-            bytes += events[count].parameters.get().len();
+            bytes += events[count].parameters.len();
             count += 1;
         }
         let (chunk, rest) = events.split_at(count);

@@ -1,28 +1,45 @@
 //! JSON as it stands in a body. A member that is given twice is refused: which of the two counts would depend on who
-//! reads it, and whoever checked the request before us may have read the other one.
+//! reads it, and whoever checked the request before us may have read the other one. So is what is nested deeper than
+//! anybody needs: it is stored, put into other documents and read again, where every level costs stack.
 
 use std::fmt;
 
 use serde::{
-    Deserialize, Deserializer,
-    de::{self, MapAccess, SeqAccess, Visitor},
+    Deserializer,
+    de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Number, Value};
 
+/// Objects and lists within each other.
+const DEEPEST: u32 = 64;
+
 /// Fails with what is wrong and where.
 pub(super) fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
-    serde_json::from_slice(bytes).map(|Strict(value)| value)
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = JsonReader { levels: DEEPEST }.deserialize(&mut json)?;
+    json.end().map(|()| value)
 }
 
-struct Strict(Value);
+#[derive(Clone, Copy)]
+struct JsonReader {
+    /// How many more there may be.
+    levels: u32,
+}
 
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonReader).map(Self)
+impl JsonReader {
+    fn inner<E: de::Error>(self) -> Result<Self, E> {
+        let inner = self.levels.checked_sub(1).map(|levels| Self { levels });
+        inner.ok_or_else(|| E::custom(format_args!("nested deeper than {DEEPEST} levels")))
     }
 }
 
-struct JsonReader;
+impl<'de> DeserializeSeed<'de> for JsonReader {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
 
 impl<'de> Visitor<'de> for JsonReader {
     type Value = Value;
@@ -56,16 +73,17 @@ impl<'de> Visitor<'de> for JsonReader {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(Strict(entry)) = entries.next_element()? {
+        let (inner, mut list) = (self.inner()?, Vec::new());
+        while let Some(entry) = entries.next_element_seed(inner)? {
             list.push(entry);
         }
         Ok(Value::Array(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some((name, Strict(value))) = members.next_entry::<String, Strict>()? {
+        let (inner, mut object) = (self.inner()?, Map::new());
+        while let Some(name) = members.next_key::<String>()? {
+            let value = members.next_value_seed(inner)?;
             match object.entry(name) {
                 serde_json::map::Entry::Vacant(place) => {
                     place.insert(value);

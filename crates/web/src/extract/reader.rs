@@ -28,9 +28,6 @@ struct Reader<'a> {
     texts: bool,
 }
 
-/// The names under which serde_json's own types ask to be read as they stand.
-const RAW_VALUE: &str = "$serde_json::private::RawValue";
-
 impl<'a> Reader<'a> {
     fn text(self) -> Read<&'a str> {
         match self.value {
@@ -177,11 +174,7 @@ impl<'a> de::Deserializer<'a> for Reader<'a> {
         self.deserialize_unit(visitor)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'a>>(self, name: &'static str, visitor: V) -> Read<V::Value> {
-        if name == RAW_VALUE {
-            let read = de::Deserializer::deserialize_newtype_struct(self.value, name, visitor);
-            return read.map_err(|error| Problem::new(error.to_string()));
-        }
+    fn deserialize_newtype_struct<V: Visitor<'a>>(self, _: &'static str, visitor: V) -> Read<V::Value> {
         visitor.visit_newtype_struct(self)
     }
 

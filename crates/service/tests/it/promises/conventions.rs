@@ -5,7 +5,12 @@ use serde_json::json;
 use testkit::{EngineName, TestApp, on_both_engines, on_one_engine};
 use web::{Access, LimitClass, Quota, RateLimits};
 
-on_both_engines!(v1_is_the_same_operation_on_every_route, what_is_no_text_for_the_database_is_refused);
+on_both_engines!(
+    v1_is_the_same_operation_on_every_route,
+    what_is_no_text_for_the_database_is_refused,
+    no_member_of_a_body_is_read_as_json_in_json,
+    a_body_is_nested_within_bounds,
+);
 on_one_engine!(
     nothing_is_served_beside_the_routes,
     a_body_must_be_json_and_not_too_large,
@@ -52,6 +57,41 @@ async fn v1_is_the_same_operation_on_every_route(app: TestApp) {
     let made =
         app.operator().post("/v1/admin/apps", json!({ "name": "Shop", "domain": "shop.example" })).await.expect(201);
     app.operator().delete(&format!("/v1/admin/apps/{}", made.text("/app/id"))).await.expect(200);
+}
+
+/// serde_json can be built so that a member of this name stands for the JSON in its text, past every check of the body.
+async fn no_member_of_a_body_is_read_as_json_in_json(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    for text in ["[[1]]".to_owned(), "\"a\\u0000b\"".to_owned(), format!("{}{}", "[".repeat(100), "]".repeat(100))] {
+        for name in ["$serde_json::private::RawValue", "$serde_json::private::Number"] {
+            let sent = json!({ "a": { name: text }, "b": [{ name: text }] });
+            let body = json!({ "metadata": sent });
+            let answer = app.key().put(&format!("/account/tenant/{}", acme.id), body).await.expect(200);
+            assert_eq!(answer.at("/metadata"), sent);
+            let event = json!({
+                "appId": app.app_id(), "eventName": "seen", "timestamp": "2026-01-01T00:00:00Z", "parameters": sent,
+            });
+            app.key().header("prefer", "wait").post("/event-log", event).await.expect(201);
+        }
+    }
+}
+
+async fn a_body_is_nested_within_bounds(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let path = format!("/account/tenant/{}", acme.id);
+    let nested = |levels: usize| {
+        let (open, close) = (r#"{"a":"#.repeat(levels / 2), "}".repeat(levels / 2));
+        let list = levels - levels / 2;
+        format!(r#"{{"metadata":{open}{}{}{close}}}"#, "[".repeat(list), "]".repeat(list))
+    };
+    let put = async |body: String| {
+        let json = app.key().header("content-type", "application/json");
+        json.send(Method::PUT, &path, body).await
+    };
+    put(nested(63)).await.expect(200);
+    let refused = put(nested(64)).await.error(400, "MALFORMED_JSON");
+    assert!(refused.text("/message").contains("nested deeper than 64 levels"), "{refused:?}");
+    put(nested(200_000)).await.error(400, "MALFORMED_JSON");
 }
 
 async fn what_is_no_text_for_the_database_is_refused(app: TestApp) {
