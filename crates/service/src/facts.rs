@@ -35,12 +35,13 @@ pub struct Room {
 }
 
 /// Everything that can be in the outbox.
-pub const ROOMS: [Room; 6] = [
+pub const ROOMS: [Room; 7] = [
     Room { name: "tenancy", facts: tenancy::facts::FACTS },
     Room { name: "billing", facts: billing::facts::FACTS },
     Room { name: "identity", facts: identity::facts::FACTS },
     Room { name: "flags", facts: flags::facts::FACTS },
     Room { name: "signals", facts: signals::facts::FACTS },
+    Room { name: "import", facts: import::facts::FACTS },
     Room { name: "service", facts: FACTS },
 ];
 

@@ -23,6 +23,7 @@ use eventlog::EventLog;
 use flags::Flags;
 use identity::Identity;
 pub use identity::abuse::LoginLimits;
+use import::Imports;
 use installation::{FirstRun, GivenKeys, Opening, OperatorKeyFile, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
@@ -75,6 +76,7 @@ pub struct Core {
     pub identity: Identity,
     pub signals: Signals,
     pub event_log: EventLog,
+    pub imports: Imports,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
@@ -154,6 +156,7 @@ impl Service {
         db.migrate(MIGRATIONS).await?;
         spine::lease::free_after_restart(&db, spine::lease::CLAIMS).await?;
         spine::lease::free_after_restart(&db, signals::CLAIMS).await?;
+        spine::lease::free_after_restart(&db, import::CLAIMS).await?;
         let runner = Runner::new();
         let test_clock = match options.test_clock {
             true => Some(Arc::new(TestClock::open(db.clone(), runner.clone()).await?)),
@@ -177,6 +180,7 @@ impl Service {
             identity: Identity::new(tenancy.clone(), options.login_limits)?,
             signals: Signals::new(tenancy.clone(), options.outbound.clone(), options.webhooks),
             event_log: EventLog::new(tenancy.clone()),
+            imports: Imports::new(tenancy.clone()),
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
@@ -202,6 +206,7 @@ impl Service {
         core.signals.register(&mut outbox, &runner);
         core.signals.listen_to_usage(&core.billing.usage_signals);
         core.event_log.register(&mut outbox, &runner);
+        core.imports.register(&runner);
         let purger = Purger::new(db.clone(), tables::all().collect());
         outbox.follow(facts::PURGE, purger.ears());
         runner.add(purger);

@@ -38,4 +38,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(27, "sent_forms", text!("0027_sent_forms")),
     Migration::shared(28, "recipients", text!("0028_recipients")),
     Migration::shared(29, "federated_logins", text!("0029_federated_logins")),
+    Migration::shared(30, "imports", text!("0030_imports")),
 ];

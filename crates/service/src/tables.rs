@@ -19,6 +19,7 @@ pub const TABLES: &[(&str, &[Table])] = &[
     ("identity", identity::TABLES),
     ("signals", signals::TABLES),
     ("eventlog", eventlog::TABLES),
+    ("import", import::TABLES),
     ("service", SERVICE),
 ];
 

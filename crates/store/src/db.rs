@@ -125,6 +125,7 @@ pub struct Db {
 struct Inner {
     engine: Engine,
     pool_size: usize,
+    queue: usize,
     context: Arc<Context>,
     ingest_slots: Semaphore,
 }
@@ -155,11 +156,12 @@ impl Db {
             DatabaseUrl::Sqlite(_) => limits.readers + 1,
             DatabaseUrl::Postgres(_) => limits.connections,
         };
+        let queue = limits.queue;
         let engine = match url {
             DatabaseUrl::Sqlite(path) => Engine::Sqlite(sqlite::SqliteEngine::open(path, &context, &limits)?),
             DatabaseUrl::Postgres(url) => Engine::Postgres(postgres::PgEngine::open(url, &context, &limits).await?),
         };
-        let inner = Inner { engine, pool_size, context, ingest_slots: ingest::slots(&limits) };
+        let inner = Inner { engine, pool_size, queue, context, ingest_slots: ingest::slots(&limits) };
         Ok(Self { inner: Arc::new(inner), author: None })
     }
 
@@ -283,6 +285,11 @@ impl Db {
             Engine::Sqlite(engine) => engine.queued(),
             Engine::Postgres(engine) => engine.queued(),
         }
+    }
+
+    /// Whether so many closures wait somewhere that work which nobody waits for should not add to them.
+    pub fn is_busy(&self) -> bool {
+        self.queued().into_iter().any(|(_, waiting)| waiting > self.inner.queue / 2)
     }
 
     /// Threads or connections that closures run on.

@@ -24,6 +24,7 @@ pub struct Tx<'a> {
     now: Timestamp,
     /// `None` for the system.
     author: Option<Arc<Author>>,
+    quiet: bool,
     access: Access,
     hooks: Vec<Hook>,
     doom: Option<Fate>,
@@ -49,7 +50,7 @@ impl<'a> Tx<'a> {
 
     pub(crate) fn new(connection: EngineConnection<'a>, context: &'a Arc<Context>, access: Access) -> Self {
         let (now, hooks, locks) = (context.clock.now(), Vec::new(), Vec::new());
-        Self { connection, context, now, author: None, access, hooks, doom: None, depth: 0, locks }
+        Self { connection, context, now, author: None, quiet: false, access, hooks, doom: None, depth: 0, locks }
     }
 
     /// Runs a statement that returns no rows; the number of rows it changed.
@@ -262,6 +263,15 @@ impl<'a> Tx<'a> {
     /// Somebody has just proven who they are: what follows in this transaction is theirs. Address and request stay.
     pub fn acting_as(&mut self, actor: Actor) {
         self.author = Some(Arc::new(Author { actor, ..self.author().clone() }));
+    }
+
+    /// What follows in this transaction is written down like everything else, but servers outside are not told of it.
+    pub fn tell_nobody_outside(&mut self) {
+        self.quiet = true;
+    }
+
+    pub fn tells_nobody_outside(&self) -> bool {
+        self.quiet
     }
 
     pub(crate) fn begin_as(&mut self, author: Option<Arc<Author>>) {

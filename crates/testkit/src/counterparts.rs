@@ -1,12 +1,25 @@
-//! Programs that were not written here, against a server on a real port. They are Node.js scripts in
-//! `crates/service/tests/counterparts`, around libraries and a browser that `scripts/prepare` installs.
+//! Programs that were not written here, against a server on a real port. They are Node.js
+//! and Python scripts in `crates/service/tests/counterparts`, around libraries and a browser that `scripts/prepare` installs.
 
 use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
+use serde_json::Value;
+
 use crate::{EngineName, OPERATOR_KEY, OnPort};
+
+/// What a Python script of the folder prints, as JSON.
+pub async fn python(script: &'static str) -> Value {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../service/tests/counterparts");
+    let mut python = Command::new(folder.join("python"));
+    python.arg(script).stdin(Stdio::null());
+    let said = tokio::task::spawn_blocking(move || python.output()).await.expect("the call ends").expect("it runs");
+    let error = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success(), "{script} ended with {}\n{error}", said.status);
+    serde_json::from_slice(&said.stdout).expect("it prints JSON")
+}
 
 /// Runs a script of the folder until it ends; fails the test with what it said when it does not end well.
 pub async fn run(server: &OnPort, script: &'static str) {

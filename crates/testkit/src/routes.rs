@@ -31,7 +31,8 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{entity_type}", "userId")
         .replace("{entity_value}", "u1")
         .replace("{templateName}", "SIGNUP")
-        .replace("{grant_type}", "code");
+        .replace("{grant_type}", "code")
+        .replace("{reference}", &format!("import_{:026}", 7));
     let filled = OF_NOTHING.iter().fold(filled, |path, kind| {
         let prefix = match *kind {
             "user_id" => "member",

@@ -11,7 +11,7 @@ use axum::{
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Version, header};
 use http_body_util::BodyExt;
-use kernel::{Code, Error, Result, Ticker};
+use kernel::{Code, Error, Result, Tick, Ticker};
 use tokio::time::timeout;
 
 use crate::{Failure, limits::limited, shares::Share};
@@ -78,6 +78,31 @@ async fn collect(mut body: Body, limit: usize, expected: usize, pace: Pace, shar
         }
     }
     Ok(if all.is_empty() { first } else { all.freeze() })
+}
+
+/// The body as a handler reads it piece by piece, at the same pace and within the same limit.
+pub(crate) fn streamed(body: Body, limit: usize, pace: Pace) -> Body {
+    let arriving = Arriving { body, began: Ticker.now(), arrived: 0 };
+    let pieces = futures_util::stream::try_unfold(arriving, move |mut arriving| async move {
+        loop {
+            let left = pace.allows(arriving.arrived).saturating_sub(Ticker.since(arriving.began));
+            let frame = timeout(left, arriving.body.frame()).await.map_err(|_| too_slow())?;
+            let Some(frame) = frame else { return Ok::<_, Error>(None) };
+            let Ok(piece) = frame.map_err(|error| unreadable().with_source(error))?.into_data() else { continue };
+            arriving.arrived += piece.len();
+            if arriving.arrived > limit {
+                return Err(too_large());
+            }
+            return Ok(Some((piece, arriving)));
+        }
+    });
+    Body::from_stream(pieces)
+}
+
+struct Arriving {
+    body: Body,
+    began: Tick,
+    arrived: usize,
 }
 
 pub(crate) fn too_large() -> Error {

@@ -94,6 +94,19 @@ async fn run(scope: &Scope, route: &Route, endpoint: &Endpoint, request: Request
         Err(error) => return arrival::refuse(request, error).await,
     };
     let is_http1 = request.version() < Version::HTTP_2;
+    if route.streamed {
+        let request = request.map(|body| arrival::streamed(body, limit, policy.pace));
+        let answered = match policy.admit(route, client) {
+            Ok(_place) => answer(route.timeout.unwrap_or(policy.timeout), endpoint, request).await,
+            Err(error) => Err(error),
+        };
+        let mut response = answered.unwrap_or_else(|error| Failure::from(error).into_response());
+        // What was refused may still be arriving.
+        if is_http1 && response.status().is_client_error() {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        return response;
+    }
     let request = match arrival::whole(request, limit, policy.pace, &mut share.body).await {
         Ok(request) => request,
         Err(error) => {

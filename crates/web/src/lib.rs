@@ -44,8 +44,9 @@ pub use conventions::{App, AtHand, Conventions, Peer, Settings};
 pub use cors::Origins;
 pub use docs::docs_routes;
 pub use extract::{
-    Entries, EntryError, Form, IfNoneMatch, LenientForm, LenientParams, MediaType, Page, Params, Path, RawBody, Valid,
-    ValidOrNone, Validate, form_fields, from_json, from_value, not_json, optional_header, required_header,
+    BodyStream, Entries, EntryError, Form, IfNoneMatch, LenientForm, LenientParams, MediaType, Page, Params, Path,
+    RawBody, Valid, ValidOrNone, Validate, form_fields, from_json, from_value, not_json, optional_header,
+    required_header,
 };
 pub use failure::{Failure, status_of};
 pub use handler::Handler;

@@ -37,6 +37,8 @@ pub(crate) struct Route {
     pub(crate) any_origin: bool,
     pub(crate) always_admitted: bool,
     pub(crate) body_limit: Option<usize>,
+    /// Whether the handler reads the body while it arrives.
+    pub(crate) streamed: bool,
     pub(crate) timeout: Option<Duration>,
     pub(crate) limit: Option<LimitClass>,
     pub(crate) metrics: RouteMetrics,
@@ -122,6 +124,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             any_origin: false,
             always_admitted: false,
             body_limit: None,
+            streamed: false,
             timeout: None,
             limit: None,
         };
@@ -155,6 +158,13 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     #[must_use]
     pub fn body_limit(self, bytes: usize) -> Self {
         self.last(|route| route.body_limit = Some(bytes))
+    }
+
+    /// Hands the body of the last route to its handler while it arrives, as a [`BodyStream`](crate::BodyStream): for what
+    /// should never be in memory as a whole. The route's timeout counts the arrival too.
+    #[must_use]
+    pub fn streamed(self) -> Self {
+        self.last(|route| route.streamed = true)
     }
 
     /// How long the last route may take.

@@ -94,6 +94,7 @@ mod tests {
             data,
             at: Timestamp::from_seconds(0),
             author: Author { actor, address: "192.0.2.1".parse().ok(), request: Some("req_1".to_owned()) },
+            quiet: false,
         }
     }
 

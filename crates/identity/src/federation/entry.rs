@@ -132,6 +132,7 @@ fn join(
                 first_name: joins.first,
                 last_name: joins.last,
                 role: &role,
+                onboarded: false,
                 invite: false,
             };
             let member = members::add(tx, &identity.tenancy, app, &tenant, &joining)?;

@@ -123,7 +123,11 @@ async fn submit_password(
         match login::password(&identity, &visit.app, &known_browser::source(&visit), &username, password).await {
             Ok(session) => go_on(&visit, session).await,
             Err(error) if error.code() == Code::InvalidCredential => {
-                let problem = visit.say("Incorrect email address or password.");
+                login::mail_first_password(&identity, &visit.app, &username, visit.request.clone()).await?;
+                // Said to everybody alike, whoever they are.
+                let wrong = visit.say("Incorrect email address or password.");
+                let hint = visit.say("If you have not set a password yet, we have emailed you a link to set one.");
+                let problem = format!("{wrong} {hint}");
                 flash::back(&visit, visit.path(paths::PASSWORD)?, Flash::new().problem("password", problem))
             }
             Err(error) => Err(error),

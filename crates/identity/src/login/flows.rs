@@ -274,13 +274,51 @@ pub(crate) async fn forgotten(
     asked: Option<LoginRequest>,
 ) -> Result<()> {
     let tenancy = identity.tenancy.clone();
-    mail_to(identity, app, username, move |tx, app, account| {
-        links::keep_newest(tx, app.id, LinkPurpose::PasswordReset, account.user)?;
-        let payload = payload(&tenancy, asked.as_ref())?;
-        let token = links::create(tx, app.id, LinkPurpose::PasswordReset, Some(account.user), &payload)?;
-        Ok(AppMail::ResetPassword { link: format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD) })
-    })
-    .await
+    mail_to(identity, app, username, move |tx, app, account| reset_mail(tx, &tenancy, app, account, asked.as_ref()))
+        .await
+}
+
+fn reset_mail(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: &App,
+    account: &Account,
+    asked: Option<&LoginRequest>,
+) -> Result<AppMail> {
+    links::keep_newest(tx, app.id, LinkPurpose::PasswordReset, account.user)?;
+    let payload = payload(tenancy, asked)?;
+    let token = links::create(tx, app.id, LinkPurpose::PasswordReset, Some(account.user), &payload)?;
+    Ok(AppMail::ResetPassword { link: format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD) })
+}
+
+/// After a wrong password: mails a link that sets one to somebody who has none, as people have who were imported. For all
+/// others the same rows are written and taken back, and so is what counts against the limit on mails: nobody can tell who
+/// it was, and nobody's mistakes use up their mails.
+pub(crate) async fn mail_first_password(
+    identity: &Identity,
+    app: &App,
+    username: &str,
+    asked: LoginRequest,
+) -> Result<()> {
+    let (tenancy, app, username) = (identity.tenancy.clone(), app.clone(), username.to_owned());
+    let mailed = identity.tenancy.db.write(move |tx| {
+        let known = credentials::find(tx, app.id, &username)?;
+        let wanting = known.as_ref().is_some_and(|account| !account.has_password());
+        let account = known.unwrap_or_else(|| Account::of_nobody(tx));
+        let (mut is_written, unwanted) = (false, || Error::not_found("user"));
+        let kept = tx.savepoint(|tx| {
+            abuse::count_message(tx, app.id, &username)?;
+            let mail = reset_mail(tx, &tenancy, &app, &account, Some(&asked))?;
+            mails::queue(tx, &tenancy, &app, &account.email, &mail)?;
+            is_written = true;
+            wanting.then_some(()).ok_or_else(unwanted)
+        });
+        match kept {
+            Err(error) if !is_written && error.code() != Code::RateLimited => Err(error),
+            _ => Ok(()),
+        }
+    });
+    mailed.await
 }
 
 /// Mails to whoever has an account, if somebody does. The limit counts either way, and so does the work: for an unknown

@@ -12,8 +12,8 @@ mod store;
 pub use begin::begin;
 pub(crate) use begin::{FirstFactor, step_up, try_begin};
 pub(crate) use flows::{
-    Landing, check_magic_links, check_sign_up, follow_magic_link, forgotten, host_of, magic_link, mail_to, password,
-    payload, sign_up,
+    Landing, check_magic_links, check_sign_up, follow_magic_link, forgotten, host_of, magic_link, mail_first_password,
+    mail_to, password, payload, sign_up,
 };
 pub use new_password::{NewPassword, PasswordOutcome, SignUpRequest};
 pub(crate) use new_password::{PURPOSES as PASSWORD_LINKS, peek};

@@ -144,7 +144,7 @@ fn complete_sign_up(
     let tenant = workspaces::create(tx, app.id, &new)?;
     subscriptions::begin_first(tx, app, tenant.id, &first)?;
     let role = roles::assign(tx, app.id, Some(roles::OWNER))?;
-    let owner = Joining { email, first_name, last_name, role: &role, invite: false };
+    let owner = Joining { email, first_name, last_name, role: &role, onboarded: false, invite: false };
     Ok(members::add(tx, tenancy, app, &tenant, &owner)?.user_id)
 }
 

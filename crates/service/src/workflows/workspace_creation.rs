@@ -99,6 +99,7 @@ pub fn create_workspace(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, new: &New
         first_name: &new.owner.first_name,
         last_name: &new.owner.last_name,
         role: &roles::assign(tx, app.id, Some(roles::OWNER))?,
+        onboarded: false,
         invite: !new.mute_notifications.unwrap_or_default(),
     };
     members::add(tx, tenancy, app, &tenant, &owner)?;

@@ -23,6 +23,9 @@ use crate::{
 pub(crate) fn consume(tx: &mut Tx<'_>, keyring: &Keyring, due: &Signal, fact: &Fact) -> Result<()> {
     let Some(app) = fact.app else { return Ok(()) };
     if EventDefinition::find(&fact.kind).is_some() {
+        if fact.quiet {
+            return Ok(());
+        }
         return deliver(tx, due, app, fact);
     }
     if let Some(changed) = fact.read::<AppWebhookChanged>()? {

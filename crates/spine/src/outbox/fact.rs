@@ -83,6 +83,8 @@ pub struct Fact {
     pub at: Timestamp,
     /// In whose name it was emitted.
     pub author: Author,
+    /// Whether servers outside are not told of it.
+    pub quiet: bool,
 }
 
 impl Fact {
@@ -108,6 +110,7 @@ impl FromRow for Fact {
             data: serde_json::from_str(&payload).map_err(Error::internal)?,
             at: row.get("created_at")?,
             author: author(row)?,
+            quiet: row.get("quiet")?,
         })
     }
 }
@@ -131,9 +134,9 @@ fn author(row: &Row<'_>) -> Result<Author> {
 }
 
 /// The facts after a position, in order.
-pub(super) const AFTER: &str = "SELECT id, position, kind, app_id, tenant_id, payload, created_at, actor, address, request_id \
+pub(super) const AFTER: &str = "SELECT id, position, kind, app_id, tenant_id, payload, created_at, actor, address, request_id, quiet \
                                 FROM outbox WHERE position > $1 ORDER BY position LIMIT $2";
 /// The same up to another position and of some kinds only.
-pub(super) const AFTER_OF: &str = "SELECT id, position, kind, app_id, tenant_id, payload, created_at, actor, address, request_id \
+pub(super) const AFTER_OF: &str = "SELECT id, position, kind, app_id, tenant_id, payload, created_at, actor, address, request_id, quiet \
                                    FROM outbox WHERE position > $1 AND position <= $2 AND kind = ANY($3) \
                                    ORDER BY position LIMIT $4";

@@ -35,15 +35,15 @@ pub use trim::trim;
 pub const RETENTION: Duration = Duration::from_secs(600);
 
 const INSERT: &str = "INSERT INTO outbox (id, kind, app_id, tenant_id, payload, created_at, actor, address, request_id, \
-                      recorded_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {db_now})";
+                      quiet, recorded_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, {db_now})";
 
 /// Writes a fact, with its author, that becomes public when `tx` commits, and only then.
 pub fn emit<T: FactKind>(tx: &mut Tx<'_>, scope: impl Into<FactScope>, fact: &T) -> Result<()> {
     let (id, scope): (FactId, FactScope) = (tx.new_id(), scope.into());
     let payload = serde_json::to_string(fact).map_err(Error::internal)?;
     let (actor, address, request) = fact::columns(tx.author())?;
-    let (app, tenant, now) = (scope.app(), scope.tenant(), tx.now());
-    tx.run(INSERT, &args![id, T::KIND, app, tenant, payload, now, actor, address, request])?;
+    let (app, tenant, now, quiet) = (scope.app(), scope.tenant(), tx.now(), tx.tells_nobody_outside());
+    tx.run(INSERT, &args![id, T::KIND, app, tenant, payload, now, actor, address, request, quiet])?;
     tx.wake_on_commit();
     Ok(())
 }

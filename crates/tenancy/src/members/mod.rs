@@ -107,20 +107,22 @@ pub struct Joining<'a> {
     pub first_name: &'a str,
     pub last_name: &'a str,
     pub role: &'a Role,
+    /// Whether they have done what the app asks of newcomers.
+    pub onboarded: bool,
     /// Whether they are told by mail, with a link that sets their password.
     pub invite: bool,
 }
 
 /// Makes the person a member. The caller holds the workspace's lock, or has just made the workspace.
 pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joining: &Joining<'_>) -> Result<Member> {
-    let Joining { email, first_name, last_name, role, invite } = *joining;
+    let Joining { email, first_name, last_name, role, onboarded, invite } = *joining;
     let (user, is_new) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
     // An invitation that they had is settled by this.
     let id: MemberId = match invitations::settle(tx, app.id, tenant.id, email)? {
         Some(id) => id,
         None => tx.new_id(),
     };
-    if !store::insert(tx, app.id, tenant.id, id, user.id, role.id)? {
+    if !store::insert(tx, app.id, tenant.id, id, (user.id, role.id), onboarded)? {
         return Err(Error::new(Code::MemberExists, format!("{email} is already a member of this workspace.")));
     }
     let member = get(tx, app.id, tenant.id, MemberRef::Member(id))?;
@@ -165,6 +167,7 @@ pub fn create(
         first_name: new.first_name.as_deref().unwrap_or_default(),
         last_name: new.last_name.as_deref().unwrap_or_default(),
         role: &role,
+        onboarded: false,
         invite: !new.mute_notifications.unwrap_or_default(),
     };
     let member = add(tx, tenancy, app, &tenant, &joining)?;

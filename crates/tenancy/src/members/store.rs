@@ -56,14 +56,14 @@ pub(super) fn insert(
     app: AppId,
     tenant: TenantId,
     id: MemberId,
-    user: UserId,
-    role: RoleId,
+    (user, role): (UserId, RoleId),
+    onboarded: bool,
 ) -> Result<bool> {
     tx.changes_one(
         "INSERT INTO members (id, app_id, tenant_id, user_id, role_id, enabled, onboarded, \
-         consents_to_privacy_policy, teams, created_at) VALUES ($1, $2, $3, $4, $5, TRUE, FALSE, FALSE, '[]', $6) \
+         consents_to_privacy_policy, teams, created_at) VALUES ($1, $2, $3, $4, $5, TRUE, $7, FALSE, '[]', $6) \
          ON CONFLICT (tenant_id, user_id) DO NOTHING",
-        &args![id, app, tenant, user, role, tx.now()],
+        &args![id, app, tenant, user, role, tx.now(), onboarded],
     )
 }
 

@@ -3,7 +3,7 @@
 mod store;
 
 use ::store::{Owner, Tx};
-use kernel::{AppId, Code, Error, Result, UserId, email_key};
+use kernel::{AppId, Code, Error, Result, Timestamp, UserId, email_key};
 use spine::{emit, purge};
 
 use crate::facts::SessionsEnded;
@@ -44,6 +44,16 @@ pub fn find_or_create(tx: &mut Tx<'_>, app: AppId, email: &str, first: &str, las
 
 pub fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<User>> {
     store::find(tx, app, id)
+}
+
+/// Those of these addresses, as [`email_key`] writes them, that somebody has.
+pub fn known(tx: &mut Tx<'_>, app: AppId, keys: &[String]) -> Result<Vec<String>> {
+    store::known(tx, app, keys)
+}
+
+/// Whether the person was made at this time or later.
+pub fn is_made_since(tx: &mut Tx<'_>, app: AppId, id: UserId, since: Timestamp) -> Result<bool> {
+    store::is_made_since(tx, app, id, since)
 }
 
 pub fn find_by_email(tx: &mut Tx<'_>, app: AppId, email: &str) -> Result<Option<User>> {

@@ -1,7 +1,7 @@
 //! The SQL of people.
 
 use ::store::{Tx, args, row, sql};
-use kernel::{AppId, Result, UserId};
+use kernel::{AppId, Result, Timestamp, UserId};
 
 use super::User;
 
@@ -68,6 +68,16 @@ pub(super) fn has_proven_address(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Res
 
 pub(super) fn find_by_email(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<User>> {
     tx.opt(sql!("SELECT ", User::COLUMNS, " FROM users WHERE app_id = $1 AND email_key = $2"), &args![app, key])
+}
+
+pub(super) fn known(tx: &mut Tx<'_>, app: AppId, keys: &[String]) -> Result<Vec<String>> {
+    let known: Vec<(String,)> =
+        tx.all("SELECT email_key FROM users WHERE app_id = $1 AND email_key = ANY($2)", &args![app, keys])?;
+    Ok(known.into_iter().map(|(key,)| key).collect())
+}
+
+pub(super) fn is_made_since(tx: &mut Tx<'_>, app: AppId, id: UserId, since: Timestamp) -> Result<bool> {
+    tx.exists("SELECT 1 FROM users WHERE app_id = $1 AND id = $2 AND created_at >= $3", &args![app, id, since])
 }
 
 pub(super) fn change_address(tx: &mut Tx<'_>, app: AppId, id: UserId, email: &str, key: &str) -> Result<bool> {

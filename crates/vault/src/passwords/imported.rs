@@ -10,7 +10,7 @@ use kernel::{Error, Result};
 use md5::{Digest as _, Md5};
 use serde::{Deserialize, Serialize};
 
-use super::argon;
+use super::{argon, phc};
 use crate::digest::same;
 
 /// How the digest was made.
@@ -24,6 +24,9 @@ pub enum DigestAlgorithm {
     Sha1,
     Sha256,
     Sha512,
+    Argon2id,
+    Pbkdf2,
+    Scrypt,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -47,7 +50,7 @@ impl std::fmt::Debug for Pepper {
     }
 }
 
-/// A digest from elsewhere: `$2b$…`, `$argon2i$…`, or a plain hash in hex or base64, told apart by its length.
+/// A digest from elsewhere: `$2b$…`, a PHC string, or a plain hash in hex or base64, told apart by its length.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Imported {
     pub algorithm: DigestAlgorithm,
@@ -78,13 +81,12 @@ impl Imported {
                 Ok(_) => Err("must have a bcrypt cost of 4 to 14"),
                 Err(_) => Err("must be a bcrypt digest such as $2b$10$…"),
             },
-            DigestAlgorithm::Argon2i => match argon::costs(&self.value) {
-                Some((memory, passes, lanes)) if self.value.starts_with("$argon2i$") => {
-                    let bearable = memory <= MAX_MEMORY_KIB && passes <= MAX_PASSES && lanes <= MAX_LANES;
-                    if bearable { Ok(()) } else { Err("must not ask for more than 256 MiB, 16 passes or 8 lanes") }
-                }
-                _ => Err("must be an argon2i digest such as $argon2i$v=19$…"),
-            },
+            DigestAlgorithm::Argon2i if self.value.starts_with("$argon2i$") => self.check_argon(),
+            DigestAlgorithm::Argon2i => Err("must be an argon2i digest such as $argon2i$v=19$…"),
+            DigestAlgorithm::Argon2id if self.value.starts_with("$argon2id$") => self.check_argon(),
+            DigestAlgorithm::Argon2id => Err("must be an argon2id digest such as $argon2id$v=19$…"),
+            DigestAlgorithm::Pbkdf2 => phc::Pbkdf2::parse(&self.value)?.check(),
+            DigestAlgorithm::Scrypt => phc::Scrypt::parse(&self.value)?.check(),
             plain => match decoded(&self.value, length(plain)) {
                 Some(_) => Ok(()),
                 None => Err("must be the digest in hex or base64"),
@@ -92,11 +94,21 @@ impl Imported {
         }
     }
 
+    fn check_argon(&self) -> Result<(), &'static str> {
+        let Some((memory, passes, lanes)) = argon::costs(&self.value) else {
+            return Err("must be a whole argon2 digest: $argon2…$v=19$m=…,t=…,p=…$salt$hash");
+        };
+        let bearable = memory <= MAX_MEMORY_KIB && passes <= MAX_PASSES && lanes <= MAX_LANES;
+        if bearable { Ok(()) } else { Err("must not ask for more than 256 MiB, 16 passes or 8 lanes") }
+    }
+
     pub(crate) fn verify(&self, password: &str) -> bool {
         let seasoned = self.seasoned(password);
         match self.algorithm {
             DigestAlgorithm::Bcrypt => bcrypt::verify(&seasoned, &self.value).unwrap_or(false),
-            DigestAlgorithm::Argon2i => argon::verify(&seasoned, &self.value),
+            DigestAlgorithm::Argon2i | DigestAlgorithm::Argon2id => argon::verify(&seasoned, &self.value),
+            DigestAlgorithm::Pbkdf2 => phc::Pbkdf2::parse(&self.value).is_ok_and(|digest| digest.verify(&seasoned)),
+            DigestAlgorithm::Scrypt => phc::Scrypt::parse(&self.value).is_ok_and(|digest| digest.verify(&seasoned)),
             plain => {
                 let expected = decoded(&self.value, length(plain));
                 expected.is_some_and(|expected| same(&plain_digest(plain, seasoned.as_bytes()), &expected))
@@ -106,7 +118,7 @@ impl Imported {
 
     /// Whether checking it costs about as much as one of our own.
     pub(super) const fn is_slow(&self) -> bool {
-        matches!(self.algorithm, DigestAlgorithm::Bcrypt | DigestAlgorithm::Argon2i)
+        length(self.algorithm) == 0
     }
 
     fn seasoned(&self, password: &str) -> String {
@@ -130,21 +142,21 @@ impl Imported {
 /// In bytes; the self-describing digests have none of their own.
 const fn length(algorithm: DigestAlgorithm) -> usize {
     match algorithm {
-        DigestAlgorithm::Bcrypt | DigestAlgorithm::Argon2i => 0,
         DigestAlgorithm::Md5 => 16,
         DigestAlgorithm::Sha1 => 20,
         DigestAlgorithm::Sha256 => 32,
         DigestAlgorithm::Sha512 => 64,
+        _ => 0,
     }
 }
 
 fn plain_digest(algorithm: DigestAlgorithm, input: &[u8]) -> Vec<u8> {
     match algorithm {
-        DigestAlgorithm::Bcrypt | DigestAlgorithm::Argon2i => Vec::new(),
         DigestAlgorithm::Md5 => Md5::digest(input).to_vec(),
         DigestAlgorithm::Sha1 => digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, input).as_ref().to_vec(),
         DigestAlgorithm::Sha256 => digest::digest(&digest::SHA256, input).as_ref().to_vec(),
         DigestAlgorithm::Sha512 => digest::digest(&digest::SHA512, input).as_ref().to_vec(),
+        _ => Vec::new(),
     }
 }
 
@@ -172,8 +184,20 @@ mod tests {
         Imported { algorithm, value: value.into(), pepper: None }
     }
 
-    /// Digests of `password`, made with coreutils, Python's bcrypt and argon2-cffi.
-    const KNOWN: [(DigestAlgorithm, &str); 8] = [
+    /// Digests of `password`, made with coreutils, Python's bcrypt, argon2-cffi and passlib.
+    const KNOWN: [(DigestAlgorithm, &str); 14] = [
+        (
+            DigestAlgorithm::Argon2id,
+            "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4",
+        ),
+        (DigestAlgorithm::Pbkdf2, "$pbkdf2-sha256$1000$c29tZXNhbHQ$j4Aa14inUtOh7Sg/D7hH54ohymuHNQD4.ccfhepGWAY"),
+        (DigestAlgorithm::Pbkdf2, "$pbkdf2-sha256$i=1000,l=32$c29tZXNhbHQ$j4Aa14inUtOh7Sg/D7hH54ohymuHNQD4+ccfhepGWAY"),
+        (
+            DigestAlgorithm::Pbkdf2,
+            "$pbkdf2-sha512$1000$c29tZXNhbHQ$pArTsT8AahzxmI5OZcxKNw2o4l9qiKwc5zbWR8bo8900Q7MYRcodIEijxiztL4hDlWTfVLTSRiLheMi39WU5Yw",
+        ),
+        (DigestAlgorithm::Pbkdf2, "$pbkdf2$1000$c29tZXNhbHQ$nhpKdz3UCE/OUeC0aLwb8Rne5X8"),
+        (DigestAlgorithm::Scrypt, "$scrypt$ln=4,r=8,p=1$c29tZXNhbHQ$7xe5L3Roj67jYaBKf3ePT2Y6rVHHGUWO44Z8iz+O6PQ"),
         (DigestAlgorithm::Md5, "5f4dcc3b5aa765d61d8327deb882cf99"),
         (DigestAlgorithm::Md5, "X03MO1qnZdYdgyfeuILPmQ=="),
         (DigestAlgorithm::Sha1, "5baa61e4c9b93f3f0682250b6cf8331b7ee68fd8"),
@@ -234,6 +258,16 @@ mod tests {
                 "$argon2i$v=19$m=256,m=4000000,t=2,p=1$c29tZXNhbHQ$iekCn0Y3spW+sCcFanM2xBT63UP2sghkUoHLIUpWRS8",
             ),
             (DigestAlgorithm::Argon2i, "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ"),
+            (DigestAlgorithm::Argon2id, "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ"),
+            (DigestAlgorithm::Argon2id, "$argon2i$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu"),
+            (DigestAlgorithm::Pbkdf2, "$pbkdf2-sha256$2000001$c29tZXNhbHQ$j4Aa14inUtOh7Sg"),
+            (DigestAlgorithm::Pbkdf2, "$pbkdf2-sha256$0$c29tZXNhbHQ$j4Aa14inUtOh7Sg"),
+            (DigestAlgorithm::Pbkdf2, "$pbkdf2-md5$1000$c29tZXNhbHQ$j4Aa14inUtOh7Sg"),
+            (DigestAlgorithm::Pbkdf2, "$pbkdf2-sha256$1000$c29tZXNhbHQ$"),
+            (DigestAlgorithm::Scrypt, "$scrypt$ln=22,r=8,p=1$c29tZXNhbHQ$7xe5L3Roj67jYaBKf3ePT2Y6rVHHGUWO"),
+            (DigestAlgorithm::Scrypt, "$scrypt$ln=63,r=4294967295,p=4294967295$c29tZXNhbHQ$7xe5L3Roj67jYaBK"),
+            (DigestAlgorithm::Scrypt, "$scrypt$ln=14,r=8,p=64$c29tZXNhbHQ$7xe5L3Roj67jYaBKf3ePT2Y6rVHHGUWO"),
+            (DigestAlgorithm::Scrypt, "$scrypt$ln=4,r=8,r=1,p=1$c29tZXNhbHQ$7xe5L3Roj67jYaBKf3ePT2Y6rVHHGUWO"),
             (DigestAlgorithm::Argon2i, "$2b$04$abcdefghijklmnopqrstuughE8Ev8uGFaUgY2cNEySvxngrb/Jzdm"),
         ] {
             assert!(imported(algorithm, value).check().is_err(), "{algorithm:?} {value}");

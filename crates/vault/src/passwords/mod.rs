@@ -5,6 +5,7 @@
 
 mod argon;
 mod imported;
+mod phc;
 mod pool;
 mod quality;
 

@@ -14,6 +14,7 @@ mod problem;
 mod properties;
 mod reader;
 mod shape;
+mod stream;
 mod survey;
 
 pub use batch::{Entries, EntryError};
@@ -24,3 +25,4 @@ pub use kernel::Page;
 pub use media_type::MediaType;
 pub use params::{LenientParams, Params, form_fields};
 pub use path::Path;
+pub use stream::BodyStream;

@@ -6,6 +6,8 @@ mod api_token_me;
 mod app;
 mod app_credentials;
 pub(crate) mod federation;
+mod import;
+mod import_passwords;
 mod payments_dry_run;
 mod payments_plan;
 mod payments_tax;

@@ -31,6 +31,7 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /auth/token/workspace-list", "reads"),
     ("POST /auth/auth/credentialsConfig", "reads"),
     ("POST /admin/backup", "reads"),
+    ("POST /account/import/validateTenants", "reads"),
     ("POST /admin/test-clock", "moves the clock of a test"),
     ("POST /account/payprovider/confirm-checkout", "reads"),
     ("POST /admin/apps/{app_id}/explain", "reads"),
@@ -285,6 +286,7 @@ async fn of_the_catalog(walk: &mut Walk, who: &Who) {
 }
 
 async fn of_workspaces(walk: &mut Walk, who: &Who) {
+    walk.told(who, "POST /account/import/tenants", &[], json!([]), "import.finished").await;
     let owner = json!({ "owner": { "email": "a@b.example", "firstName": "A", "lastName": "B" } });
     let made = walk.told(who, "POST /account/tenant", &[], owner, "tenant.created").await;
     let tenant = &made.text("/id");

@@ -86,7 +86,7 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
 ];
 
 /// Read by parsers of their own: a context is taken as it comes, and entries of a batch are judged one by one.
-const CONTEXTS: &[&str] = &["EvaluationContext", "OpenFeatureRequest", "UsageBatch", "EventBatch"];
+const CONTEXTS: &[&str] = &["EvaluationContext", "OpenFeatureRequest", "UsageBatch", "EventBatch", "ImportBatch"];
 
 /// Texts of each form: the shortest and the longest that fit, and some that do not.
 fn texts_of_format(format: &str) -> (Vec<String>, Vec<String>) {

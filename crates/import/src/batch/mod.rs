@@ -1,0 +1,18 @@
+//! A batch as it arrives: cut into pieces, judged piece by piece, and told about with the place of everything that is wrong.
+
+mod findings;
+mod form;
+mod splitter;
+mod survey;
+
+pub(crate) use findings::Findings;
+pub(crate) use form::{ImportBatch, ImportTenant, ImportUser};
+pub(crate) use splitter::{Piece, Splitter};
+pub(crate) use survey::{Bundle, Judged, StagedTenant, StagedUser, Survey};
+
+/// In one batch.
+pub(crate) const MOST_TENANTS: usize = 10_000;
+/// In one batch, owners included.
+pub(crate) const MOST_USERS: usize = 100_000;
+/// People that one transaction stores at most: a transaction stays below ten milliseconds.
+pub(crate) const MOST_AT_ONCE: usize = 32;

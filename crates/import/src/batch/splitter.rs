@@ -1,0 +1,485 @@
+//! Cuts a batch into workspaces and people while it arrives, without ever holding more than one of them. What is inside a
+//! piece is left to whoever reads it; where pieces begin and end is judged here.
+
+use std::mem;
+
+use kernel::{Code, Error, Result};
+use serde::de::IgnoredAny;
+
+use super::{MOST_TENANTS, MOST_USERS};
+
+/// A part of `[ { "tenant": …, "users": [ … ] } ]`, as JSON. Items and users are counted from 0.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Tenant {
+        item: usize,
+        json: Vec<u8>,
+    },
+    User {
+        item: usize,
+        place: usize,
+        json: Vec<u8>,
+    },
+    /// Something that is not what should stand at this place, with what it must be.
+    Wrong {
+        place: String,
+        problem: &'static str,
+    },
+    /// The item is over.
+    End {
+        item: usize,
+    },
+}
+
+/// Of one workspace or person: their texts are limited to far less.
+const LARGEST_PIECE: usize = 1024 * 1024;
+/// What nests deeper is not data.
+const DEEPEST: usize = 100;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Before the list.
+    Start,
+    /// In the list, before an item.
+    Item {
+        first: bool,
+    },
+    AfterItem,
+    /// In an item, before a member's name.
+    Name {
+        first: bool,
+    },
+    InName,
+    Colon,
+    Value,
+    InValue,
+    AfterMember,
+    /// In `users`, before somebody.
+    User {
+        first: bool,
+    },
+    InUser,
+    AfterUser,
+    /// An item that is no object.
+    InWrongItem,
+    /// Behind the list.
+    Done,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MemberName {
+    Tenant,
+    Users,
+    Other,
+}
+
+pub(crate) struct Splitter {
+    state: State,
+    value: Value,
+    member: MemberName,
+    /// Members that the item has brought: a second one of a name is refused.
+    has_tenant: bool,
+    has_users: bool,
+    items: usize,
+    users: usize,
+    /// Of the item.
+    place: usize,
+    /// Bytes before the piece in work, for messages.
+    offset: usize,
+}
+
+impl Splitter {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: State::Start,
+            value: Value::default(),
+            member: MemberName::Other,
+            has_tenant: false,
+            has_users: false,
+            items: 0,
+            users: 0,
+            place: 0,
+            offset: 0,
+        }
+    }
+
+    /// Takes the next bytes and adds the pieces that they complete.
+    pub(crate) fn push(&mut self, bytes: &[u8], pieces: &mut Vec<Piece>) -> Result<()> {
+        let mut at = 0;
+        while at < bytes.len() {
+            match self.state {
+                State::InName | State::InValue | State::InUser | State::InWrongItem => {
+                    let taken = self.value.take(&bytes[at..]).map_err(|problem| self.malformed(at, problem))?;
+                    at += taken;
+                    if self.value.is_over() {
+                        self.complete(at, pieces)?;
+                    }
+                }
+                _ if is_space(bytes[at]) => at += 1,
+                _ if self.state == State::Start && self.offset == 0 && is_mark(&bytes[at..]) => at += 3,
+                _ => at += usize::from(self.step(bytes[at], at, pieces)?),
+            }
+        }
+        self.offset += bytes.len();
+        Ok(())
+    }
+
+    /// Fails unless the list has come to its end.
+    pub(crate) fn finish(&self) -> Result<()> {
+        match self.state {
+            State::Done => Ok(()),
+            State::Start => Err(Error::new(Code::MalformedJson, "The body is empty; send a JSON list.")),
+            _ => Err(self.malformed(0, "it ends too early")),
+        }
+    }
+
+    /// One significant byte outside of values; whether it is used up.
+    fn step(&mut self, byte: u8, at: usize, pieces: &mut Vec<Piece>) -> Result<bool> {
+        self.state = match (self.state, byte) {
+            (State::Start, b'[') => State::Item { first: true },
+            (State::Start, _) => return Err(Error::invalid("body", "must be a list")),
+            (State::Item { first: true }, b']') | (State::AfterItem, b']') => State::Done,
+            (State::AfterItem, b',') => State::Item { first: false },
+            (State::Item { .. }, b'{') => {
+                self.begin_item()?;
+                State::Name { first: true }
+            }
+            (State::Item { .. }, _) => {
+                self.begin_item()?;
+                self.value.begin();
+                self.state = State::InWrongItem;
+                return Ok(false);
+            }
+            (State::Name { first: true }, b'}') | (State::AfterMember, b'}') => {
+                pieces.push(Piece::End { item: self.items - 1 });
+                State::AfterItem
+            }
+            (State::AfterMember, b',') => State::Name { first: false },
+            (State::Name { .. }, b'"') => {
+                self.value.begin();
+                self.state = State::InName;
+                return Ok(false);
+            }
+            (State::Colon, b':') => State::Value,
+            (State::Value, b'[') if self.member == MemberName::Users => State::User { first: true },
+            (State::Value, _) => {
+                self.value.begin();
+                self.state = State::InValue;
+                return Ok(false);
+            }
+            (State::User { first: true }, b']') | (State::AfterUser, b']') => State::AfterMember,
+            (State::AfterUser, b',') => State::User { first: false },
+            (State::User { .. }, _) => {
+                self.count_user()?;
+                self.value.begin();
+                self.state = State::InUser;
+                return Ok(false);
+            }
+            _ => return Err(self.malformed(at, "something else was expected")),
+        };
+        Ok(true)
+    }
+
+    fn begin_item(&mut self) -> Result<()> {
+        self.items += 1;
+        (self.has_tenant, self.has_users, self.place) = (false, false, 0);
+        if self.items > MOST_TENANTS {
+            return Err(Error::invalid("body", format!("must have at most {MOST_TENANTS} workspaces")));
+        }
+        Ok(())
+    }
+
+    fn count_user(&mut self) -> Result<()> {
+        self.users += 1;
+        if self.users > MOST_USERS {
+            return Err(Error::invalid("body", format!("must have at most {MOST_USERS} users, owners included")));
+        }
+        Ok(())
+    }
+
+    /// A value has come to its end.
+    fn complete(&mut self, at: usize, pieces: &mut Vec<Piece>) -> Result<()> {
+        let (json, too_large) = self.value.end();
+        let item = self.items - 1;
+        let malformed = |error: serde_json::Error| self.malformed(at, &error.to_string());
+        if !too_large && self.state != State::InName {
+            serde_json::from_slice::<IgnoredAny>(&json).map_err(malformed)?;
+        }
+        let (state, piece) = match self.state {
+            State::InName => {
+                let name: String = serde_json::from_slice(&json).map_err(malformed)?;
+                self.member = self.named(&name, at)?;
+                (State::Colon, None)
+            }
+            State::InWrongItem => {
+                pieces.push(Piece::Wrong { place: format!("[{item}]"), problem: "must be an object" });
+                (State::AfterItem, None)
+            }
+            State::InUser => {
+                let place = self.place;
+                self.place += 1;
+                let wrong = || Piece::Wrong { place: format!("[{item}].users[{place}]"), problem: TOO_LARGE };
+                let piece = if too_large { wrong() } else { Piece::User { item, place, json } };
+                (State::AfterUser, Some(piece))
+            }
+            _ => (State::AfterMember, self.member_piece(item, json, too_large)?),
+        };
+        self.state = state;
+        pieces.extend(piece);
+        Ok(())
+    }
+
+    fn member_piece(&mut self, item: usize, json: Vec<u8>, too_large: bool) -> Result<Option<Piece>> {
+        let wrong = |member: &str, problem| Some(Piece::Wrong { place: format!("[{item}].{member}"), problem });
+        Ok(match self.member {
+            MemberName::Tenant => {
+                self.count_user()?;
+                if too_large { wrong("tenant", TOO_LARGE) } else { Some(Piece::Tenant { item, json }) }
+            }
+            MemberName::Users if json == b"null" => None,
+            MemberName::Users => wrong("users", "must be a list"),
+            MemberName::Other => None,
+        })
+    }
+
+    fn named(&mut self, name: &str, at: usize) -> Result<MemberName> {
+        let (member, seen) = match name {
+            "tenant" => (MemberName::Tenant, &mut self.has_tenant),
+            "users" => (MemberName::Users, &mut self.has_users),
+            _ => return Ok(MemberName::Other),
+        };
+        match mem::replace(seen, true) {
+            false => Ok(member),
+            true => Err(self.malformed(at, "a member is given twice")),
+        }
+    }
+
+    fn malformed(&self, at: usize, problem: &str) -> Error {
+        let place = self.offset + at;
+        Error::new(Code::MalformedJson, format!("The body is not valid JSON near byte {place}: {problem}."))
+    }
+}
+
+const TOO_LARGE: &str = "is larger than 1 MiB";
+
+/// UTF-8's byte order mark, which some editors write.
+fn is_mark(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\xef\xbb\xbf")
+}
+
+/// What JSON allows between values.
+const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// A value whose end is looked for.
+#[derive(Default)]
+struct Value {
+    json: Vec<u8>,
+    too_large: bool,
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    over: bool,
+}
+
+impl Value {
+    fn begin(&mut self) {
+        *self = Self { json: mem::take(&mut self.json), ..Self::default() };
+        self.json.clear();
+    }
+
+    fn is_over(&self) -> bool {
+        self.over
+    }
+
+    fn end(&mut self) -> (Vec<u8>, bool) {
+        (mem::take(&mut self.json), self.too_large)
+    }
+
+    /// How many bytes belong to the value.
+    fn take(&mut self, bytes: &[u8]) -> Result<usize, &'static str> {
+        let mut at = 0;
+        while at < bytes.len() && !self.over {
+            let byte = bytes[at];
+            if self.in_string {
+                at += 1;
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => {
+                        self.in_string = false;
+                        self.over = self.depth == 0;
+                    }
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.in_string = true,
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    if self.depth > DEEPEST {
+                        return Err("it nests too deeply");
+                    }
+                }
+                // The end of whatever a number or a word stands in.
+                b'}' | b']' | b',' if self.depth == 0 => {
+                    self.over = true;
+                    break;
+                }
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    self.over = self.depth == 0;
+                }
+                _ if is_space(byte) && self.depth == 0 => {
+                    self.over = true;
+                    break;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        self.keep(&bytes[..at]);
+        Ok(at)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.too_large || self.json.len() + bytes.len() > LARGEST_PIECE {
+            self.too_large = true;
+            self.json.clear();
+        } else {
+            self.json.extend_from_slice(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn split(body: &[u8], step: usize) -> Result<Vec<Piece>> {
+        let (mut splitter, mut pieces) = (Splitter::new(), Vec::new());
+        for bytes in body.chunks(step.max(1)) {
+            splitter.push(bytes, &mut pieces)?;
+        }
+        splitter.finish()?;
+        Ok(pieces)
+    }
+
+    fn tenant(item: usize, json: &str) -> Piece {
+        Piece::Tenant { item, json: json.into() }
+    }
+
+    fn user(item: usize, place: usize, json: &str) -> Piece {
+        Piece::User { item, place, json: json.into() }
+    }
+
+    #[test]
+    fn a_list_is_cut_into_workspaces_and_people() {
+        let body = br#" [ {"tenant": {"a":"]\"}"}, "x": [1, {"y": 2}], "users" : [ {"b":1},2 ,"c" ]} , {"users":[],"tenant":3} ]  "#;
+        let pieces = split(body, 1).expect("it is JSON");
+        let expected = [
+            tenant(0, r#"{"a":"]\"}"}"#),
+            user(0, 0, r#"{"b":1}"#),
+            user(0, 1, "2"),
+            user(0, 2, r#""c""#),
+            Piece::End { item: 0 },
+            tenant(1, "3"),
+            Piece::End { item: 1 },
+        ];
+        assert_eq!(pieces, expected);
+    }
+
+    #[test]
+    fn what_is_not_in_its_place_is_named() {
+        let pieces = split(br#"[1,{"users":{}},"a",{"users":null}]"#, 3).expect("it is JSON");
+        let wrong = |place: &str, problem| Piece::Wrong { place: place.to_owned(), problem };
+        let expected = [
+            wrong("[0]", "must be an object"),
+            wrong("[1].users", "must be a list"),
+            Piece::End { item: 1 },
+            wrong("[2]", "must be an object"),
+            Piece::End { item: 3 },
+        ];
+        assert_eq!(pieces, expected);
+    }
+
+    #[test]
+    fn what_is_no_list_or_no_json_is_refused() {
+        for body in ["{}", "1", "null", "\"a\""] {
+            assert_eq!(split(body.as_bytes(), 1).expect_err(body).code(), Code::ValidationFailed, "{body}");
+        }
+        let deep = "[".repeat(1_000_000);
+        for body in [
+            "",
+            " ",
+            "[",
+            "[}",
+            "[1",
+            "[1}",
+            "[{]",
+            "[{\"a\"}]",
+            "[{\"a\":}]",
+            "[{\"a\":1,}]",
+            "[1,]",
+            "[,1]",
+            "[1]]",
+            "[tru]",
+            "[{\"users\":[1 2]}]",
+            "[{\"users\":[],\"users\":[]}]",
+            "[{\"tenant\":1,\"tenant\":1}]",
+            "[{a:1}]",
+            "[{\"users\":[{\"a\":]}]",
+            &deep,
+        ] {
+            let code = split(body.as_bytes(), 7).expect_err(body).code();
+            assert_eq!(code, Code::MalformedJson, "{}", body.chars().take(40).collect::<String>());
+        }
+    }
+
+    #[test]
+    fn a_piece_that_is_too_large_is_passed_over() {
+        let body = format!(
+            r#"[{{"tenant":{{"a":"{}"}},"users":["{}",1]}}]"#,
+            "x".repeat(LARGEST_PIECE),
+            "y".repeat(LARGEST_PIECE)
+        );
+        let pieces = split(body.as_bytes(), 4096).expect("it is JSON");
+        let wrong = |place: &str| Piece::Wrong { place: place.to_owned(), problem: TOO_LARGE };
+        assert_eq!(pieces, [wrong("[0].tenant"), wrong("[0].users[0]"), user(0, 1, "1"), Piece::End { item: 0 }]);
+    }
+
+    #[test]
+    fn no_batch_has_more_than_it_may() {
+        let body = format!("[{}{{}}]", "{},".repeat(MOST_TENANTS));
+        assert_eq!(split(body.as_bytes(), 999).expect_err("too many").code(), Code::ValidationFailed);
+        let body = format!(r#"[{{"users":[{}1]}}]"#, "1,".repeat(MOST_USERS));
+        assert_eq!(split(body.as_bytes(), 999).expect_err("too many").code(), Code::ValidationFailed);
+    }
+
+    proptest! {
+        /// Where the network cuts a body makes no difference, and whatever is taken is JSON.
+        #[test]
+        fn every_cut_gives_the_same_pieces(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    Just("["), Just("]"), Just("{"), Just("}"), Just(","), Just(":"), Just("\"tenant\""), Just("\"users\""),
+                    Just("\"a\\\"\""), Just("1"), Just("null"), Just(" "), Just("{\"tenant\":{},\"users\":[1]}"), Just("\\"),
+                ],
+                0..24,
+            ),
+            step in 1_usize..9,
+        ) {
+            let body = format!("[{}]", parts.concat());
+            let (whole, cut) = (split(body.as_bytes(), usize::MAX), split(body.as_bytes(), step));
+            prop_assert_eq!(whole.is_ok(), cut.is_ok());
+            if let (Ok(whole), Ok(cut)) = (whole, cut) {
+                prop_assert_eq!(whole, cut);
+                prop_assert!(serde_json::from_str::<IgnoredAny>(&body).is_ok(), "{}", body);
+            }
+        }
+    }
+}
