@@ -569,7 +569,7 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
         let of_nothing =
             ["kid", "key_id", "token_id", "secret_id", "flag_id", "group_id", "event_id", "session_id", "key"]
                 .iter()
-                .chain(&["delivery_id", "endpoint_id"])
+                .chain(&["delivery_id", "endpoint_id", "reference"])
                 .chain(&OF_NOTHING)
                 .any(|id| name.contains(&format!("{{{id}}}")));
         let refused_for_its_content = matches!(answer.status(), 400 | 401) && REFUSED_FOR_CONTENT.contains(&name);
