@@ -9,7 +9,7 @@ pub mod facts;
 mod imports;
 mod tables;
 
-use spine::{Runner, Signal};
+use spine::{Runner, Signal, outbound::Outbound};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
@@ -21,13 +21,14 @@ pub use tables::{CLAIMS, TABLES};
 #[derive(Clone)]
 pub struct Imports {
     pub(crate) tenancy: Tenancy,
+    pub(crate) outbound: Outbound,
     /// Rung when a batch was approved.
     pub(crate) due: Signal,
 }
 
 impl Imports {
-    pub fn new(tenancy: Tenancy) -> Self {
-        Self { tenancy, due: Signal::new() }
+    pub fn new(tenancy: Tenancy, outbound: Outbound) -> Self {
+        Self { tenancy, outbound, due: Signal::new() }
     }
 
     /// Adds the background work of this room.

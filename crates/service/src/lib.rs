@@ -180,7 +180,7 @@ impl Service {
             identity: Identity::new(tenancy.clone(), options.login_limits)?,
             signals: Signals::new(tenancy.clone(), options.outbound.clone(), options.webhooks),
             event_log: EventLog::new(tenancy.clone()),
-            imports: Imports::new(tenancy.clone()),
+            imports: Imports::new(tenancy.clone(), options.outbound.clone()),
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),

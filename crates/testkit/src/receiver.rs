@@ -54,6 +54,10 @@ pub enum Reply {
     Reset,
     /// Begins to answer 200 and breaks off.
     Half,
+    /// 200 with this `Content-Type` and this body.
+    Body(&'static str, String),
+    /// 200 with this `Content-Type`, and this piece of a body again and again.
+    Endless(&'static str, &'static str),
 }
 
 /// A server that answers 200, or what it was told to. Gone when it is dropped.
@@ -170,6 +174,15 @@ async fn keep(state: Arc<State>, request: http::Request<Incoming>) -> io::Result
             let parts = [Ok(Bytes::from_static(b"half ")), Err(io::Error::other("broken off"))];
             response.headers_mut().insert(header::CONTENT_LENGTH, 1_000.into());
             *response.body_mut() = Body::from_stream(stream::iter(parts));
+        }
+        Reply::Body(content_type, body) => {
+            response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+            *response.body_mut() = body.into();
+        }
+        Reply::Endless(content_type, piece) => {
+            response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+            let piece = Bytes::from(piece.repeat(10_000));
+            *response.body_mut() = Body::from_stream(stream::repeat_with(move || Ok::<_, io::Error>(piece.clone())));
         }
     }
     Ok(response)

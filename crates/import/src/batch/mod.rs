@@ -1,12 +1,16 @@
 //! A batch as it arrives: cut into pieces, judged piece by piece, and told about with the place of everything that is wrong.
 
+mod csv;
 mod findings;
 mod form;
+mod people_table;
 mod splitter;
 mod survey;
 
+pub(crate) use csv::CsvReader;
 pub(crate) use findings::Findings;
 pub(crate) use form::{ImportBatch, ImportTenant, ImportUser};
+pub(crate) use people_table::PeopleTable;
 pub(crate) use splitter::{Piece, Splitter};
 pub(crate) use survey::{Bundle, Judged, StagedTenant, StagedUser, Survey};
 

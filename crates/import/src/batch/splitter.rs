@@ -8,22 +8,28 @@ use serde::de::IgnoredAny;
 
 use super::{MOST_TENANTS, MOST_USERS};
 
-/// A part of `[ { "tenant": …, "users": [ … ] } ]`, as JSON. Items and users are counted from 0.
+/// A part of `[ { "tenant": …, "users": [ … ] } ]`, as JSON, with its place as findings name it. Items are counted from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Tenant {
         item: usize,
+        place: String,
         json: Vec<u8>,
     },
     User {
         item: usize,
-        place: usize,
+        place: String,
         json: Vec<u8>,
     },
-    /// Something that is not what should stand at this place, with what it must be.
+    /// Something that is not what should stand at this place, with what it must be. It may stand for a workspace.
     Wrong {
+        tenant_of: Option<usize>,
         place: String,
         problem: &'static str,
+    },
+    /// The item goes on later.
+    Pause {
+        item: usize,
     },
     /// The item is over.
     End {
@@ -212,14 +218,17 @@ impl Splitter {
                 (State::Colon, None)
             }
             State::InWrongItem => {
-                pieces.push(Piece::Wrong { place: format!("[{item}]"), problem: "must be an object" });
-                (State::AfterItem, None)
+                let place = format!("[{item}]");
+                pieces.push(Piece::Wrong { tenant_of: Some(item), place, problem: "must be an object" });
+                (State::AfterItem, Some(Piece::End { item }))
             }
             State::InUser => {
-                let place = self.place;
+                let place = format!("[{item}].users[{}]", self.place);
                 self.place += 1;
-                let wrong = || Piece::Wrong { place: format!("[{item}].users[{place}]"), problem: TOO_LARGE };
-                let piece = if too_large { wrong() } else { Piece::User { item, place, json } };
+                let piece = match too_large {
+                    true => Piece::Wrong { tenant_of: None, place, problem: TOO_LARGE },
+                    false => Piece::User { item, place, json },
+                };
                 (State::AfterUser, Some(piece))
             }
             _ => (State::AfterMember, self.member_piece(item, json, too_large)?),
@@ -230,14 +239,20 @@ impl Splitter {
     }
 
     fn member_piece(&mut self, item: usize, json: Vec<u8>, too_large: bool) -> Result<Option<Piece>> {
-        let wrong = |member: &str, problem| Some(Piece::Wrong { place: format!("[{item}].{member}"), problem });
         Ok(match self.member {
             MemberName::Tenant => {
                 self.count_user()?;
-                if too_large { wrong("tenant", TOO_LARGE) } else { Some(Piece::Tenant { item, json }) }
+                let place = format!("[{item}].tenant");
+                Some(match too_large {
+                    true => Piece::Wrong { tenant_of: Some(item), place, problem: TOO_LARGE },
+                    false => Piece::Tenant { item, place, json },
+                })
             }
             MemberName::Users if json == b"null" => None,
-            MemberName::Users => wrong("users", "must be a list"),
+            MemberName::Users => {
+                let place = format!("[{item}].users");
+                Some(Piece::Wrong { tenant_of: None, place, problem: "must be a list" })
+            }
             MemberName::Other => None,
         })
     }
@@ -370,11 +385,11 @@ mod tests {
     }
 
     fn tenant(item: usize, json: &str) -> Piece {
-        Piece::Tenant { item, json: json.into() }
+        Piece::Tenant { item, place: format!("[{item}].tenant"), json: json.into() }
     }
 
     fn user(item: usize, place: usize, json: &str) -> Piece {
-        Piece::User { item, place, json: json.into() }
+        Piece::User { item, place: format!("[{item}].users[{place}]"), json: json.into() }
     }
 
     #[test]
@@ -396,12 +411,14 @@ mod tests {
     #[test]
     fn what_is_not_in_its_place_is_named() {
         let pieces = split(br#"[1,{"users":{}},"a",{"users":null}]"#, 3).expect("it is JSON");
-        let wrong = |place: &str, problem| Piece::Wrong { place: place.to_owned(), problem };
+        let wrong = |tenant_of, place: &str, problem| Piece::Wrong { tenant_of, place: place.to_owned(), problem };
         let expected = [
-            wrong("[0]", "must be an object"),
-            wrong("[1].users", "must be a list"),
+            wrong(Some(0), "[0]", "must be an object"),
+            Piece::End { item: 0 },
+            wrong(None, "[1].users", "must be a list"),
             Piece::End { item: 1 },
-            wrong("[2]", "must be an object"),
+            wrong(Some(2), "[2]", "must be an object"),
+            Piece::End { item: 2 },
             Piece::End { item: 3 },
         ];
         assert_eq!(pieces, expected);
@@ -448,8 +465,11 @@ mod tests {
             "y".repeat(LARGEST_PIECE)
         );
         let pieces = split(body.as_bytes(), 4096).expect("it is JSON");
-        let wrong = |place: &str| Piece::Wrong { place: place.to_owned(), problem: TOO_LARGE };
-        assert_eq!(pieces, [wrong("[0].tenant"), wrong("[0].users[0]"), user(0, 1, "1"), Piece::End { item: 0 }]);
+        let wrong = |tenant_of, place: &str| Piece::Wrong { tenant_of, place: place.to_owned(), problem: TOO_LARGE };
+        assert_eq!(
+            pieces,
+            [wrong(Some(0), "[0].tenant"), wrong(None, "[0].users[0]"), user(0, 1, "1"), Piece::End { item: 0 }]
+        );
     }
 
     #[test]

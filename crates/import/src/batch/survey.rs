@@ -14,7 +14,7 @@ use tenancy::{Authority, people, roles, workspaces::Metadata};
 use vault::{passwords::Imported, sha256_bytes};
 use web::from_json;
 
-use super::{Findings, ImportTenant, ImportUser, MOST_AT_ONCE, Piece};
+use super::{Findings, ImportTenant, ImportUser, MOST_AT_ONCE, Piece, people_table};
 
 /// A workspace that was judged.
 #[derive(Clone, Serialize, Deserialize)]
@@ -26,12 +26,14 @@ pub(crate) struct StagedTenant {
     pub(crate) locale: Locale,
     pub(crate) onboarded: bool,
     pub(crate) owner: StagedUser,
+    /// In the batch: `[0].tenant`, `row 7`.
+    pub(crate) place: String,
 }
 
 /// Somebody who was judged.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct StagedUser {
-    /// Within the item: `tenant.owner`, `users[3]`.
+    /// In the batch: `[0].tenant.owner`, `[0].users[3]`, `row 7`.
     pub(crate) place: String,
     pub(crate) email: String,
     pub(crate) role: Option<String>,
@@ -108,11 +110,11 @@ pub(crate) struct Survey {
     roles: Verdicts,
     /// Everybody in the batch, with the password that they first came with.
     passwords: HashMap<Mark, Option<Mark>>,
-    item: Item,
+    items: HashMap<usize, Item>,
     bundles: Vec<Bundle>,
 }
 
-/// The item that is being read.
+/// An item that is being read.
 #[derive(Default)]
 struct Item {
     has_tenant: bool,
@@ -133,42 +135,40 @@ impl Survey {
             plans: Verdicts::new(),
             roles: Verdicts::new(),
             passwords: HashMap::new(),
-            item: Item::default(),
+            items: HashMap::new(),
             bundles: Vec::new(),
         }
     }
 
     pub(crate) fn judge(&mut self, piece: Piece) -> Result<()> {
         match piece {
-            Piece::Wrong { place, problem } => {
-                if place.ends_with(".tenant") {
-                    self.item.has_tenant = true;
-                }
-                // An item that is no object has no end of its own.
-                if place.ends_with(']') && !place.contains('.') {
-                    self.judged.tenants += 1;
+            Piece::Wrong { tenant_of, place, problem } => {
+                if let Some(item) = tenant_of {
+                    self.item(item).has_tenant = true;
                 }
                 self.judged.errors.add(&place, problem);
             }
-            Piece::Tenant { item, json } => {
-                self.item.has_tenant = true;
+            Piece::Tenant { item, place, json } => {
+                self.item(item).has_tenant = true;
                 self.judged.users += 1;
-                let place = format!("[{item}].tenant");
                 if let Some(tenant) = self.read::<ImportTenant>(&place, &json)? {
                     self.take_tenant(item, &place, tenant);
                 }
             }
             Piece::User { item, place, json } => {
                 self.judged.users += 1;
-                let within = format!("users[{place}]");
-                let place = format!("[{item}].{within}");
                 if let Some(user) = self.read::<ImportUser>(&place, &json)? {
-                    self.take_user(item, &place, within, &user);
+                    self.take_user(item, &place, &user);
                 }
             }
+            Piece::Pause { item } => self.bundle(item, true),
             Piece::End { item } => self.end(item),
         }
         Ok(())
+    }
+
+    fn item(&mut self, item: usize) -> &mut Item {
+        self.items.entry(item).or_default()
     }
 
     fn read<T: serde::de::DeserializeOwned + schemars::JsonSchema + web::Validate + 'static>(
@@ -182,7 +182,7 @@ impl Survey {
                 for problem in error.details() {
                     // What is wrong with the whole of it has no member's name.
                     let whole = problem.field == "body";
-                    let place = if whole { place.to_owned() } else { format!("{place}.{}", problem.field) };
+                    let place = if whole { place.to_owned() } else { member_of(place, &problem.field) };
                     self.judged.errors.add(&place, &problem.message);
                 }
                 self.ask_all_the_same(place, json);
@@ -197,22 +197,25 @@ impl Survey {
         let Ok(read) = serde_json::from_slice::<Value>(json) else { return };
         let key = |member: &str| read[member].as_str().filter(|key| !key.trim().is_empty()).map(str::to_owned);
         let (plan, role) = (key("plan").filter(|_| read.get("username").is_none()), key("role"));
-        self.questions.plans.extend(plan.map(|key| Named { place: format!("{place}.plan"), key }));
-        self.questions.roles.extend(role.map(|key| Named { place: format!("{place}.role"), key }));
+        self.questions.plans.extend(plan.map(|key| Named { place: member_of(place, "plan"), key }));
+        self.questions.roles.extend(role.map(|key| Named { place: member_of(place, "role"), key }));
     }
 
     fn take_tenant(&mut self, item: usize, place: &str, tenant: ImportTenant) {
         if let Some(plan) = &tenant.plan {
             let key = plan.to_string();
-            self.questions.plans.push(Named { place: format!("{place}.plan"), key });
+            self.questions.plans.push(Named { place: member_of(place, "plan"), key });
         }
         if tenant.owner.role.as_ref().is_some_and(|role| **role != *roles::OWNER) {
-            self.judged.warnings.add(&format!("{place}.owner.role"), "is not used: an owner's role is OWNER");
+            self.judged.warnings.add(&member_of(place, "owner.role"), "is not used: an owner's role is OWNER");
         }
-        let owner = self.stage(&format!("{place}.owner"), "tenant.owner".to_owned(), &tenant.owner);
+        // Somebody's row is their own place; in JSON an owner has one within the workspace.
+        let own = if is_row(place) { place.to_owned() } else { format!("{place}.owner") };
+        let owner = self.stage(item, &own, &tenant.owner);
         let full_name = people::full_name(&owner.first_name, &owner.last_name);
         let default = if full_name.is_empty() { owner.email.clone() } else { full_name };
-        self.item.tenant = Some(StagedTenant {
+        self.item(item).tenant = Some(StagedTenant {
+            place: place.to_owned(),
             name: tenant.name.map_or_else(|| default.chars().take(MAX_NAME).collect(), String::from),
             plan: tenant.plan.map(String::from),
             logo: tenant.logo.map(String::from),
@@ -224,22 +227,22 @@ impl Survey {
         self.bundle(item, false);
     }
 
-    fn take_user(&mut self, item: usize, place: &str, within: String, user: &ImportUser) {
+    fn take_user(&mut self, item: usize, place: &str, user: &ImportUser) {
         if let Some(role) = &user.role {
             let key = role.to_string();
-            self.questions.roles.push(Named { place: format!("{place}.role"), key });
+            self.questions.roles.push(Named { place: member_of(place, "role"), key });
         }
-        let staged = self.stage(place, within, user);
-        self.item.users.push(staged);
+        let staged = self.stage(item, place, user);
+        self.item(item).users.push(staged);
         self.bundle(item, false);
     }
 
     /// Looks at what concerns the person, wherever they stand.
-    fn stage(&mut self, place: &str, within: String, user: &ImportUser) -> StagedUser {
+    fn stage(&mut self, item: usize, place: &str, user: &ImportUser) -> StagedUser {
         let key = email_key(&user.username);
         let person = mark(key.as_bytes());
-        let username = format!("{place}.username");
-        if !self.item.addresses.insert(person) {
+        let username = member_of(place, "username");
+        if !self.item(item).addresses.insert(person) {
             self.judged.errors.add(&username, &format!("{} is in this workspace twice", &*user.username));
         }
         let password = user.password.as_ref().map(|password| password.to_imported());
@@ -253,13 +256,13 @@ impl Survey {
             Some(first) if first.is_none() => *first = brought,
             Some(first) if brought.is_some() && *first != brought => {
                 let problem = "differs from the one that the person has elsewhere in the batch, which counts";
-                self.judged.warnings.add(&format!("{place}.password"), problem);
+                self.judged.warnings.add(&member_of(place, "password"), problem);
             }
             Some(_) => {}
         }
         let name = |name: &Option<kernel::OptionalName>| name.clone().map(String::from).unwrap_or_default();
         StagedUser {
-            place: within,
+            place: place.to_owned(),
             email: user.username.to_string(),
             role: user.role.clone().map(String::from),
             first_name: name(&user.first_name),
@@ -272,15 +275,15 @@ impl Survey {
 
     /// Makes rows of the people who have come together, or of all that are left.
     fn bundle(&mut self, item: usize, all: bool) {
-        let waiting = self.item.users.len() + usize::from(self.item.tenant.is_some());
-        if waiting < MOST_AT_ONCE && !all {
+        let waiting = self.item(item);
+        if waiting.users.len() + usize::from(waiting.tenant.is_some()) < MOST_AT_ONCE && !all {
             return;
         }
         // Before its workspace nobody is stored, whatever came first.
-        let tenant = self.item.tenant.take();
-        let position = if tenant.is_some() { 0 } else { self.item.rows + 1 };
-        self.item.rows += usize::from(tenant.is_none());
-        let users = mem::take(&mut self.item.users);
+        let tenant = waiting.tenant.take();
+        let position = if tenant.is_some() { 0 } else { waiting.rows + 1 };
+        waiting.rows += usize::from(tenant.is_none());
+        let users = mem::take(&mut waiting.users);
         if tenant.is_some() || !users.is_empty() {
             self.bundles.push(Bundle { item, position, tenant, users });
         }
@@ -288,11 +291,11 @@ impl Survey {
 
     fn end(&mut self, item: usize) {
         self.judged.tenants += 1;
-        if !self.item.has_tenant {
+        if !self.item(item).has_tenant {
             self.judged.errors.add(&format!("[{item}].tenant"), "is required");
         }
         self.bundle(item, true);
-        self.item = Item::default();
+        self.items.remove(&item);
     }
 
     /// Whether so much has come together that it should be asked and stored before more is read.
@@ -333,6 +336,11 @@ impl Survey {
         Ok(())
     }
 
+    /// Something that is not an error.
+    pub(crate) fn warn(&mut self, place: &str, text: &str) {
+        self.judged.warnings.add(place, text);
+    }
+
     /// What is ready to be staged. Nothing of a batch that will be refused.
     pub(crate) fn take_bundles(&mut self) -> Vec<Bundle> {
         let bundles = mem::take(&mut self.bundles);
@@ -342,6 +350,16 @@ impl Survey {
     pub(crate) fn finish(self) -> Judged {
         self.judged
     }
+}
+
+/// Of a table each row is a place.
+fn is_row(place: &str) -> bool {
+    place.starts_with("row ")
+}
+
+/// The place of a member, or of the column that stands for it.
+fn member_of(place: &str, member: &str) -> String {
+    if is_row(place) { format!("{place}, {}", people_table::column(member)) } else { format!("{place}.{member}") }
 }
 
 fn verdicts(

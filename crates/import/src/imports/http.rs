@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
-use kernel::{Error, Result};
+use kernel::{Error, Result, WebUrl};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::{
@@ -12,15 +12,17 @@ use tenancy::{
     callers::{AppCaller, TenantRead, TenantWrite},
 };
 use vault::sha256_hex;
-use web::{BodyStream, Describe, Failure, Json, Operation, Page, Params, Path, Routes, State, optional_header};
-
-use super::{Import, ImportId, ImportState, Staging, staging::REPEATED_WITHIN, store};
-use crate::{
-    Imports,
-    batch::{Findings, ImportBatch, Judged, Splitter, Survey},
+use web::{
+    BodyStream, Describe, Failure, Json, Operation, Page, Params, Path, Routes, State, Valid, Validate, optional_header,
 };
 
-const MAX_BYTES: usize = 64 * 1024 * 1024;
+use super::{Import, ImportId, ImportState, Source, Staging, fetch, staging::REPEATED_WITHIN, store};
+use crate::{
+    Imports,
+    batch::{Findings, ImportBatch, Judged, Survey},
+};
+
+pub(super) const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// A slow line needs minutes for the largest batch.
 const LONGEST: Duration = Duration::from_mins(15);
 /// Of a list that names no limit.
@@ -40,10 +42,29 @@ pub(crate) fn routes() -> Routes<Imports> {
         .body_limit(MAX_BYTES)
         .timeout(LONGEST)
         .streamed()
+        .post("/account/import/tenantsFromFile", import_file, "Import workspaces and users from a file")
+        .description("The file is JSON as for `/account/import/tenants`, or `text/csv` with one row per user.")
+        .answers(502, NOT_FETCHED)
+        .timeout(LONGEST)
+        .post("/account/import/validateTenantsFromFile", validate_file, "Check a file without importing it")
+        .answers(502, NOT_FETCHED)
+        .timeout(LONGEST)
         .get("/account/import/status/{reference}", status, "Get how far an import has come")
         .get("/account/import", list, "List imports, newest first")
         .description("The last 100, unless `limit` says otherwise.")
 }
+
+const NOT_FETCHED: &str = "The file could not be fetched";
+
+/// Where the batch is.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct BatchFile {
+    /// A public http or https address.
+    file_url: WebUrl,
+}
+
+impl Validate for BatchFile {}
 
 /// How an import is asked for.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -194,13 +215,43 @@ async fn import(
         body.drain().await;
         return Ok(Json((&first).into()));
     }
-    let mut staging = Staging::new(&room, db, app, webhooks == Some(false));
+    let staging = Staging::new(&room, db, app, webhooks == Some(false));
     let survey = Survey::new(app, Authority::of_key(&caller));
-    let judged = match read(&room, survey, &mut body, Some(&mut staging)).await {
+    let answered = take_in(&room, survey, Source::Body(&mut body), staging, repeat).await;
+    if answered.is_err() {
+        body.drain().await;
+    }
+    answered
+}
+
+async fn import_file(
+    caller: AppCaller<TenantWrite>,
+    State(room): State<Imports>,
+    Params(ImportQuery { webhooks }): Params<ImportQuery>,
+    IdempotencyKey(repeat): IdempotencyKey,
+    Valid(file): Valid<BatchFile>,
+) -> Result<Json<ImportAnswer>> {
+    let (app, db) = (caller.app_id(), room.tenancy.db.by(&caller));
+    if let Some(first) = repeated(&room, app, repeat.clone()).await? {
+        return Ok(Json((&first).into()));
+    }
+    let source = Source::File(Box::new(fetch::open(&room.outbound, &file.file_url).await?));
+    let staging = Staging::new(&room, db, app, webhooks == Some(false));
+    take_in(&room, Survey::new(app, Authority::of_key(&caller)), source, staging, repeat).await
+}
+
+/// Reads a batch, and imports it if it can be.
+async fn take_in(
+    room: &Imports,
+    survey: Survey,
+    source: Source<'_>,
+    mut staging: Staging,
+    repeat: Option<String>,
+) -> Result<Json<ImportAnswer>> {
+    let judged = match read(room, survey, source, Some(&mut staging)).await {
         Ok(judged) => judged,
         Err(error) => {
             staging.discard().await?;
-            body.drain().await;
             return Err(error);
         }
     };
@@ -217,7 +268,7 @@ async fn validate(
     Batch(mut body): Batch,
 ) -> Result<Json<ImportReport>> {
     let survey = Survey::new(caller.app_id(), Authority::of_key(&caller));
-    match read(&room, survey, &mut body, None).await {
+    match read(&room, survey, Source::Body(&mut body), None).await {
         Ok(judged) => Ok(Json((&judged).into())),
         Err(error) => {
             body.drain().await;
@@ -226,26 +277,43 @@ async fn validate(
     }
 }
 
+async fn validate_file(
+    caller: AppCaller<TenantWrite>,
+    State(room): State<Imports>,
+    Valid(file): Valid<BatchFile>,
+) -> Result<Json<ImportReport>> {
+    let source = Source::File(Box::new(fetch::open(&room.outbound, &file.file_url).await?));
+    let survey = Survey::new(caller.app_id(), Authority::of_key(&caller));
+    Ok(Json((&read(&room, survey, source, None).await?).into()))
+}
+
 /// Reads a batch to its end, and stages what is right as long as everything is.
 async fn read(
     room: &Imports,
     mut survey: Survey,
-    body: &mut BodyStream,
+    mut source: Source<'_>,
     mut staging: Option<&mut Staging>,
 ) -> Result<Judged> {
-    let (mut splitter, mut pieces) = (Splitter::new(), Vec::new());
-    while let Some(bytes) = body.next().await? {
-        splitter.push(&bytes, &mut pieces)?;
+    let (mut cutter, mut pieces) = (source.cutter(), Vec::new());
+    loop {
+        let bytes = source.next().await?;
+        let is_last = bytes.is_none();
+        let cut = match &bytes {
+            Some(bytes) => cutter.push(bytes, &mut survey, &mut pieces),
+            None => cutter.finish(&mut survey, &mut pieces),
+        };
+        cut.map_err(|error| source.blame(error))?;
         for piece in pieces.drain(..) {
-            survey.judge(piece)?;
+            survey.judge(piece).map_err(|error| source.blame(error))?;
             if survey.is_full() {
                 settle(room, &mut survey, staging.as_deref_mut()).await?;
             }
         }
+        if is_last {
+            settle(room, &mut survey, staging).await?;
+            return Ok(survey.finish());
+        }
     }
-    splitter.finish()?;
-    settle(room, &mut survey, staging).await?;
-    Ok(survey.finish())
 }
 
 async fn settle(room: &Imports, survey: &mut Survey, staging: Option<&mut Staging>) -> Result<()> {

@@ -1,7 +1,9 @@
 //! Imports: what a batch becomes once it is approved, how far it has come, and the job that carries it out.
 
+mod fetch;
 pub(crate) mod http;
 mod job;
+mod source;
 mod staging;
 mod store;
 mod turn;
@@ -11,6 +13,7 @@ use kernel::{AppId, Author, Timestamp, id_kinds};
 
 use crate::batch::Findings;
 pub(crate) use job::Importing;
+use source::Source;
 pub(crate) use staging::Staging;
 
 id_kinds! {

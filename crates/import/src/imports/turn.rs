@@ -47,7 +47,7 @@ pub(super) fn store_rows(
             current = None;
         }
         if let Some(tenant) = &bundle.tenant {
-            current = make_workspace(tx, app, &known, &mut import, item, tenant)?;
+            current = make_workspace(tx, app, &known, &mut import, tenant)?;
             (import.item, import.workspace) = (Some(item), current.as_ref().map(|made| made.id.to_string()));
             join(tx, tenancy, app, &known, &mut import, current.as_ref(), &tenant.owner)?;
         }
@@ -109,7 +109,6 @@ fn make_workspace(
     app: &App,
     known: &Known,
     import: &mut Import,
-    item: i64,
     new: &StagedTenant,
 ) -> Result<Option<Tenant>> {
     let first = match &new.plan {
@@ -117,7 +116,7 @@ fn make_workspace(
         Some(key) => match known.plans.get(key) {
             Some(Some(first)) => first,
             _ => {
-                import.errors.add(&format!("[{item}].tenant.plan"), &format!("there is no plan {key} any more"));
+                import.errors.add(&format!("{}.plan", new.place), &format!("there is no plan {key} any more"));
                 import.left_out += 1;
                 return Ok(None);
             }
@@ -155,9 +154,8 @@ fn join(
     tenant: Option<&Tenant>,
     user: &StagedUser,
 ) -> Result<()> {
-    let place = format!("[{}].{}", import.item.unwrap_or_default(), user.place);
     let mut leave_out = |problem: &str| {
-        import.errors.add(&place, problem);
+        import.errors.add(&user.place, problem);
         import.left_out += 1;
     };
     let Some(tenant) = tenant else {

@@ -17,6 +17,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use kernel::{Tick, Ticker};
 pub use reqwest::{Method, StatusCode, header};
 use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
@@ -70,6 +71,26 @@ pub enum BodyLimit {
     Beginning(usize),
 }
 
+/// An answer that is read while it arrives. Dropping it ends the connection.
+pub struct Download {
+    pub status: StatusCode,
+    pub headers: header::HeaderMap,
+    answer: reqwest::Response,
+    began: Tick,
+    total: Duration,
+    left: usize,
+}
+
+impl Download {
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        let time = self.total.saturating_sub(Ticker.since(self.began));
+        let Ok(chunk) = tokio::time::timeout(time, self.answer.chunk()).await else { return Err(Failure::TimedOut) };
+        let Some(chunk) = chunk? else { return Ok(None) };
+        self.left = self.left.checked_sub(chunk.len()).ok_or(Failure::TooLarge)?;
+        Ok(Some(chunk))
+    }
+}
+
 /// What the other side said. A redirect is an answer like any other.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -93,14 +114,28 @@ impl Outbound {
         tokio::time::timeout(limits.total, self.exchange(request, limits)).await.unwrap_or(Err(Failure::TimedOut))
     }
 
-    async fn exchange(&self, request: Request, limits: &Limits) -> Result<Answer, Failure> {
+    /// Makes a call whose answer may be large: it is handed over as it arrives, within the same limits.
+    pub async fn download(&self, request: Request, limits: &Limits) -> Result<Download, Failure> {
+        let began = Ticker.now();
+        let asked = tokio::time::timeout(limits.total, self.ask(request, limits)).await;
+        let mut answer = asked.unwrap_or(Err(Failure::TimedOut))?;
+        let (BodyLimit::Whole(left) | BodyLimit::Beginning(left)) = limits.body;
+        let (status, headers) = (answer.status(), std::mem::take(answer.headers_mut()));
+        Ok(Download { status, headers, answer, began, total: limits.total, left })
+    }
+
+    async fn ask(&self, request: Request, limits: &Limits) -> Result<reqwest::Response, Failure> {
         let Request { method, url, headers, body } = request;
         // The client asks its resolver for names only, so that literal addresses are checked here. `Url` has read them
         // already, however they were spelled.
         if !self.0.targets.allow_url(&url) {
             return Err(Failure::Refused);
         }
-        let mut answer = self.client(limits.connect)?.request(method, url).headers(headers).body(body).send().await?;
+        Ok(self.client(limits.connect)?.request(method, url).headers(headers).body(body).send().await?)
+    }
+
+    async fn exchange(&self, request: Request, limits: &Limits) -> Result<Answer, Failure> {
+        let mut answer = self.ask(request, limits).await?;
         let (status, headers) = (answer.status(), std::mem::take(answer.headers_mut()));
         let body = read_body(answer, limits.body).await?;
         Ok(Answer { status, headers, body })

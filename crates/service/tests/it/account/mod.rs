@@ -7,6 +7,7 @@ mod app;
 mod app_credentials;
 pub(crate) mod federation;
 mod import;
+mod import_file;
 mod import_passwords;
 mod payments_dry_run;
 mod payments_plan;

@@ -146,6 +146,8 @@ const BY_LINK: &[&str] = &["GET /cloud-views/verify-sender", "POST /cloud-views/
 
 /// Their bodies or queries would need more than a line to be right; the right caller gets as far as their check.
 const REFUSED_FOR_CONTENT: &[&str] = &[
+    "POST /account/import/tenantsFromFile",
+    "POST /account/import/validateTenantsFromFile",
     "POST /account/role",
     "POST /account/federation/connection",
     "POST /account/payprovider/confirm-checkout",
@@ -262,6 +264,8 @@ const GUARDED: &[(&str, &str)] = &[
     ("DELETE /account/tenant/{tenant_id}", ""),
     ("POST /account/import/tenants", "[]"),
     ("POST /account/import/validateTenants", "[]"),
+    ("POST /account/import/tenantsFromFile", r#"{ "fileUrl": "http://10.0.0.1/x" }"#),
+    ("POST /account/import/validateTenantsFromFile", r#"{ "fileUrl": "http://10.0.0.1/x" }"#),
     ("GET /account/import", ""),
     ("GET /account/import/status/{reference}", ""),
     ("GET /account/tenant/user", ""),

@@ -32,6 +32,8 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /auth/auth/credentialsConfig", "reads"),
     ("POST /admin/backup", "reads"),
     ("POST /account/import/validateTenants", "reads"),
+    ("POST /account/import/validateTenantsFromFile", "reads"),
+    ("POST /account/import/tenantsFromFile", "the same import as POST /account/import/tenants"),
     ("POST /admin/test-clock", "moves the clock of a test"),
     ("POST /account/payprovider/confirm-checkout", "reads"),
     ("POST /admin/apps/{app_id}/explain", "reads"),

@@ -40,6 +40,8 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
     ("POST /account/api-token/workspace", "expireAt"),
     ("POST /account/federation/connection", "signedRequest"),
     ("POST /account/payments/plan", "trial"),
+    ("POST /account/import/tenantsFromFile", "fileUrl"),
+    ("POST /account/import/validateTenantsFromFile", "fileUrl"),
     ("POST /account/role", "privileges"),
     ("POST /account/app/checkoutId", "planKey"),
     ("POST /account/app/checkoutId", "priceOffer"),
