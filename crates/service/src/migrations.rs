@@ -39,4 +39,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(28, "recipients", text!("0028_recipients")),
     Migration::shared(29, "federated_logins", text!("0029_federated_logins")),
     Migration::shared(30, "imports", text!("0030_imports")),
+    Migration::shared(31, "user_parameters", text!("0031_user_parameters")),
 ];

@@ -2,9 +2,12 @@
 //! know who is calling, what goes into tokens, or what a flag depends on.
 
 use kernel::{AppId, MemberId, Result, TenantId, Timestamp, UserId};
-use store::{Db, FromRow, Row, Tx, args};
+use store::{Db, FromRow, Json, Row, Tx, args};
 
-use crate::logins::{ConnectionId, Login, LoginId, Reach, login_counts};
+use crate::{
+    apps::parameters::Parameters,
+    logins::{ConnectionId, Login, LoginId, Reach, login_counts},
+};
 
 /// A member with the person, the role and the workspace.
 #[derive(Clone, Debug)]
@@ -17,6 +20,8 @@ pub struct Standing {
     pub phone_number: Option<String>,
     pub member: MemberId,
     pub onboarded: bool,
+    /// What the app keeps about the member.
+    pub parameters: Parameters,
     pub role: String,
     pub privileges: Vec<String>,
     pub tenant: TenantId,
@@ -54,6 +59,7 @@ impl FromRow for Standing {
             phone_number: row.get("phone_number")?,
             member: row.get("member_id")?,
             onboarded: row.get("onboarded")?,
+            parameters: row.get::<Json<_>>("parameters")?.0,
             role: row.get("role_key")?,
             privileges,
             tenant: row.get("tenant_id")?,
@@ -111,7 +117,7 @@ macro_rules! select {
         concat!(
             "SELECT users.id AS user_id, users.email, users.first_name, users.last_name, users.phone_number, ",
             "(users.email_verified_at IS NOT NULL) AS email_verified, ",
-            "members.id AS member_id, members.onboarded, members.last_seen_at, roles.key AS role_key, ",
+            "members.id AS member_id, members.onboarded, members.parameters, members.last_seen_at, roles.key AS role_key, ",
             "(SELECT string_agg(privileges.key, ' ') FROM role_privileges ",
             "JOIN privileges ON privileges.id = role_privileges.privilege_id ",
             "WHERE role_privileges.role_id = members.role_id) AS privileges, ",

@@ -26,6 +26,7 @@ pub(super) fn attributes(known: DetailedStanding) -> Live {
             ("role", text(standing.role)),
             ("teams", Some(stored(&teams))),
             ("onboarded", flag(standing.onboarded)),
+            ("parameters", Some(Json::owned(&Value::Object(standing.parameters.0)))),
             ("createdAt", text(user_created_at.to_string())),
         ],
         tenant: vec![

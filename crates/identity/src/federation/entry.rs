@@ -5,6 +5,7 @@ use kernel::{AppId, Result, UserId, email_key};
 use spine::emit;
 use tenancy::{
     App,
+    apps::parameters::Parameters,
     federation::{self, Connection},
     logins::Reach,
     members::{self, Joining, MemberRef},
@@ -133,6 +134,7 @@ fn join(
                 last_name: joins.last,
                 role: &role,
                 onboarded: false,
+                parameters: &Parameters::default(),
                 invite: false,
             };
             let member = members::add(tx, &identity.tenancy, app, &tenant, &joining)?;

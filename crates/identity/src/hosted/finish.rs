@@ -254,7 +254,7 @@ fn grant(
             let iat = tx.now().as_seconds();
             let lifetime = Duration::from_secs(app.profile.access_token_ttl.into());
             Ok(AppGrant::IdToken(Box::new(IdToken {
-                about: About::new(standing, &granted),
+                about: About::new(standing, &granted, &app.profile.user_parameters),
                 iss: identity.tenancy.issuer.to_string(),
                 aud: app.id,
                 iat,

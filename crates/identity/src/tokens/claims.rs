@@ -3,7 +3,13 @@
 use kernel::{AppId, TenantId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tenancy::{logins::LoginId, people::full_name, standing::Standing};
+use serde_json::{Map, Value};
+use tenancy::{
+    apps::parameters::{self, ParameterDefinition},
+    logins::LoginId,
+    people::full_name,
+    standing::Standing,
+};
 
 use super::Granted;
 
@@ -80,10 +86,13 @@ pub struct About {
     pub tenant_onboarded: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multi_tenant: Option<bool>,
+    /// Of the user's parameters, those that the app shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Map<String, Value>>,
 }
 
 /// Every claim that [`About`] can hold, for the discovery document.
-pub const ABOUT_CLAIMS: [&str; 16] = [
+pub const ABOUT_CLAIMS: [&str; 17] = [
     "sub",
     "name",
     "family_name",
@@ -100,10 +109,11 @@ pub const ABOUT_CLAIMS: [&str; 16] = [
     "tenant_logo",
     "tenant_onboarded",
     "multi_tenant",
+    "parameters",
 ];
 
 impl About {
-    pub fn new(standing: &Standing, granted: &Granted) -> Self {
+    pub fn new(standing: &Standing, granted: &Granted, defined: &[ParameterDefinition]) -> Self {
         let mut about = Self { sub: standing.user.to_string(), ..Self::default() };
         if granted.has("profile") {
             about.name = Some(full_name(&standing.first_name, &standing.last_name));
@@ -111,6 +121,7 @@ impl About {
             about.given_name = Some(standing.first_name.clone());
             about.preferred_username = Some(standing.email.clone());
             about.locale = Some(standing.tenant_locale.clone());
+            about.parameters = parameters::claims(defined, &standing.parameters);
         }
         if granted.has("email") {
             about.email = Some(standing.email.clone());

@@ -168,6 +168,9 @@ async fn revoke(ForRequest(identity): ForRequest, Valid(body): Valid<Revoke>) ->
     Ok(Success)
 }
 
-async fn userinfo(BearerCaller(user, _): BearerCaller<AnyMember>) -> Result<WithHeaders<Json<About>>> {
-    Ok(oauth::unstored(super::about(&user)))
+async fn userinfo(
+    BearerCaller(user, _): BearerCaller<AnyMember>,
+    State(identity): State<Identity>,
+) -> Result<WithHeaders<Json<About>>> {
+    Ok(oauth::unstored(super::about_user(&identity.tenancy, &user)))
 }

@@ -18,7 +18,7 @@ mod store;
 use std::time::Duration;
 
 use ::store::Tx;
-use kernel::{Actor, Code, Error, MemberId, Result, Timestamp};
+use kernel::{Actor, AppId, Code, Error, MemberId, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tenancy::{
@@ -132,7 +132,7 @@ impl Prepared {
             iat,
             exp: self.refresh_expires_at.as_seconds(),
         };
-        let about = About::new(&standing, &granted);
+        let about = about(tenancy, app, &standing, &granted);
         let iss = tenancy.issuer.to_string();
         let user_profile = IdToken { about, iss, aud: app, iat, exp, auth_time, sid: login.id.to_string(), nonce };
         let tokens = TokenSet {
@@ -293,6 +293,11 @@ pub async fn revoke(tenancy: &Tenancy, token: &str, everywhere: bool) -> Result<
 }
 
 /// What `userinfo` tells.
-pub fn about(user: &SignedIn) -> About {
-    About::new(&user.standing, &Granted::read(&user.claims.oidc_scope, None))
+pub fn about_user(tenancy: &Tenancy, user: &SignedIn) -> About {
+    about(tenancy, user.app(), &user.standing, &Granted::read(&user.claims.oidc_scope, None))
+}
+
+fn about(tenancy: &Tenancy, app: AppId, standing: &Standing, granted: &Granted) -> About {
+    let app = tenancy.apps.get(app);
+    About::new(standing, granted, app.as_ref().map_or(&[], |app| &app.profile.user_parameters))
 }

@@ -3,7 +3,10 @@
 use kernel::{Email, Locale, Name, OptionalName, Problems, WebUrl, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tenancy::workspaces::{MAX_METADATA, Metadata};
+use tenancy::{
+    apps::parameters::Parameters,
+    workspaces::{MAX_METADATA, Metadata},
+};
 use vault::passwords::{DigestAlgorithm, Imported, Pepper, PepperPosition};
 use web::Validate;
 
@@ -56,6 +59,8 @@ pub(crate) struct ImportUser {
     pub(crate) onboarded: Option<bool>,
     /// Whether the other system has proven that the address is theirs.
     pub(crate) email_verified: Option<bool>,
+    /// What the app keeps about the member.
+    pub(crate) parameters: Option<Parameters>,
 }
 
 /// The digest of a password, which counts for one login and is then replaced.

@@ -104,7 +104,7 @@ fn person(given: &HashMap<&str, &String>) -> Value {
         match member.split_once('.') {
             None => drop(user.insert(member.to_owned(), Value::from(text.as_str()))),
             Some((outer, inner)) => {
-                user.entry(outer).or_insert_with(|| Map::new().into())[inner] = Value::from(text.as_str())
+                user.entry(outer).or_insert_with(|| Map::new().into())[inner] = Value::from(text.as_str());
             }
         }
     }

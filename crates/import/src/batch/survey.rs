@@ -4,13 +4,19 @@
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     mem,
+    sync::Arc,
 };
 
-use kernel::{AppId, Code, Error, Locale, Result, email_key, text::MAX_NAME};
+use kernel::{AppId, Code, Error, Locale, Problems, Result, email_key, text::MAX_NAME};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{Db, Tx};
-use tenancy::{Authority, people, roles, workspaces::Metadata};
+use tenancy::{
+    App, Authority,
+    apps::parameters::{self, Parameters},
+    people, roles,
+    workspaces::Metadata,
+};
 use vault::{passwords::Imported, sha256_bytes};
 use web::from_json;
 
@@ -41,6 +47,8 @@ pub(crate) struct StagedUser {
     pub(crate) last_name: String,
     pub(crate) onboarded: bool,
     pub(crate) email_verified: bool,
+    #[serde(default)]
+    pub(crate) parameters: Parameters,
     pub(crate) password: Option<Imported>,
 }
 
@@ -102,7 +110,7 @@ struct Questions {
 type Verdicts = HashMap<String, Option<String>>;
 
 pub(crate) struct Survey {
-    app: AppId,
+    app: Arc<App>,
     authority: Authority,
     judged: Judged,
     questions: Questions,
@@ -126,7 +134,7 @@ struct Item {
 }
 
 impl Survey {
-    pub(crate) fn new(app: AppId, authority: Authority) -> Self {
+    pub(crate) fn new(app: Arc<App>, authority: Authority) -> Self {
         Self {
             app,
             authority,
@@ -245,6 +253,13 @@ impl Survey {
         if !self.item(item).addresses.insert(person) {
             self.judged.errors.add(&username, &format!("{} is in this workspace twice", &*user.username));
         }
+        if let Some(given) = &user.parameters {
+            let mut problems = Problems::new();
+            parameters::judge(&self.app.profile.user_parameters, given, "parameters", &mut problems);
+            for problem in problems.finish().err().iter().flat_map(Error::details) {
+                self.judged.errors.add(&member_of(place, &problem.field), &problem.message);
+            }
+        }
         let password = user.password.as_ref().map(|password| password.to_imported());
         self.judged.passwords |= password.is_some();
         let brought = password.as_ref().and_then(|password| password.to_json().ok()).map(|json| mark(&json));
@@ -269,6 +284,7 @@ impl Survey {
             last_name: name(&user.last_name),
             onboarded: user.onboarded.unwrap_or(false),
             email_verified: user.email_verified.unwrap_or(false),
+            parameters: user.parameters.clone().unwrap_or_default(),
             password,
         }
     }
@@ -313,7 +329,7 @@ impl Survey {
         };
         let (new_plans, new_roles) = (new(&plans, &self.plans), new(&roles, &self.roles));
         let keys: Vec<String> = people.iter().map(|named| named.key.clone()).collect();
-        let (app, authority) = (self.app, self.authority.clone());
+        let (app, authority) = (self.app.id, self.authority.clone());
         let answered = db.read(move |tx| {
             let plans = verdicts(tx, &new_plans, |tx, key| plan_problem(tx, app, key))?;
             let roles = verdicts(tx, &new_roles, |tx, key| role_problem(tx, app, &authority, key))?;

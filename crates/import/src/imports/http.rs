@@ -216,7 +216,7 @@ async fn import(
         return Ok(Json((&first).into()));
     }
     let staging = Staging::new(&room, db, app, webhooks == Some(false));
-    let survey = Survey::new(app, Authority::of_key(&caller));
+    let survey = Survey::new(caller.app.clone(), Authority::of_key(&caller));
     let answered = take_in(&room, survey, Source::Body(&mut body), staging, repeat).await;
     if answered.is_err() {
         body.drain().await;
@@ -237,7 +237,7 @@ async fn import_file(
     }
     let source = Source::File(Box::new(fetch::open(&room.outbound, &file.file_url).await?));
     let staging = Staging::new(&room, db, app, webhooks == Some(false));
-    take_in(&room, Survey::new(app, Authority::of_key(&caller)), source, staging, repeat).await
+    take_in(&room, Survey::new(caller.app.clone(), Authority::of_key(&caller)), source, staging, repeat).await
 }
 
 /// Reads a batch, and imports it if it can be.
@@ -267,7 +267,7 @@ async fn validate(
     State(room): State<Imports>,
     Batch(mut body): Batch,
 ) -> Result<Json<ImportReport>> {
-    let survey = Survey::new(caller.app_id(), Authority::of_key(&caller));
+    let survey = Survey::new(caller.app.clone(), Authority::of_key(&caller));
     match read(&room, survey, Source::Body(&mut body), None).await {
         Ok(judged) => Ok(Json((&judged).into())),
         Err(error) => {
@@ -283,7 +283,7 @@ async fn validate_file(
     Valid(file): Valid<BatchFile>,
 ) -> Result<Json<ImportReport>> {
     let source = Source::File(Box::new(fetch::open(&room.outbound, &file.file_url).await?));
-    let survey = Survey::new(caller.app_id(), Authority::of_key(&caller));
+    let survey = Survey::new(caller.app.clone(), Authority::of_key(&caller));
     Ok(Json((&read(&room, survey, source, None).await?).into()))
 }
 

@@ -172,6 +172,7 @@ fn join(
         last_name: &user.last_name,
         role,
         onboarded: user.onboarded,
+        parameters: &user.parameters,
         invite: false,
     };
     let member = match members::add(tx, tenancy, app, tenant, &joining) {

@@ -14,7 +14,8 @@ use serde::Deserialize;
 use serde_json::json;
 use store::Tx;
 use tenancy::{
-    App, Tenancy, apps,
+    App, Tenancy,
+    apps::{self, parameters::Parameters},
     members::{self, Joining},
     paths, people, roles,
     workspaces::{self, Metadata, NewWorkspace, SignupBy},
@@ -144,7 +145,15 @@ fn complete_sign_up(
     let tenant = workspaces::create(tx, app.id, &new)?;
     subscriptions::begin_first(tx, app, tenant.id, &first)?;
     let role = roles::assign(tx, app.id, Some(roles::OWNER))?;
-    let owner = Joining { email, first_name, last_name, role: &role, onboarded: false, invite: false };
+    let owner = Joining {
+        email,
+        first_name,
+        last_name,
+        role: &role,
+        onboarded: false,
+        parameters: &Parameters::default(),
+        invite: false,
+    };
     Ok(members::add(tx, tenancy, app, &tenant, &owner)?.user_id)
 }
 

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::Tx;
 use tenancy::{
-    App, Tenancy, apps,
+    App, Tenancy,
+    apps::{self, parameters::Parameters},
     callers::{AppCaller, TenantWrite},
     members::{self, Joining},
     people, roles,
@@ -100,6 +101,7 @@ pub fn create_workspace(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, new: &New
         last_name: &new.owner.last_name,
         role: &roles::assign(tx, app.id, Some(roles::OWNER))?,
         onboarded: false,
+        parameters: &Parameters::default(),
         invite: !new.mute_notifications.unwrap_or_default(),
     };
     members::add(tx, tenancy, app, &tenant, &owner)?;

@@ -10,7 +10,10 @@ use web::{Created as CreatedAnswer, Json, Page, Params, Path, Routes, State, Suc
 use super::{sender_page, webhook};
 use crate::{
     Authority, Tenancy,
-    apps::{self, App, NewApp, ProfileChange},
+    apps::{
+        self, App, NewApp, ProfileChange,
+        parameters::{ParameterDefinition, ParameterDefinitions},
+    },
     callers::{AppCaller, AppDelete, AppRead, AppWrite, Operator},
     mails::budget::TOO_MANY_MAILS,
 };
@@ -42,6 +45,8 @@ fn own_routes() -> Routes<Tenancy> {
         )
         .answers(403, "A setting that requires every built-in privilege but the destructive two")
         .answers(429, TOO_MANY_MAILS)
+        .get("/account/app/userParameters", user_parameters, "List the parameters that the app defines for users")
+        .put("/account/app/userParameters", define_parameters, "Define all parameters of users")
         .delete("/account/app", delete_own, "Delete the app and everything in it")
 }
 
@@ -100,6 +105,22 @@ async fn change_own_profile(
 ) -> Result<Json<App>> {
     let (id, db, authority) = (caller.app_id(), tenancy.db.by(&caller), Authority::of_key(&caller));
     Ok(Json(db.write(move |tx| super::update(tx, &tenancy, id, &authority, change.clone())).await?))
+}
+
+async fn user_parameters(
+    caller: AppCaller<AppRead>,
+    State(tenancy): State<Tenancy>,
+) -> Result<Json<Vec<ParameterDefinition>>> {
+    Ok(Json(tenancy.apps.current(caller.app_id()).await?.profile.user_parameters.clone()))
+}
+
+async fn define_parameters(
+    caller: AppCaller<AppWrite>,
+    State(tenancy): State<Tenancy>,
+    Valid(ParameterDefinitions(definitions)): Valid<ParameterDefinitions>,
+) -> Result<Json<Vec<ParameterDefinition>>> {
+    let (id, db) = (caller.app_id(), tenancy.db.by(&caller));
+    Ok(Json(db.write(move |tx| super::define_parameters(tx, &tenancy, id, &definitions)).await?))
 }
 
 async fn delete_own(caller: AppCaller<AppDelete>, State(tenancy): State<Tenancy>) -> Result<Success> {

@@ -11,7 +11,7 @@ use kernel::{AppId, Error, Name, Result};
 
 use crate::{
     Authority, Tenancy, api_tokens,
-    apps::{self, App, NewApp, ProfileChange},
+    apps::{self, App, NewApp, ProfileChange, parameters::ParameterDefinition},
     branding, credentials,
     keys::{self, NewKey},
     mails, roles, workspaces,
@@ -58,6 +58,20 @@ pub fn update(
     }
     apps::save(tx, &tenancy.apps, &before, &mut app)?;
     Ok(app)
+}
+
+/// Defines what the app keeps about members. What members have already stays as it is.
+pub fn define_parameters(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    id: AppId,
+    definitions: &[ParameterDefinition],
+) -> Result<Vec<ParameterDefinition>> {
+    let mut app = apps::locked(tx, id)?;
+    let before = app.profile.clone();
+    app.profile.user_parameters = definitions.to_vec();
+    apps::save(tx, &tenancy.apps, &before, &mut app)?;
+    Ok(app.profile.user_parameters)
 }
 
 /// Ends all access at once; what belonged to the app is purged in the background by whoever owns it.

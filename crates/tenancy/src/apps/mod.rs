@@ -3,6 +3,7 @@
 mod change;
 mod directory;
 mod events;
+pub mod parameters;
 mod profile;
 #[cfg(test)]
 mod properties;

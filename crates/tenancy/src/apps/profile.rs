@@ -4,6 +4,8 @@ use kernel::{AppId, TenantId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::parameters::ParameterDefinition;
+
 /// An app: its identity, and the profile that its owner may change.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -80,6 +82,9 @@ pub struct Profile {
     pub require_pkce: bool,
     /// Whether members may report usage; otherwise keys alone do.
     pub usage_from_users: bool,
+    /// What the app keeps about members beside what everybody has; set at `/account/app/userParameters`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_parameters: Vec<ParameterDefinition>,
 }
 
 impl Default for Profile {
@@ -122,6 +127,7 @@ impl Default for Profile {
             operator_tenant_id: None,
             require_pkce: false,
             usage_from_users: true,
+            user_parameters: Vec::new(),
         }
     }
 }

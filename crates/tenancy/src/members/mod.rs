@@ -22,6 +22,10 @@ pub use wire::{Association, TenantUser};
 
 use crate::{
     App, Authority, Tenancy, api_tokens,
+    apps::{
+        self,
+        parameters::{self, Parameters},
+    },
     facts::{MemberData, PasswordLinkCreated, PersonRemoved, TenantUserCreated, TenantUserDeleted, TenantUserUpdated},
     federation::ConnectionId,
     links::{self, LinkPurpose},
@@ -52,6 +56,8 @@ pub struct Member<U = UserId> {
     /// Whether they can sign in to this workspace.
     pub enabled: bool,
     pub teams: Vec<String>,
+    /// What the app keeps about them.
+    pub parameters: Parameters,
     pub last_seen: Option<Timestamp>,
     pub created_at: Timestamp,
 }
@@ -82,6 +88,7 @@ impl<U> Member<U> {
             consents_to_privacy_policy: self.consents_to_privacy_policy,
             enabled: self.enabled,
             teams: self.teams,
+            parameters: self.parameters,
             last_seen: self.last_seen,
             created_at: self.created_at,
         }
@@ -109,20 +116,21 @@ pub struct Joining<'a> {
     pub role: &'a Role,
     /// Whether they have done what the app asks of newcomers.
     pub onboarded: bool,
+    pub parameters: &'a Parameters,
     /// Whether they are told by mail, with a link that sets their password.
     pub invite: bool,
 }
 
 /// Makes the person a member. The caller holds the workspace's lock, or has just made the workspace.
 pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joining: &Joining<'_>) -> Result<Member> {
-    let Joining { email, first_name, last_name, role, onboarded, invite } = *joining;
+    let Joining { email, first_name, last_name, role, onboarded, parameters, invite } = *joining;
     let (user, is_new) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
     // An invitation that they had is settled by this.
     let id: MemberId = match invitations::settle(tx, app.id, tenant.id, email)? {
         Some(id) => id,
         None => tx.new_id(),
     };
-    if !store::insert(tx, app.id, tenant.id, id, (user.id, role.id), onboarded)? {
+    if !store::insert(tx, app.id, tenant.id, id, (user.id, role.id), onboarded, parameters)? {
         return Err(Error::new(Code::MemberExists, format!("{email} is already a member of this workspace.")));
     }
     let member = get(tx, app.id, tenant.id, MemberRef::Member(id))?;
@@ -158,6 +166,8 @@ pub fn create(
     let tenant = workspaces::get(tx, app.id, tenant)?;
     let role = roles::assign(tx, app.id, new.role.as_deref())?;
     authority.may_give(&role)?;
+    let (none, given) = (Parameters::default(), new.parameters.clone().unwrap_or_default());
+    parameters::may_become(&app.profile.user_parameters, authority.workspace().is_none(), &none, &given)?;
     if authority.workspace().is_some() {
         let invited = invitations::invite(tx, tenancy, app, authority, &tenant, &role, new)?;
         return Ok((invited, tenant));
@@ -168,6 +178,7 @@ pub fn create(
         last_name: new.last_name.as_deref().unwrap_or_default(),
         role: &role,
         onboarded: false,
+        parameters: &given,
         invite: !new.mute_notifications.unwrap_or_default(),
     };
     let member = add(tx, tenancy, app, &tenant, &joining)?;
@@ -259,6 +270,7 @@ pub fn update(
     if let Some(role) = role.filter(|role| role.id != before.role_id) {
         authority.may_give(&role)?;
     }
+    check_parameters(tx, app, authority, &before.parameters, &after.parameters)?;
     if rules::is_active_owner(&before) && !rules::is_active_owner(&after) {
         keep_an_owner(tx, app, &before)?;
     }
@@ -272,6 +284,21 @@ pub fn update(
     }
     emit(tx, (app, tenant), &TenantUserUpdated(told(&after)))?;
     Ok(after.into())
+}
+
+/// Judges parameters that change, by what the app defines now.
+fn check_parameters(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    authority: &Authority,
+    before: &Parameters,
+    after: &Parameters,
+) -> Result<()> {
+    if before == after {
+        return Ok(());
+    }
+    let definitions = apps::get(tx, app)?.profile.user_parameters;
+    parameters::may_become(&definitions, authority.workspace().is_none(), before, after)
 }
 
 /// How often it is noted that somebody was seen: to the minute is all that anybody wants to know.

@@ -6,7 +6,10 @@ use serde::Deserialize;
 use web::{Given, Patch, Validate};
 
 use super::Member;
-use crate::roles::{self, Role};
+use crate::{
+    apps::parameters::Parameters,
+    roles::{self, Role},
+};
 
 /// The body of `POST /account/tenant/user`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -20,6 +23,8 @@ pub struct NewMember {
     pub last_name: Option<OptionalName>,
     /// Whether no invitation is mailed.
     pub mute_notifications: Option<bool>,
+    /// What the app keeps about the member.
+    pub parameters: Option<Parameters>,
 }
 
 impl Validate for NewMember {}
@@ -40,6 +45,8 @@ pub struct MemberChanges {
     pub consents_to_privacy_policy: Given<bool>,
     /// Of the person, in all their workspaces; in international form such as `+4930123456`.
     pub phone_number: Patch<Phone>,
+    /// Replaced whole; `null` empties them.
+    pub parameters: Patch<Parameters>,
 }
 
 impl Validate for MemberChanges {}
@@ -67,6 +74,7 @@ impl MemberChanges {
             onboarded: self.onboarded.or(before.onboarded),
             consents_to_privacy_policy: self.consents_to_privacy_policy.or(before.consents_to_privacy_policy),
             phone_number: self.phone_number.clone().apply(before.phone_number.clone()),
+            parameters: self.parameters.clone().apply(Some(before.parameters.clone())).unwrap_or_default(),
             ..before.clone()
         }
     }

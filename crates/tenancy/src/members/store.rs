@@ -5,6 +5,7 @@ use kernel::{AppId, MemberId, Page, Result, TenantId, Timestamp, UserId};
 
 use super::{Association, Listed, Member, MemberRef, invitations};
 use crate::{
+    apps::parameters::Parameters,
     federation::ConnectionId,
     roles::{OWNER, RoleId},
 };
@@ -16,7 +17,7 @@ macro_rules! select {
             "members.role_id AS role_id, roles.key AS role_key, users.email AS email, users.first_name AS first_name, ",
             "users.last_name AS last_name, users.phone_number AS phone_number, members.enabled AS enabled, ",
             "members.onboarded AS onboarded, members.consents_to_privacy_policy AS consents_to_privacy_policy, ",
-            "members.teams AS teams, members.last_seen_at AS last_seen_at, ",
+            "members.teams AS teams, members.parameters AS parameters, members.last_seen_at AS last_seen_at, ",
             "members.created_at AS created_at FROM members JOIN users ON users.id = members.user_id ",
             "JOIN roles ON roles.id = members.role_id WHERE members.app_id = $1 AND members.tenant_id = $2 ",
             $rest
@@ -40,6 +41,7 @@ impl<U: Column> FromRow for Member<U> {
             consents_to_privacy_policy: row.get("consents_to_privacy_policy")?,
             enabled: row.get("enabled")?,
             teams: row.get::<Json<_>>("teams")?.0,
+            parameters: row.get::<Json<_>>("parameters")?.0,
             last_seen: row.get("last_seen_at")?,
             created_at: row.get("created_at")?,
         })
@@ -58,12 +60,13 @@ pub(super) fn insert(
     id: MemberId,
     (user, role): (UserId, RoleId),
     onboarded: bool,
+    parameters: &Parameters,
 ) -> Result<bool> {
     tx.changes_one(
         "INSERT INTO members (id, app_id, tenant_id, user_id, role_id, enabled, onboarded, \
-         consents_to_privacy_policy, teams, created_at) VALUES ($1, $2, $3, $4, $5, TRUE, $7, FALSE, '[]', $6) \
+         consents_to_privacy_policy, teams, created_at, parameters) VALUES ($1, $2, $3, $4, $5, TRUE, $7, FALSE, '[]', $6, $8) \
          ON CONFLICT (tenant_id, user_id) DO NOTHING",
-        &args![id, app, tenant, user, role, tx.now(), onboarded],
+        &args![id, app, tenant, user, role, tx.now(), onboarded, Json(parameters)],
     )
 }
 
@@ -124,8 +127,8 @@ pub(super) fn owns_through(tx: &mut Tx<'_>, app: AppId, connection: ConnectionId
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()> {
     tx.run(
-        "UPDATE members SET role_id = $3, enabled = $4, teams = $5, onboarded = $6, consents_to_privacy_policy = $7 \
-         WHERE app_id = $1 AND id = $2",
+        "UPDATE members SET role_id = $3, enabled = $4, teams = $5, onboarded = $6, consents_to_privacy_policy = $7, \
+         parameters = $8 WHERE app_id = $1 AND id = $2",
         &args![
             app,
             member.id,
@@ -133,7 +136,8 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, member: &Member) -> Result<()>
             member.enabled,
             Json(&member.teams),
             member.onboarded,
-            member.consents_to_privacy_policy
+            member.consents_to_privacy_policy,
+            Json(&member.parameters)
         ],
     )
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Listed, Member};
-use crate::{people, workspaces::Tenant};
+use crate::{apps::parameters::Parameters, people, workspaces::Tenant};
 
 text_enum! {
     /// Whether somebody belongs to the workspace, or has yet to agree.
@@ -42,6 +42,8 @@ pub struct TenantUser {
     /// Whether they can sign in to this workspace.
     pub enabled: bool,
     pub teams: Vec<String>,
+    /// What the app keeps about them.
+    pub parameters: Parameters,
     pub last_seen: Option<Timestamp>,
     pub created_at: Timestamp,
     pub tenant: Arc<Tenant>,
@@ -49,7 +51,7 @@ pub struct TenantUser {
 
 impl TenantUser {
     pub fn new(listed: Listed, tenant: Arc<Tenant>) -> Self {
-        let Member { id, user_id, role, email, first_name, last_name, phone_number, teams, .. } = listed;
+        let Member { id, user_id, role, email, first_name, last_name, phone_number, teams, parameters, .. } = listed;
         Self {
             id,
             user_id,
@@ -65,6 +67,7 @@ impl TenantUser {
             consents_to_privacy_policy: listed.consents_to_privacy_policy,
             enabled: listed.enabled,
             teams,
+            parameters,
             last_seen: listed.last_seen,
             created_at: listed.created_at,
             tenant,

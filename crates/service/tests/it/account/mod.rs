@@ -23,3 +23,4 @@ mod subscription_portal;
 mod tenant;
 mod tenant_payment_details;
 mod tenant_user;
+mod user_parameters;

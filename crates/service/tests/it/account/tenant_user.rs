@@ -49,6 +49,7 @@ async fn a_member_is_added_with_the_default_role(app: TestApp) {
       "lastName": "Builder",
       "lastSeen": null,
       "onboarded": false,
+      "parameters": {},
       "phoneNumber": null,
       "role": "MEMBER",
       "status": "active",

@@ -187,6 +187,8 @@ const GUARDED: &[(&str, &str)] = &[
     ("PUT /account/app", r#"{ "requirePkce": true }"#),
     ("PUT /account/app/credentials", "{}"),
     ("GET /account/app/credentialsState", ""),
+    ("GET /account/app/userParameters", ""),
+    ("PUT /account/app/userParameters", "[]"),
     ("GET /admin/apps/{app_id}/webhook", ""),
     ("PUT /admin/apps/{app_id}/webhook", r#"{ "url": "http://10.0.0.1/" }"#),
     ("GET /communication/email/template/{templateName}", ""),

@@ -250,6 +250,8 @@ async fn webhooks(walk: &mut Walk, who: &Who, app: &str) {
 
 async fn of_the_app(walk: &mut Walk, who: &Who) {
     walk.told(who, "PUT /account/app", &[], json!({ "apiUrl": "https://api.example" }), "app.changed").await;
+    let defined = json!([{ "key": "seats", "type": "number" }]);
+    walk.told(who, "PUT /account/app/userParameters", &[], defined, "app.changed").await;
     let secret = json!({ "payproviderSecretKey": "sk_1" });
     walk.told(who, "PUT /account/app/credentials", &[], secret, "app.credentials_changed").await;
     let (route, kind) = ("/communication/email/template/{templateName}", "branding.template_changed");

@@ -59,6 +59,7 @@ pub(super) fn invite(
         consents_to_privacy_policy: false,
         enabled: true,
         teams: Vec::new(),
+        parameters: new.parameters.clone().unwrap_or_default(),
         last_seen: None,
         created_at: tx.now(),
     };
@@ -115,6 +116,7 @@ pub(super) fn update(
     if let Some(role) = role.filter(|role| role.id != before.role_id) {
         authority.may_give(&role)?;
     }
+    super::check_parameters(tx, app, authority, &before.parameters, &after.parameters)?;
     store::update(tx, app, &after)?;
     emit(tx, (app, after.tenant_id), &InvitationUpdated(data(&after)))?;
     Ok(after)

@@ -9,7 +9,7 @@ use crate::members::Listed;
 pub(in crate::members) const SELECT: &str = "SELECT invitations.id, CAST(NULL AS TEXT) AS user_id, \
      invitations.tenant_id, invitations.role_id, roles.key AS role_key, invitations.email, invitations.first_name, \
      invitations.last_name, invitations.phone_number, invitations.enabled, invitations.onboarded, \
-     invitations.consents_to_privacy_policy, invitations.teams, CAST(NULL AS BIGINT) AS last_seen_at, \
+     invitations.consents_to_privacy_policy, invitations.teams, invitations.parameters, CAST(NULL AS BIGINT) AS last_seen_at, \
      invitations.created_at FROM invitations JOIN roles ON roles.id = invitations.role_id \
      WHERE invitations.app_id = $1 AND invitations.tenant_id = $2";
 
@@ -36,8 +36,8 @@ pub(super) fn insert(
 ) -> Result<bool> {
     tx.changes_one(
         "INSERT INTO invitations (id, app_id, tenant_id, email, email_key, first_name, last_name, role_id, enabled, \
-         onboarded, consents_to_privacy_policy, teams, invited_by, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, TRUE, FALSE, FALSE, '[]', $9, $10) \
+         onboarded, consents_to_privacy_policy, teams, invited_by, created_at, parameters) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, TRUE, FALSE, FALSE, '[]', $9, $10, $11) \
          ON CONFLICT (tenant_id, email_key) DO NOTHING",
         &args![
             invited.id,
@@ -49,7 +49,8 @@ pub(super) fn insert(
             invited.last_name,
             invited.role_id,
             by,
-            invited.created_at
+            invited.created_at,
+            Json(&invited.parameters)
         ],
     )
 }
@@ -57,7 +58,7 @@ pub(super) fn insert(
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, invited: &Listed) -> Result<()> {
     tx.run(
         "UPDATE invitations SET first_name = $3, last_name = $4, phone_number = $5, role_id = $6, enabled = $7, \
-         teams = $8, onboarded = $9, consents_to_privacy_policy = $10 WHERE app_id = $1 AND id = $2",
+         teams = $8, onboarded = $9, consents_to_privacy_policy = $10, parameters = $11 WHERE app_id = $1 AND id = $2",
         &args![
             app,
             invited.id,
@@ -68,7 +69,8 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, invited: &Listed) -> Result<()
             invited.enabled,
             Json(&invited.teams),
             invited.onboarded,
-            invited.consents_to_privacy_policy
+            invited.consents_to_privacy_policy,
+            Json(&invited.parameters)
         ],
     )
 }
@@ -90,7 +92,7 @@ pub(super) fn take(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, email_key: &st
 pub(super) fn join(tx: &mut Tx<'_>, app: AppId, invited: &Listed, user: UserId) -> Result<()> {
     tx.run(
         "INSERT INTO members (id, app_id, tenant_id, user_id, role_id, enabled, onboarded, \
-         consents_to_privacy_policy, teams, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+         consents_to_privacy_policy, teams, created_at, parameters) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         &args![
             invited.id,
             app,
@@ -101,7 +103,8 @@ pub(super) fn join(tx: &mut Tx<'_>, app: AppId, invited: &Listed, user: UserId) 
             invited.onboarded,
             invited.consents_to_privacy_policy,
             Json(&invited.teams),
-            tx.now()
+            tx.now(),
+            Json(&invited.parameters)
         ],
     )
 }
