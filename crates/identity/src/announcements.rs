@@ -33,7 +33,7 @@ pub(crate) fn login_succeeded(
             user_id: standing.user,
             tenant_user_id: standing.member,
             workspace_id: standing.tenant,
-            method,
+            method: method.kind(),
         };
         emit(tx, (app.id, standing.tenant), &bypassed)?;
     }
@@ -43,16 +43,18 @@ pub(crate) fn login_succeeded(
         workspace_id: standing.tenant,
         email: standing.email.clone(),
         session_id: sid.to_owned(),
-        method,
+        method: method.kind(),
         mfa,
         connection_id: reach.connection,
+        provider: method.provider(),
     };
     emit(tx, (app.id, standing.tenant), &told)
 }
 
 /// `user` is `None` for an account that does not exist, whose name is nobody's business.
 pub(crate) fn login_failed(tx: &mut Tx<'_>, app: AppId, user: Option<UserId>, reason: FailureReason) -> Result<()> {
-    emit(tx, app, &LoginFailed { user_id: user, reason })
+    let failed = LoginFailed { user_id: user, reason, connection_id: None, provider: None, step: None, cause: None };
+    emit(tx, app, &failed)
 }
 
 /// A person chose a password; `again` when they had one before.

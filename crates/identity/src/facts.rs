@@ -3,7 +3,10 @@
 use kernel::{MemberId, TenantId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tenancy::{federation::ConnectionId, logins::LoginId};
+use tenancy::{
+    federation::{ConnectionId, Provider},
+    logins::LoginId,
+};
 
 use crate::proof::Method;
 
@@ -13,6 +16,8 @@ use crate::proof::Method;
 pub enum FailureReason {
     Password,
     Code,
+    /// The answer of an identity provider was refused, or the person may not come in.
+    Federation,
 }
 
 /// What happened to a person's second factors.
@@ -42,6 +47,9 @@ spine::facts! {
         /// The federation connection that they came through.
         #[serde(default)]
         connection_id: Option<ConnectionId>,
+        /// The provider of the app that they came through.
+        #[serde(default)]
+        provider: Option<Provider>,
     }
     /// An OWNER came in by another way than the workspace's identity provider, which everybody else has to use.
     SsoBypassed = "login.bypassed_sso" {
@@ -50,20 +58,31 @@ spine::facts! {
         workspace_id: TenantId,
         method: Method,
     }
-    /// An answer of an identity provider was refused.
-    FederationFailed = "federation.failed" {
-        connection_id: ConnectionId,
-        /// The step that refused it.
-        step: String,
-        reason: String,
-    }
     /// A subject of an identity provider stands for this person from now on.
-    IdentityLinked = "identity.linked" { user_id: UserId, connection_id: ConnectionId }
+    IdentityLinked = "identity.linked" {
+        user_id: UserId,
+        connection_id: Option<ConnectionId>,
+        #[serde(default)]
+        provider: Option<Provider>,
+    }
+    /// A person took away a provider's word for them.
+    IdentityUnlinked = "identity.unlinked" { user_id: UserId, provider: Provider }
     /// Somebody failed to prove who they are.
     LoginFailed = "login.failed" {
-        /// `null` for an account that does not exist.
+        /// `null` for an account that does not exist, and where an identity provider's word is not believed.
         user_id: Option<UserId>,
         reason: FailureReason,
+        /// The federation connection that it came through.
+        #[serde(default)]
+        connection_id: Option<ConnectionId>,
+        /// The provider of the app that it came through.
+        #[serde(default)]
+        provider: Option<Provider>,
+        /// The step that refused an identity provider's answer.
+        #[serde(default)]
+        step: Option<String>,
+        #[serde(default)]
+        cause: Option<String>,
     }
     /// A browser's sign-in to the hosted pages was ended, with the logins that came from it.
     SignedOut = "browser.signed_out" { user_id: UserId }

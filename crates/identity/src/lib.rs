@@ -30,6 +30,7 @@ use web::Routes;
 
 use abuse::{Addresses, Gates, LoginLimits};
 use browser::Request;
+use federation::Federation;
 pub use tables::TABLES;
 
 /// What the routes of this room work with. Cheap to clone.
@@ -41,13 +42,14 @@ pub struct Identity {
     pub addresses: Addresses,
     pub(crate) gates: Gates,
     pub(crate) limits: LoginLimits,
+    pub(crate) federation: Federation,
 }
 
 impl Identity {
-    pub fn new(tenancy: Tenancy, limits: LoginLimits) -> Result<Self> {
+    pub fn new(tenancy: Tenancy, limits: LoginLimits, federation: Federation) -> Result<Self> {
         let passwords = Passwords::start(tenancy.db.entropy().clone())?;
         let addresses = Addresses::new(tenancy.db.clock().clone(), limits);
-        Ok(Self { tenancy, passwords, addresses, gates: Gates::default(), limits })
+        Ok(Self { tenancy, passwords, addresses, gates: Gates::default(), limits, federation })
     }
 
     /// The same, for changes in somebody's name.
@@ -82,4 +84,5 @@ pub fn routes() -> Routes<Identity> {
         .merge(hosted::routes())
         .merge(handover::http::routes())
         .merge(federation::http::routes())
+        .merge(federation::identities::routes())
 }

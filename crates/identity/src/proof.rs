@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::text_enum;
+use tenancy::federation::Provider;
 
 text_enum! {
     /// How somebody proved who they are.
@@ -11,7 +12,42 @@ text_enum! {
         Password = "password",
         Link = "link",
         Passkey = "passkey",
+        /// Through a workspace's connection.
         Federation = "federation",
+        SocialOne = "social-one",
+        SocialTwo = "social-two",
+        SocialThree = "social-three",
+        SocialFour = "social-four",
+        DirectoryAd = "directory-ad",
+    }
+}
+
+impl Method {
+    pub const fn of_provider(provider: Provider) -> Self {
+        match provider {
+            Provider::SocialOne => Self::SocialOne,
+            Provider::SocialTwo => Self::SocialTwo,
+            Provider::SocialThree => Self::SocialThree,
+            Provider::SocialFour => Self::SocialFour,
+            Provider::DirectoryAd => Self::DirectoryAd,
+        }
+    }
+
+    /// The provider of the app that somebody came through.
+    pub const fn provider(self) -> Option<Provider> {
+        match self {
+            Self::SocialOne => Some(Provider::SocialOne),
+            Self::SocialTwo => Some(Provider::SocialTwo),
+            Self::SocialThree => Some(Provider::SocialThree),
+            Self::SocialFour => Some(Provider::SocialFour),
+            Self::DirectoryAd => Some(Provider::DirectoryAd),
+            Self::Password | Self::Link | Self::Passkey | Self::Federation => None,
+        }
+    }
+
+    /// The same without the provider's name: `federation` for all of them.
+    pub(crate) const fn kind(self) -> Self {
+        if self.provider().is_some() { Self::Federation } else { self }
     }
 }
 

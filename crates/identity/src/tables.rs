@@ -19,6 +19,7 @@ pub const TABLES: &[Table] = &[
     table!("handover_codes"("digest") of app, person; expires "expires_at" + Duration::ZERO),
     table!("pending_federations"("id") of app; expires "expires_at" + Duration::ZERO),
     table!("federated_subjects"("connection_id, subject") of app, person),
+    table!("linked_identities"("id") of app, person),
     table!("refresh_tokens"("id") of app; expires "expires_at" + LONGEST_ACCESS),
     table!("used_challenges"("digest") of app; expires "expires_at" + Duration::ZERO),
     // Sealed replies are of no use after a minute.

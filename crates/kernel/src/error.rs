@@ -119,6 +119,7 @@ codes! {
     SsoRequired "SSO_REQUIRED" Unauthenticated "The workspace is opened through its identity provider only.";
     FederationRefused "FEDERATION_REFUSED" Invalid "The answer of an identity provider cannot be accepted; the audit trail says why.";
     FederationDenied "FEDERATION_DENIED" Forbidden "The identity provider's answer is good, but this person may not come in.";
+    LastWayIn "LAST_WAY_IN" Conflict "Without this the person could not sign in any more.";
 }
 
 /// A failure with a public face and, separately, what caused it. Only the public part ever leaves the process.

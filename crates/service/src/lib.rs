@@ -21,8 +21,9 @@ use std::{
 use billing::Billing;
 use eventlog::EventLog;
 use flags::Flags;
-use identity::Identity;
 pub use identity::abuse::LoginLimits;
+pub use identity::federation::{ProviderSettings, Providers, ResponseMode};
+use identity::{Identity, federation::Federation};
 use import::Imports;
 use installation::{FirstRun, GivenKeys, Opening, OperatorKeyFile, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
@@ -57,6 +58,8 @@ pub struct Options {
     pub sms_url: Secret<String>,
     /// How servers that customers name are called.
     pub outbound: Outbound,
+    /// The social and directory providers.
+    pub providers: Providers,
     pub webhooks: signals::Settings,
     pub test_clock: bool,
     pub metrics_public: bool,
@@ -177,7 +180,11 @@ impl Service {
             base_url: options.base_url.into(),
             flags: Flags::new(tenancy.clone()),
             billing: Billing::new(tenancy.clone()),
-            identity: Identity::new(tenancy.clone(), options.login_limits)?,
+            identity: Identity::new(
+                tenancy.clone(),
+                options.login_limits,
+                Federation::new(&tenancy, options.outbound.clone(), options.providers),
+            )?,
             signals: Signals::new(tenancy.clone(), options.outbound.clone(), options.webhooks),
             event_log: EventLog::new(tenancy.clone()),
             imports: Imports::new(tenancy.clone(), options.outbound.clone()),

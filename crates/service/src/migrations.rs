@@ -40,4 +40,6 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(29, "federated_logins", text!("0029_federated_logins")),
     Migration::shared(30, "imports", text!("0030_imports")),
     Migration::shared(31, "user_parameters", text!("0031_user_parameters")),
+    Migration::shared(32, "providers", text!("0032_providers")),
+    Migration::shared(33, "connection_states", text!("0033_connection_states")),
 ];

@@ -21,6 +21,8 @@ pub const WORKSPACE: &str = "/auth/login/workspace";
 pub const WAIT: &str = "/auth/login/wait";
 pub const SIGN_UP: &str = "/auth/login/signup";
 pub const SIGN_UP_SENT: &str = "/auth/login/signup-sent";
+/// Where somebody signs up whose address a provider has proven.
+pub const PROVIDER_SIGN_UP: &str = "/auth/login/signup-provider";
 pub const SIGNED_OUT: &str = "/auth/login/signed-out";
 pub const MFA: &str = "/auth/login/mfa";
 pub const MFA_RESEND: &str = "/auth/login/mfa/resend";
@@ -35,7 +37,12 @@ pub const PASSKEY_SETUP: &str = "/auth/login/passkey-setup";
 pub const PASSKEY_SETUP_OPTIONS: &str = "/auth/login/passkey-setup/options";
 pub const PASSKEY_READY: &str = "/auth/login/passkey-ready";
 
-/// Where the way to a SAML connection's identity provider begins.
-pub fn saml_login(connection: impl std::fmt::Display) -> String {
-    format!("/auth/federation/saml/{connection}/login")
+/// Where the way to a connection's identity provider begins; `protocol` is its type.
+pub fn connection_login(protocol: &str, connection: impl std::fmt::Display) -> String {
+    format!("/auth/federation/{protocol}/{connection}/login")
+}
+
+/// Where the way to a social or directory provider begins.
+pub fn provider_login(provider: &str) -> String {
+    format!("/auth/federation/{provider}/login")
 }

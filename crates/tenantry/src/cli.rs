@@ -437,7 +437,7 @@ pub fn checked(values: &Values) -> Result<Config, String> {
 }
 
 fn command() -> clap::Command {
-    SETTINGS.iter().fold(Cli::command(), |command, setting| {
+    SETTINGS.iter().copied().fold(Cli::command(), |command, setting| {
         let variable = setting.variable();
         let flag = Arg::new(setting.name)
             .long(setting.flag())
@@ -461,7 +461,7 @@ fn read_flags(values: &mut Values, matches: &ArgMatches) {
     while let Some((_, inner)) = innermost.subcommand() {
         innermost = inner;
     }
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter().copied() {
         if let Ok(Some(value)) = innermost.try_get_one::<String>(setting.name) {
             values.set(setting, value.clone(), Origin::Flag(setting.flag()));
         }
@@ -470,7 +470,7 @@ fn read_flags(values: &mut Values, matches: &ArgMatches) {
 
 /// Every user of the machine can read the arguments of its processes.
 fn warn_of_secrets(values: &Values) {
-    for setting in SETTINGS.iter().filter(|setting| setting.kind == Kind::Secret) {
+    for setting in SETTINGS.iter().copied().filter(|setting| setting.kind == Kind::Secret) {
         if let Some(Origin::Flag(flag)) = values.origin(setting.name) {
             let variable = setting.variable();
             eprintln!(

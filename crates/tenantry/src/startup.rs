@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kernel::{Clock, Code, Entropy, Error, Result};
 use service::{
-    LoginLimits, Options, Service,
+    LoginLimits, Options, Providers, Service,
     installation::{GivenKeys, Opening, Recovered},
 };
 use spine::outbound::{Outbound, Targets};
@@ -67,6 +67,7 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
         mail_from: config.mail_from.clone(),
         sms_url: config.sms_url.clone(),
         outbound: Outbound::new(Targets::of_service(&config.base_url, config.allow_private_targets)),
+        providers: Providers::new(config.providers.clone()),
         webhooks: signals::Settings {
             keep_delivered: config.webhooks_keep,
             keep_dead: config.webhooks_keep_dead,

@@ -23,6 +23,11 @@ pub async fn python(script: &'static str) -> Value {
 
 /// Runs a script of the folder until it ends; fails the test with what it said when it does not end well.
 pub async fn run(server: &OnPort, script: &'static str) {
+    run_with(server, script, &[]).await;
+}
+
+/// The same with further variables.
+pub async fn run_with(server: &OnPort, script: &'static str, more: &[(&str, String)]) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../service/tests/counterparts");
     assert!(folder.join("node_modules").exists(), "run scripts/prepare, which installs the counterparts");
     let OnPort { app, base_url, .. } = server;
@@ -31,6 +36,7 @@ pub async fn run(server: &OnPort, script: &'static str) {
     node.env("BASE_URL", base_url).env("APP_ID", app.app_id().to_string());
     node.env("API_KEY", app.key().header_sent("x-api-key")).env("OPERATOR_KEY", OPERATOR_KEY);
     node.env("MAILS", app.site().folder().join("mail"));
+    node.envs(more.iter().map(|(name, value)| (name, value)));
     // One engine's pictures are enough.
     if app.site().engine() == EngineName::Sqlite {
         node.env("SCREENSHOTS", Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/screenshots"));

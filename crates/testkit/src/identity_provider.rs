@@ -60,9 +60,15 @@ fn run(program: &str, arguments: &[&str]) {
 
 impl IdentityProvider {
     pub fn new(entity_id: &str) -> Self {
+        Self::valid_for(entity_id, 36_500)
+    }
+
+    /// With a certificate that ends in so many days.
+    pub fn valid_for(entity_id: &str, days: u32) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let (key, certificate) = (path(folder.path(), "key.pem"), path(folder.path(), "certificate.pem"));
-        let subject = ["-subj", "/CN=idp.example", "-days", "36500"];
+        let days = days.to_string();
+        let subject = ["-subj", "/CN=idp.example", "-days", &days];
         run(
             "openssl",
             &[&["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", &key, "-out", &certificate][..], &subject]

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use service::Options;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use web::server::{self, Limits, Stopped};
 
@@ -24,13 +25,7 @@ struct Server {
 
 impl Fixture for OnPort {
     async fn prepare(engine: EngineName) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let base_url = format!("http://localhost:{}", listener.local_addr().expect("an address").port());
-        let app = TestApp::start_with(engine, |options| options.base_url.clone_from(&base_url)).await;
-        let (stop, stopped) = oneshot::channel();
-        let stopped = async move { stopped.await.unwrap_or_default() };
-        let running = tokio::spawn(server::serve(listener, app.service().app(), Limits::default(), stopped));
-        Self { app, base_url, server: Arc::new(Mutex::new(Some(Server { stop, running }))) }
+        Self::start_with(engine, |_| {}).await
     }
 
     async fn finish(self) {
@@ -39,5 +34,22 @@ impl Fixture for OnPort {
         let _ = stop.send(());
         running.await.expect("the server ends");
         self.app.finish().await;
+    }
+}
+
+impl OnPort {
+    /// With some options changed.
+    pub async fn start_with(engine: EngineName, change: impl FnOnce(&mut Options)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let base_url = format!("http://localhost:{}", listener.local_addr().expect("an address").port());
+        let app = TestApp::start_with(engine, |options| {
+            options.base_url.clone_from(&base_url);
+            change(options);
+        })
+        .await;
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async move { stopped.await.unwrap_or_default() };
+        let running = tokio::spawn(server::serve(listener, app.service().app(), Limits::default(), stopped));
+        Self { app, base_url, server: Arc::new(Mutex::new(Some(Server { stop, running }))) }
     }
 }

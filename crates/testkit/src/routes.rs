@@ -6,8 +6,8 @@ use tenancy::api_tokens::{ApiTokenId, SecretId};
 use crate::TestApp;
 
 /// Parameters that stand for something that there is not: also the right callers find nothing.
-pub const OF_NOTHING: [&str; 7] =
-    ["role_id", "privilege_id", "connection_id", "plan_id", "tax_id", "tenant_id", "user_id"];
+pub const OF_NOTHING: [&str; 8] =
+    ["role_id", "privilege_id", "connection_id", "plan_id", "tax_id", "tenant_id", "user_id", "identity_id"];
 
 /// A route's path with something in the place of its parameters.
 pub fn path(app: &TestApp, route: &str) -> String {
@@ -26,6 +26,7 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{session_id}", "cs_unknown")
         .replace("{portal_id}", "bps_unknown")
         .replace("{metric}", "calls")
+        .replace("{provider}", "social-one")
         .replace("{workspace_id}", &kernel::TenantId::from_u128(7).to_string())
         .replace("{event_id}", &format!("usage_{:026}", 7))
         .replace("{entity_type}", "userId")

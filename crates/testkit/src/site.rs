@@ -4,7 +4,7 @@ use std::{path::Path, pin::Pin, sync::Arc};
 
 use kernel::{Clock, Entropy, Result, Secret};
 use service::{
-    LoginLimits, MIGRATIONS, Options, Service,
+    LoginLimits, MIGRATIONS, Options, Providers, Service,
     installation::{GivenKeys, Opening},
 };
 use spine::outbound::{Outbound, Targets};
@@ -98,6 +98,7 @@ impl Site {
             sms_url: into("sms"),
             // Receivers of the tests run on this machine.
             outbound: Outbound::new(Targets::PublicAndLoopback),
+            providers: Providers::default(),
             webhooks: signals::Settings::default(),
             test_clock: true,
             metrics_public: false,

@@ -55,7 +55,7 @@ pub struct Header {
 
 /// We understand no extension, so a token that declares one critical is not for us (RFC 7515 §4.1.11).
 #[derive(Debug, Default, PartialEq, Eq)]
-struct NoExtensions;
+pub(crate) struct NoExtensions;
 
 impl<'de> Deserialize<'de> for NoExtensions {
     /// Fails whatever the value is, `null` included.
@@ -191,11 +191,11 @@ fn encode(bytes: &[u8], onto: &mut String) {
 }
 
 /// Canonical only: no padding and no stray bits at the end, so that one token has exactly one spelling.
-fn decode(part: &str) -> Result<Vec<u8>, InvalidToken> {
+pub(crate) fn decode(part: &str) -> Result<Vec<u8>, InvalidToken> {
     BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| InvalidToken)
 }
 
-fn json_object<T: DeserializeOwned>(part: &str) -> Result<T, InvalidToken> {
+pub(crate) fn json_object<T: DeserializeOwned>(part: &str) -> Result<T, InvalidToken> {
     let bytes = decode(part)?;
     // serde would also read a struct from an array of its fields.
     if bytes.first() != Some(&b'{') {

@@ -4,6 +4,7 @@
 //! is for its verifier to judge by `kernel::Clock`; only the signing keys' own life cycle looks at the time.
 
 mod digest;
+mod foreign_jwt;
 mod jwks;
 pub mod jwt;
 mod master_key;
@@ -19,6 +20,7 @@ mod tables;
 mod properties;
 
 pub use digest::{hash_token, hmac_sha256, hmac_sha256_hex, same, sha256_bytes, sha256_hex, verify_hmac_sha256_hex};
+pub use foreign_jwt::{ForeignKeys, ForeignRefusal};
 pub use jwks::{Jwk, JwkSet, Jwks};
 pub use jwt::InvalidToken;
 pub use master_key::{InvalidMasterKey, MasterKey};

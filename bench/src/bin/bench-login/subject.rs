@@ -47,6 +47,7 @@ async fn open(folder: &Path, database: Option<&str>) -> Result<Service> {
         mail_from: "bench@bench.example".into(),
         sms_url: Secret::new("log:".into()),
         outbound: Outbound::new(Targets::Public),
+        providers: service::Providers::default(),
         webhooks: signals::Settings::default(),
         test_clock: false,
         metrics_public: false,

@@ -8,10 +8,15 @@ use std::time::Duration;
 
 use kernel::{AppId, Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
-use tenancy::{App, Tenancy, federation::ConnectionId, logins::Reach};
+use store::Tx;
+use tenancy::{
+    App, Tenancy,
+    federation::{self, ConnectionId, Protocol, Provider},
+    logins::Reach,
+};
 use vault::Place;
 
-use crate::tokens::DEFAULT_SCOPE;
+use crate::{proof::Method, tokens::DEFAULT_SCOPE};
 pub(crate) use request::{AuthorizationRequest, AuthorizeRefusal, MAX_TEXT, Prompt};
 
 /// How the app wants to hear of the login.
@@ -36,18 +41,10 @@ pub struct SignUpPreferences {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Forced {
-    Connection(ConnectionId),
-    /// That of the person's own workspace.
-    AnyConnection,
-}
-
-impl Forced {
-    pub fn is_met(self, reach: Reach) -> bool {
-        match self {
-            Self::Connection(wanted) => reach.connection == Some(wanted),
-            Self::AnyConnection => reach.connection.is_some(),
-        }
-    }
+    Connection(ConnectionId, Protocol),
+    /// One of this type, of the person's own workspace.
+    AnyOf(Protocol),
+    Provider(Provider),
 }
 
 /// A checked request of an app to sign somebody in.
@@ -64,6 +61,9 @@ pub struct LoginRequest {
     pub code_challenge: Option<String>,
     /// A login before this instant does not count.
     pub not_before: Option<Timestamp>,
+    /// Whether the person has to prove again who they are, however short ago they did.
+    #[serde(default)]
+    pub fresh: bool,
     /// The address that was typed or hinted at.
     pub username: Option<String>,
     /// Present when the person came to sign up.
@@ -98,6 +98,7 @@ impl LoginRequest {
             nonce: None,
             code_challenge: None,
             not_before: None,
+            fresh: false,
             username: None,
             sign_up: None,
             invitation: None,
@@ -105,9 +106,17 @@ impl LoginRequest {
         })
     }
 
-    /// Whether a login of this reach is what the app asked for.
-    pub fn is_met(&self, reach: Reach) -> bool {
-        self.forced.is_none_or(|forced| forced.is_met(reach))
+    /// Whether a login by this method, of this reach, is what the app asked for.
+    pub fn is_met(&self, tx: &mut Tx<'_>, reach: Reach, method: Method) -> Result<bool> {
+        Ok(match self.forced {
+            None => true,
+            Some(Forced::Connection(wanted, _)) => reach.connection == Some(wanted),
+            Some(Forced::Provider(wanted)) => method.provider() == Some(wanted),
+            Some(Forced::AnyOf(protocol)) => match reach.connection {
+                Some(id) => federation::find(tx, self.app, id)?.is_some_and(|known| known.protocol == protocol),
+                None => false,
+            },
+        })
     }
 
     /// As it stands in the addresses of pages.

@@ -90,6 +90,7 @@ impl AuthorizationRequest {
             nonce: self.nonce.clone(),
             code_challenge: self.code_challenge.clone(),
             not_before: None,
+            fresh: false,
             username: self.login_hint.clone().filter(|hint| hint.len() <= 254),
             sign_up: self.sign_up.clone(),
             invitation: None,
@@ -124,7 +125,7 @@ impl AuthorizationRequest {
         if self.sign_up.is_some() && !app.profile.tenant_self_signup {
             return Err(AuthorizeRefusal::new("access_denied", "this app does not allow self-service sign-up"));
         }
-        Ok((LoginRequest { scope, not_before, ..request }, prompt))
+        Ok((LoginRequest { scope, not_before, fresh: prompt == Prompt::Login, ..request }, prompt))
     }
 
     fn check_supported(&self) -> Result<(), AuthorizeRefusal> {

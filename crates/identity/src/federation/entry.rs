@@ -6,15 +6,15 @@ use spine::emit;
 use tenancy::{
     App,
     apps::parameters::Parameters,
-    federation::{self, Connection},
+    federation::{self, Connection, Protocol},
     logins::Reach,
-    members::{self, Joining, MemberRef},
+    members::{self, Joining, MemberRef, invitations},
     people::{self, User},
     roles, workspaces,
 };
 use vault::sha256_hex;
 
-use super::{Asserted, denied, store};
+use super::{Asserted, denied, oidc::subject_digest, refused, store};
 use crate::{
     Identity,
     facts::IdentityLinked,
@@ -46,7 +46,10 @@ pub(super) fn admit(
         workspaces::lock(tx, *tenant)?;
     }
     settle_issuer(tx, app.id, connection, email, said)?;
-    let subject = sha256_hex(said.subject.as_bytes());
+    let subject = match connection.protocol {
+        Protocol::Saml => sha256_hex(said.subject.as_bytes()),
+        Protocol::Oidc => subject_digest(app.id, &said.issuer, &said.subject),
+    };
     let known = person(tx, app.id, connection, &subject, email)?;
     let (first, last) = (said.first_name.as_deref().unwrap_or_default(), said.last_name.as_deref().unwrap_or_default());
     let user = join(tx, identity, app, connection, known, &Joins { email, first, last, using: &using })?;
@@ -54,6 +57,7 @@ pub(super) fn admit(
         people::name_themselves(tx, app.id, user, first, last)?;
     }
     link(tx, app.id, connection, &subject, user)?;
+    federation::note_success(tx, app.id, connection.id)?;
     let first_factor = FirstFactor {
         user,
         method: Method::Federation,
@@ -68,7 +72,11 @@ pub(super) fn admit(
 
 /// Which provider answers is learnt from the first accepted answer about an OWNER; until then nobody else comes in.
 fn settle_issuer(tx: &mut Tx<'_>, app: AppId, connection: &Connection, email: &str, said: &Asserted) -> Result<()> {
-    if connection.idp_entity_id.is_some() {
+    if connection.protocol == Protocol::Oidc {
+        // It may have been changed while the person was there.
+        return if connection.issuer.as_ref() == Some(&said.issuer) { Ok(()) } else { Err(refused()) };
+    }
+    if connection.is_settled() {
         return Ok(());
     }
     if !members::owns_through(tx, app, connection.id, &email_key(email))? {
@@ -120,7 +128,14 @@ fn join(
         };
         match member {
             Some(_) => belongs = true,
-            None if *takes_newcomers && connection.idp_entity_id.is_some() => missing.push(*tenant),
+            // Whom the workspace has invited comes in as what it said.
+            None if connection.is_settled() => {
+                match invitations::accept_through_connection(tx, app.id, *tenant, joins.email)? {
+                    Some(member) => (user, belongs) = (Some(member.user_id), true),
+                    None if *takes_newcomers => missing.push(*tenant),
+                    None => {}
+                }
+            }
             None => {}
         }
     }
@@ -149,5 +164,5 @@ fn link(tx: &mut Tx<'_>, app: AppId, connection: &Connection, subject: &str, use
         return Ok(());
     }
     store::link(tx, app, connection.id, subject, user)?;
-    emit(tx, app, &IdentityLinked { user_id: user, connection_id: connection.id })
+    emit(tx, app, &IdentityLinked { user_id: user, connection_id: Some(connection.id), provider: None })
 }

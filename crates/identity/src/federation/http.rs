@@ -1,22 +1,22 @@
-//! `/auth/federation/…`: to the identity provider and back.
+//! `/auth/federation/saml/…`: to a SAML identity provider and back.
 
 use http::{HeaderValue, header};
 use kernel::{AppId, Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{
-    federation::{self, Connection, ConnectionId, RequestMethod},
+    federation::{self, Connection, ConnectionId, Protocol, RequestMethod},
     paths,
 };
 use vault::sha256_hex;
 use web::{Form, LimitClass, Params, Path, Routes, State, pages::PostForm};
 
-use super::{NewPending, PendingFederation, answer, begin, entry, failed, refused, request_id, sp::Party, store, take};
+use super::{NewPending, Via, answer, begin, done::refuse, request_id, sp::Party, store};
 use crate::{
     Identity,
     authorize::LoginRequest,
     browser::{ForRequest, Request},
-    hosted::{Reply, Visit, go_on},
+    hosted::{Reply, Visit},
 };
 
 pub fn routes() -> Routes<Identity> {
@@ -31,25 +31,43 @@ pub fn routes() -> Routes<Identity> {
         .answers(404, "There is no such connection")
         .get("/auth/federation/saml/{connection_id}/metadata", metadata, "Get the SAML metadata of this service")
         .answers(404, "There is no such connection")
-        .merge(Routes::pages("Hosted login").get(
-            paths::FEDERATION_DONE,
-            done,
-            "Continue a login that an identity provider has answered",
-        ))
+        .merge(super::metadata::routes())
+        .merge(super::oidc::http::routes())
+        .merge(super::done::routes())
+        .merge(super::sign_up::routes())
 }
 
 /// A response of the longest kind in a form, where every character may take three.
 const BODY_LIMIT: usize = 3 * saml::MAX_ENCODED + 4096;
 
-async fn connection(identity: &Identity, id: ConnectionId) -> Result<(AppId, Connection)> {
+/// A connection of this type, with its app.
+pub(super) async fn connection(
+    identity: &Identity,
+    id: ConnectionId,
+    protocol: Protocol,
+) -> Result<(AppId, Connection)> {
     let found = identity.tenancy.db.read(move |tx| federation::by_id(tx, id)).await?;
-    found.ok_or_else(|| Error::not_found("federation connection"))
+    found.filter(|(_, found)| found.protocol == protocol).ok_or_else(|| Error::not_found("federation connection"))
 }
 
 /// The login request that this belongs to; without one, the app's own start.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct StartQuery {
-    r: Option<String>,
+pub(super) struct StartQuery {
+    pub(super) r: Option<String>,
+}
+
+/// What the app of a connection asked for.
+pub(super) fn asked_of(identity: &Identity, request: &Request, app: AppId, r: Option<&str>) -> Result<LoginRequest> {
+    let asked = match r {
+        Some(sealed) => LoginRequest::open(&identity.tenancy, sealed)?,
+        None => LoginRequest::to_default(identity.app(request, app)?.as_ref()).ok_or_else(|| {
+            Error::invalid(
+                "r",
+                "is required, because this app begins each login itself. Go to the app and sign in there",
+            )
+        })?,
+    };
+    if asked.app == app { Ok(asked) } else { Err(Error::not_found("federation connection")) }
 }
 
 async fn start(
@@ -58,24 +76,19 @@ async fn start(
     Path(id): Path<ConnectionId>,
     Params(StartQuery { r }): Params<StartQuery>,
 ) -> Result<Reply> {
-    let (app, connection) = connection(&identity, id).await?;
-    let asked = match &r {
-        Some(sealed) => LoginRequest::open(&identity.tenancy, sealed)?,
-        None => LoginRequest::to_default(identity.app(&request, app)?.as_ref()).ok_or_else(|| {
-            Error::invalid(
-                "r",
-                "is required, because this app begins each login itself. Go to the app and sign in there",
-            )
-        })?,
-    };
-    if asked.app != app {
-        return Err(Error::not_found("federation connection"));
-    }
+    let (app, connection) = connection(&identity, id, Protocol::Saml).await?;
+    let asked = asked_of(&identity, &request, app, r.as_deref())?;
     let visit = Visit::for_request(&identity, &request, asked).await?;
     let (sealed, browser) = (visit.request.seal(&identity.tenancy)?, visit.browser());
     let since = visit.request.not_before;
     let begun = identity.tenancy.db.write(move |tx| {
-        let new = NewPending { app, connection: id, browser: &browser, request: &sealed, authenticated_since: since };
+        let new = NewPending {
+            app,
+            via: Via::Connection(id),
+            browser: &browser,
+            request: &sealed,
+            authenticated_since: since,
+        };
         begin(tx, &new)
     });
     let pending = begun.await?;
@@ -117,12 +130,12 @@ async fn acs(
     Path(id): Path<ConnectionId>,
     Form(form): Form<SamlAnswer>,
 ) -> Result<Reply> {
-    let (app, connection) = connection(&identity, id).await?;
+    let (app, connection) = connection(&identity, id, Protocol::Saml).await?;
     request.scope.set_app(app);
-    let relay_state = form.relay_state;
-    let found = identity.tenancy.db.read(move |tx| store::find(tx, app, id, &relay_state)).await?;
+    let (via, relay_state) = (Via::Connection(id), form.relay_state);
+    let found = identity.tenancy.db.read(move |tx| store::find(tx, via, &relay_state)).await?;
     let Some(pending) = found else {
-        return refuse(&identity, app, id, "in_response_to", "nobody asked for this answer, or too long ago").await;
+        return refuse(&identity, app, via, "in_response_to", "nobody asked for this answer, or too long ago").await;
     };
     // For the page of whoever is refused: in the app's looks, with the way back to its login.
     let asked = LoginRequest::open(&identity.tenancy, &pending.request)?;
@@ -130,32 +143,21 @@ async fn acs(
     let party = Party::new(&identity.tenancy, app, &connection);
     let said = match party.judge(&pending, &form.response, identity.tenancy.db.clock().now())? {
         Ok(said) => said.into(),
-        Err(refusal) => return refuse(&identity, app, id, refusal.step.name(), refusal.reason).await,
+        Err(refusal) => return refuse(&identity, app, via, refusal.step.name(), refusal.reason).await,
     };
     let message = sha256_hex(form.response.as_bytes());
     let kept = identity.tenancy.db.write(move |tx| answer(tx, &pending, &message, &said)).await;
     match kept {
         Ok(handle) => Ok(Reply::see(format!("{}?handle={handle}", paths::FEDERATION_DONE))),
         Err(error) if error.code() == Code::FederationRefused => {
-            refuse(&identity, app, id, "replay", "the login was answered before").await
+            refuse(&identity, app, via, "replay", "the login was answered before").await
         }
         Err(error) => Err(error),
     }
 }
 
-async fn refuse(
-    identity: &Identity,
-    app: AppId,
-    connection: ConnectionId,
-    step: &'static str,
-    reason: &'static str,
-) -> Result<Reply> {
-    identity.tenancy.db.write(move |tx| failed(tx, app, connection, step, reason)).await?;
-    Err(refused())
-}
-
 async fn metadata(State(identity): State<Identity>, Path(id): Path<ConnectionId>) -> Result<Metadata> {
-    let (app, connection) = connection(&identity, id).await?;
+    let (app, connection) = connection(&identity, id, Protocol::Saml).await?;
     Ok(Metadata(Party::new(&identity.tenancy, app, &connection).metadata()?))
 }
 
@@ -172,41 +174,5 @@ impl axum::response::IntoResponse for Metadata {
 impl web::Describe for Metadata {
     fn describe(operation: &mut web::Operation) {
         operation.empty_answer(http::StatusCode::OK);
-    }
-}
-
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct Handle {
-    handle: String,
-}
-
-async fn done(
-    request: Request,
-    ForRequest(identity): ForRequest,
-    Params(Handle { handle }): Params<Handle>,
-) -> Result<Reply> {
-    let found = identity.tenancy.db.read(move |tx| store::by_handle(tx, &handle)).await?;
-    let pending: PendingFederation = found.ok_or_else(refused)?;
-    let asked = LoginRequest::open(&identity.tenancy, &pending.request)?;
-    let visit = Visit::for_request(&identity, &request, asked).await?;
-    if !visit.is_browser(&pending.browser) {
-        return refuse(&identity, pending.app, pending.connection, "browser", "another browser began this login").await;
-    }
-    let (room, app) = (identity.clone(), visit.app.clone());
-    let (app_id, connection_id) = (pending.app, pending.connection);
-    let admitted = identity.tenancy.db.write(move |tx| {
-        let said = take(tx, &pending)?;
-        // As it is now: it may have been changed or deleted since.
-        let connection = federation::find(tx, app.id, pending.connection)?.ok_or_else(refused)?;
-        entry::admit(tx, &room, &app, &connection, &said)
-    });
-    match admitted.await {
-        Ok(begun) => go_on(&visit, begun.sign(&identity.tenancy)?).await,
-        Err(error) if error.code() == Code::FederationDenied => {
-            let reason = error.public().to_owned();
-            identity.tenancy.db.write(move |tx| failed(tx, app_id, connection_id, "entry", &reason)).await?;
-            Err(error)
-        }
-        Err(error) => Err(error),
     }
 }

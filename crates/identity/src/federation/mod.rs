@@ -1,24 +1,51 @@
-//! Signing in through a workspace's own identity provider, by SAML.
+//! Signing in through a workspace's own identity provider, by SAML or OpenID Connect, and through providers of the app.
 //!
 //! A login on its way there and back is a row: it lives ten minutes, is answered once and belongs to the browser that began it. The
-//! provider's answer comes without cookies, so it is judged and kept, and the browser fetches the outcome with a handle. From
+//! provider's answer may come without cookies, so it is judged and kept, and the browser fetches the outcome with a handle. From
 //! there it continues like every login, with the reach of the connection.
 
+mod done;
 mod entry;
 pub mod http;
+pub(crate) mod identities;
+mod metadata;
+mod oidc;
+pub mod providers;
+mod sign_up;
+mod social;
 mod sp;
 mod store;
+mod via;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ::store::Tx;
 use kernel::{AppId, Code, Error, Result, Timestamp};
 use saml::Statement;
 use serde::{Deserialize, Serialize};
-use spine::emit;
-use tenancy::federation::ConnectionId;
+use spine::{emit, outbound::Outbound};
+use tenancy::{Tenancy, federation};
 
-use crate::facts::FederationFailed;
+pub use providers::{ProviderSettings, Providers, ResponseMode};
+pub use sign_up::ProviderSignUpPage;
+pub use social::Newcomer;
+use via::Via;
+
+use crate::facts::{FailureReason, LoginFailed};
+
+/// What logins through others work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Federation {
+    pub(crate) providers: Providers,
+    directory: Arc<oidc::Directory>,
+}
+
+impl Federation {
+    pub fn new(tenancy: &Tenancy, outbound: Outbound, providers: Providers) -> Self {
+        let directory = oidc::Directory::new(outbound, tenancy.db.clock().clone(), &tenancy.base_url);
+        Self { providers, directory: Arc::new(directory) }
+    }
+}
 
 /// How long somebody may take at the identity provider.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -33,7 +60,7 @@ const ID_LENGTH: usize = 43;
 struct PendingFederation {
     id: String,
     app: AppId,
-    connection: ConnectionId,
+    via: Via,
     /// What only the browser that began can show.
     browser: String,
     /// The login request, sealed.
@@ -43,6 +70,8 @@ struct PendingFederation {
     statement: Option<String>,
     handle: Option<String>,
     answered_at: Option<Timestamp>,
+    used_at: Option<Timestamp>,
+    created_at: Timestamp,
 }
 
 /// What is kept of an accepted answer.
@@ -51,6 +80,9 @@ struct Asserted {
     issuer: String,
     subject: String,
     email: Option<String>,
+    /// Whether a provider of the app calls the address verified; a connection's word on it does not count.
+    #[serde(default)]
+    email_verified: bool,
     first_name: Option<String>,
     last_name: Option<String>,
     session_ends_at: Option<Timestamp>,
@@ -64,6 +96,7 @@ impl From<Statement> for Asserted {
             issuer: said.issuer,
             subject: said.subject.value,
             email: said.email,
+            email_verified: false,
             first_name: said.first_name,
             last_name: said.last_name,
             session_ends_at: said.session_ends_at,
@@ -75,13 +108,13 @@ impl From<Statement> for Asserted {
 /// What begins a login at an identity provider.
 struct NewPending<'a> {
     app: AppId,
-    connection: ConnectionId,
+    via: Via,
     browser: &'a str,
     request: &'a str,
     authenticated_since: Option<Timestamp>,
 }
 
-/// Remembers that somebody is on their way; the id goes along as RelayState.
+/// Remembers that somebody is on their way; the id goes along as RelayState or `state`.
 fn begin(tx: &mut Tx<'_>, new: &NewPending<'_>) -> Result<String> {
     let id = tx.entropy().base62(ID_LENGTH);
     store::insert(tx, &id, new, tx.now().plus(LIFETIME))?;
@@ -100,10 +133,17 @@ fn answer(tx: &mut Tx<'_>, pending: &PendingFederation, message: &str, said: &As
     if store::answer(tx, pending, message, &statement, &handle)? {
         return Ok(handle);
     }
-    let known = store::find(tx, pending.app, pending.connection, &pending.id)?.ok_or_else(refused)?;
-    let repeated =
-        known.message.as_deref() == Some(message) && known.answered_at.is_some_and(|at| at.plus(REPEATS) > tx.now());
-    known.handle.filter(|_| repeated).ok_or_else(refused)
+    let known = store::find(tx, pending.via, &pending.id)?.ok_or_else(refused)?;
+    known.repeated(message, tx.now()).map(str::to_owned).ok_or_else(refused)
+}
+
+impl PendingFederation {
+    /// The handle, for the message that it answered a moment ago.
+    fn repeated(&self, message: &str, now: Timestamp) -> Option<&str> {
+        let is_same = self.message.as_deref() == Some(message);
+        let is_recent = self.answered_at.is_some_and(|at| at.plus(REPEATS) > now);
+        self.handle.as_deref().filter(|_| is_same && is_recent)
+    }
 }
 
 /// Uses an outcome up: of several callers at once, one gets it.
@@ -114,8 +154,20 @@ fn take(tx: &mut Tx<'_>, pending: &PendingFederation) -> Result<Asserted> {
     serde_json::from_str(pending.statement.as_deref().unwrap_or_default()).map_err(Error::internal)
 }
 
-fn failed(tx: &mut Tx<'_>, app: AppId, connection: ConnectionId, step: &str, reason: &str) -> Result<()> {
-    emit(tx, app, &FederationFailed { connection_id: connection, step: step.to_owned(), reason: reason.to_owned() })
+fn failed(tx: &mut Tx<'_>, app: AppId, via: Via, step: &str, cause: &str) -> Result<()> {
+    let failed = LoginFailed {
+        user_id: None,
+        reason: FailureReason::Federation,
+        connection_id: via.connection(),
+        provider: via.provider(),
+        step: Some(step.to_owned()),
+        cause: Some(cause.to_owned()),
+    };
+    emit(tx, app, &failed)?;
+    match via.connection() {
+        Some(id) => federation::note_failure(tx, app, id, step),
+        None => Ok(()),
+    }
 }
 
 /// The one answer to whatever is wrong with an identity provider's message: the audit trail knows more.
@@ -123,6 +175,14 @@ fn refused() -> Error {
     Error::new(
         Code::FederationRefused,
         "The answer of your identity provider could not be accepted. Sign in again; if it keeps failing, tell your administrator.",
+    )
+}
+
+/// A provider that does not answer, or not as it should.
+fn unavailable() -> Error {
+    Error::new(
+        Code::ProviderFailed,
+        "Your identity provider cannot be reached at the moment, or is not set up correctly. Try again later, or sign in another way.",
     )
 }
 

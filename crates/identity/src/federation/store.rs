@@ -4,13 +4,13 @@ use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Result, Timestamp, UserId};
 use tenancy::federation::ConnectionId;
 
-use super::{NewPending, OUTCOME_LIFETIME, PendingFederation};
+use super::{NewPending, OUTCOME_LIFETIME, PendingFederation, Via};
 
 row! {
     PendingFederation = "pending_federations" {
         id,
         app: "app_id",
-        connection: "connection_id",
+        via: "connection_id",
         browser,
         request,
         authenticated_since,
@@ -18,6 +18,8 @@ row! {
         statement,
         handle,
         answered_at,
+        used_at,
+        created_at,
     }
 }
 
@@ -28,7 +30,7 @@ pub(super) fn insert(tx: &mut Tx<'_>, id: &str, new: &NewPending<'_>, expires_at
         &args![
             id,
             new.app,
-            new.connection,
+            new.via,
             new.browser,
             new.request,
             new.authenticated_since,
@@ -38,20 +40,31 @@ pub(super) fn insert(tx: &mut Tx<'_>, id: &str, new: &NewPending<'_>, expires_at
     )
 }
 
-/// One that has not expired.
-pub(super) fn find(
-    tx: &mut Tx<'_>,
-    app: AppId,
-    connection: ConnectionId,
-    id: &str,
-) -> Result<Option<PendingFederation>> {
+/// One that has not expired. Its id is all that a provider sends back: the app is in the row.
+pub(super) fn find(tx: &mut Tx<'_>, via: Via, id: &str) -> Result<Option<PendingFederation>> {
     tx.opt(
         sql!(
             "SELECT ",
             PendingFederation::COLUMNS,
-            " FROM pending_federations WHERE app_id = $1 AND connection_id = $2 AND id = $3 AND expires_at > $4"
+            " FROM pending_federations WHERE connection_id = $1 AND id = $2 AND expires_at > $3"
         ),
-        &args![app, connection, id, tx.now()],
+        &args![via, id, tx.now()],
+    )
+}
+
+/// Takes the message in hand, so that nobody else acts on it or on another; false when somebody has.
+pub(super) fn claim(tx: &mut Tx<'_>, pending: &PendingFederation, message: &str) -> Result<bool> {
+    tx.changes_one(
+        "UPDATE pending_federations SET message = $3 WHERE app_id = $1 AND id = $2 AND message IS NULL",
+        &args![pending.app, pending.id, message],
+    )
+}
+
+/// The message in hand came to nothing.
+pub(super) fn give_up(tx: &mut Tx<'_>, pending: &PendingFederation) -> Result<()> {
+    tx.run(
+        "UPDATE pending_federations SET used_at = $3 WHERE app_id = $1 AND id = $2 AND used_at IS NULL",
+        &args![pending.app, pending.id, tx.now()],
     )
 }
 

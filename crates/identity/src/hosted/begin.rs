@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use kernel::{Actor, AppId, Code, MemberId, Page, Result};
+use kernel::{Actor, Code, MemberId, Result};
 use store::Tx;
-use tenancy::{App, federation, standing};
+use tenancy::{
+    App,
+    federation::{self, Protocol, Provider},
+    standing,
+};
 
 use super::{
     Reply, Visit,
@@ -42,8 +46,8 @@ pub(crate) async fn begin(
     if let Err(refusal) = identity.tenancy.db.read(move |tx| known_words(tx, &owned, &asked)).await? {
         return Ok(refuse(&request, &refusal));
     }
-    let owned = app.id;
-    let request = match identity.tenancy.db.read(move |tx| forced(tx, owned, &wanted)).await? {
+    let (owned, room) = (Arc::clone(&app), identity.clone());
+    let request = match identity.tenancy.db.read(move |tx| forced(tx, &room, &owned, &wanted)).await? {
         Ok(forced) => LoginRequest { forced, ..request },
         Err(refusal) => return Ok(refuse(&request, &refusal)),
     };
@@ -64,7 +68,8 @@ pub(crate) async fn begin(
             Ok(refuse(&visit.request, &AuthorizeRefusal::new(error, "user interaction is required")))
         }
         First::Ask => Ok(Reply::found(match visit.request.forced {
-            Some(Forced::Connection(id)) => visit.path(&paths::saml_login(id))?,
+            Some(Forced::Connection(id, protocol)) => visit.path(&paths::connection_login(protocol.as_str(), id))?,
+            Some(Forced::Provider(provider)) => visit.path(&paths::provider_login(provider.as_str()))?,
             _ => visit.path(paths::IDENTIFIER)?,
         })),
     }
@@ -73,24 +78,34 @@ pub(crate) async fn begin(
 /// The provider that the app insists on: `force_federation` and `federation_connection`.
 fn forced(
     tx: &mut Tx<'_>,
-    app: AppId,
+    identity: &Identity,
+    app: &App,
     (kind, connection): &(Option<String>, Option<String>),
 ) -> Result<std::result::Result<Option<Forced>, AuthorizeRefusal>> {
     let missing = || Ok(Err(AuthorizeRefusal::invalid("this app has no such identity provider to sign in through")));
-    match (kind.as_deref(), connection) {
-        (None, None) => Ok(Ok(None)),
-        (None | Some("saml"), Some(id)) => {
+    let protocol: Option<Protocol> = kind.as_deref().and_then(|kind| kind.parse().ok());
+    let provider: Option<Provider> = kind.as_deref().and_then(|kind| kind.parse().ok());
+    match (protocol, provider, connection) {
+        (None, None, None) => Ok(Ok(None)),
+        (wanted, None, Some(id)) => {
             let Ok(id) = id.parse() else { return missing() };
-            match federation::find(tx, app, id)? {
-                Some(known) => Ok(Ok(Some(Forced::Connection(known.id)))),
+            let known = federation::find(tx, app.id, id)?;
+            match known.filter(|known| wanted.is_none_or(|wanted| wanted == known.protocol)) {
+                Some(known) => Ok(Ok(Some(Forced::Connection(known.id, known.protocol)))),
                 None => missing(),
             }
         }
-        (Some("saml"), None) => match federation::list(tx, app, Page { limit: Some(2), offset: None })?.as_slice() {
+        (Some(protocol), None, None) => match federation::first_of(tx, app.id, protocol)?.as_slice() {
             [] => missing(),
-            [only] => Ok(Ok(Some(Forced::Connection(only.id)))),
-            _ => Ok(Ok(Some(Forced::AnyConnection))),
+            [only] => Ok(Ok(Some(Forced::Connection(only.id, protocol)))),
+            _ => Ok(Ok(Some(Forced::AnyOf(protocol)))),
         },
+        (None, Some(provider), None) => {
+            match identity.federation.providers.client(tx, &identity.tenancy, app, provider)? {
+                Some(_) => Ok(Ok(Some(Forced::Provider(provider)))),
+                None => missing(),
+            }
+        }
         _ => missing(),
     }
 }
@@ -161,7 +176,7 @@ async fn signed_in(visit: &Visit, prompt: Prompt) -> Result<First> {
     let found = visit.identity.tenancy.db.read(move |tx| {
         let Some(session) = browser_sessions::live(tx, app, &shown)? else { return Ok(None) };
         if not_before.is_some_and(|not_before| session.authenticated_at <= not_before)
-            || !request.is_met(session.reach())
+            || !request.is_met(tx, session.reach(), session.method)?
         {
             return Ok(None);
         }

@@ -16,7 +16,7 @@ use crate::{
     authorize::{AuthorizationRequest, LoginRequest, ResponseType},
     browser_sessions::{self, BrowserSession, BrowserSignIn},
     login,
-    proof::MfaState,
+    proof::{Method, MfaState},
     sessions::{self, BegunSession, LoginClaims, SessionAnswer},
     tokens::{self, About, Granted, IdToken, codes},
 };
@@ -154,7 +154,7 @@ pub(super) async fn try_finish(
     let former = visit.cookie(Cookie::SignedIn).map(str::to_owned);
     let finished = visit.identity.tenancy.db.write(move |tx| match &proof {
         SignInProof::Login(session) => {
-            check_forced(&request, session.reach)?;
+            check_forced(tx, &request, session.reach, session.method)?;
             let (standing, shown) = of_login(tx, &app, session, member)?;
             let (browser, cookie) = browser_sessions::start(tx, &app, former.as_deref(), shown)?;
             let grant = grant(tx, &identity, &app, &request, &standing, shown, browser)?;
@@ -164,7 +164,7 @@ pub(super) async fn try_finish(
         }
         SignInProof::Browser(cookie) => {
             let session = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(logins::ended)?;
-            check_forced(&request, session.reach())?;
+            check_forced(tx, &request, session.reach(), session.method)?;
             let standing = tokens::choose(standing::of_user(tx, app.id, session.user, session.reach())?, member)?;
             tokens::check_way_in(&standing, session.reach())?;
             match tokens::check_factors(&app, &standing, session.mfa) {
@@ -192,8 +192,8 @@ pub(super) async fn try_finish(
 }
 
 /// An app that asks for an identity provider is not answered by another way.
-fn check_forced(request: &LoginRequest, reach: Reach) -> Result<()> {
-    if request.is_met(reach) {
+fn check_forced(tx: &mut Tx<'_>, request: &LoginRequest, reach: Reach, method: Method) -> Result<()> {
+    if request.is_met(tx, reach, method)? {
         return Ok(());
     }
     Err(Error::new(Code::SsoRequired, "The app asks you to sign in through your identity provider."))

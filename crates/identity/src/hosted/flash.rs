@@ -16,7 +16,7 @@ const LONGEST_TYPED: usize = 600;
 
 /// Texts by the names of fields; never a password.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Flash {
+pub(crate) struct Flash {
     /// The path of the page that it is for.
     page: String,
     problems: BTreeMap<String, String>,
@@ -24,34 +24,34 @@ pub(super) struct Flash {
 }
 
 impl Flash {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// What is wrong with a field, in the app's words.
     #[must_use]
-    pub(super) fn problem(mut self, field: &str, text: impl Into<String>) -> Self {
+    pub(crate) fn problem(mut self, field: &str, text: impl Into<String>) -> Self {
         self.problems.insert(field.to_owned(), text.into());
         self
     }
 
     #[must_use]
-    pub(super) fn typed(mut self, field: &str, text: &str) -> Self {
+    pub(crate) fn typed(mut self, field: &str, text: &str) -> Self {
         // Browsers drop cookies above 4 KiB.
         let end = text.floor_char_boundary(LONGEST_TYPED);
         self.typed.insert(field.to_owned(), text[..end].to_owned());
         self
     }
 
-    pub(super) fn problem_of(&self, field: &str) -> Option<&str> {
+    pub(crate) fn problem_of(&self, field: &str) -> Option<&str> {
         self.problems.get(field).map(String::as_str)
     }
 
-    pub(super) fn typed_in(&self, field: &str) -> Option<&str> {
+    pub(crate) fn typed_in(&self, field: &str) -> Option<&str> {
         self.typed.get(field).map(String::as_str)
     }
 
-    pub(super) fn is_problem(&self) -> bool {
+    pub(crate) fn is_problem(&self) -> bool {
         !self.problems.is_empty()
     }
 }
@@ -61,7 +61,7 @@ fn place(guest: &Guest) -> Place<'static> {
 }
 
 /// Leads back to a page, which will show this.
-pub(super) fn back(guest: &Guest, address: String, flash: Flash) -> Result<Reply> {
+pub(crate) fn back(guest: &Guest, address: String, flash: Flash) -> Result<Reply> {
     let page = address.split('?').next().unwrap_or_default().to_owned();
     Ok(Reply::see(address).with_cookie(cookie(guest, &Flash { page, ..flash })?))
 }
@@ -73,7 +73,7 @@ fn cookie(guest: &Guest, flash: &Flash) -> Result<HeaderValue> {
 }
 
 /// What was left for a page; nothing when it was left for another.
-pub(super) fn left_for(guest: &Guest, page: &str) -> Flash {
+pub(crate) fn left_for(guest: &Guest, page: &str) -> Flash {
     let sealed = guest.cookie(Cookie::Flash);
     let json = sealed.and_then(|sealed| guest.identity.tenancy.keyring.open_from_page(&place(guest), sealed).ok());
     let flash = json.and_then(|json| serde_json::from_slice::<Flash>(json.expose()).ok());

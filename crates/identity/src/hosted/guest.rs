@@ -7,7 +7,8 @@ use kernel::{Code, Error, Result};
 use tenancy::{
     App,
     branding::{self, Translations},
-    federation, logins,
+    federation::{self, Provider},
+    logins,
 };
 use web::pages::{Brand, HostedPage, PageSetting, Words};
 
@@ -38,6 +39,8 @@ pub(crate) struct Guest {
     words: Translations,
     /// Whether the app has connections to identity providers.
     pub(crate) federated: bool,
+    /// The providers of the app that people can sign in with.
+    pub(crate) providers: Vec<(Provider, String)>,
 }
 
 impl Guest {
@@ -48,13 +51,14 @@ impl Guest {
         app: Arc<App>,
         way_back: Option<String>,
     ) -> Result<Self> {
-        let looks = Arc::clone(&app);
-        let (brand, words, federated) = identity
+        let (looks, room) = (Arc::clone(&app), identity.clone());
+        let (brand, words, federated, providers) = identity
             .tenancy
             .db
             .read(move |tx| {
                 let words = branding::translations(tx, looks.id)?;
-                Ok((branding::brand(tx, &looks)?, words, federation::any(tx, looks.id)?))
+                let providers = room.federation.providers.offered(tx, &room.tenancy, &looks)?;
+                Ok((branding::brand(tx, &looks)?, words, federation::any(tx, looks.id)?, providers))
             })
             .await?;
         let (translations, language) = (words.clone(), words.get("en").to_owned());
@@ -73,6 +77,7 @@ impl Guest {
             brand,
             words,
             federated,
+            providers,
         })
     }
 
@@ -148,7 +153,7 @@ impl Guest {
     }
 
     /// The same for a page that has shown what a form left for it.
-    pub(super) fn show_once(&self, page: HostedPage) -> Reply {
+    pub(crate) fn show_once(&self, page: HostedPage) -> Reply {
         let reply = self.show(page);
         if self.cookie(Cookie::Flash).is_some() { reply.with_cookie(self.clear(Cookie::Flash)) } else { reply }
     }

@@ -46,7 +46,7 @@ fn identifier_page(visit: &Visit, typed: &str, problem: Option<&str>) -> Result<
     if let Some(problem) = flash::left_for(visit, paths::IDENTIFIER).problem_of("passkey") {
         page = page.alert(problem);
     }
-    page = passkeys::offer(visit, page.form(&form))?;
+    page = ways::offer_providers(visit, passkeys::offer(visit, page.form(&form))?)?;
     if visit.federated {
         // Browsers hold the redirect to an identity provider against the policy of the page whose form led there.
         page = page.form_anywhere(visit.identity.tenancy.base_url.starts_with("https:"));

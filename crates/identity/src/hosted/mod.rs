@@ -11,7 +11,7 @@ pub mod cookies;
 mod demo;
 mod done;
 mod finish;
-mod flash;
+pub(crate) mod flash;
 mod forgot;
 mod guest;
 mod identifier;

@@ -13,7 +13,7 @@ use web::{
 use super::{
     PageQuery, Reply, Sent, Visit,
     flash::{self, Flash},
-    paths,
+    paths, ways,
 };
 use crate::{
     Identity,
@@ -69,8 +69,8 @@ fn page(visit: &Visit, left: &Flash) -> Result<HostedPage> {
         .field(email.value(&address).error(left.problem_of("email")))
         .button(&visit.say("Create an account"));
     let (words, label) = (visit.say("Already have an account?"), visit.say("Sign in"));
-    let mut page =
-        visit.page("Sign up for {appName}").form(&form).link(&words, &label, &visit.path(paths::IDENTIFIER)?);
+    let page = ways::offer_providers(visit, visit.page("Sign up for {appName}").form(&form))?;
+    let mut page = page.link(&words, &label, &visit.path(paths::IDENTIFIER)?);
     let profile = &visit.app.profile;
     for (label, address) in [
         (visit.say("Privacy policy"), &profile.privacy_policy_url),

@@ -2,10 +2,10 @@
 
 use kernel::Result;
 use tenancy::federation::{self, WaysIn};
-use web::{Params, Routes, State};
+use web::{Params, Routes, State, pages::HostedPage};
 
 use super::{PageQuery, Reply, Visit, paths};
-use crate::{Identity, browser::Request};
+use crate::{Identity, authorize::Forced, browser::Request};
 
 pub(super) fn routes() -> Routes<Identity> {
     Routes::pages("Hosted login").get(paths::WAYS, show, "Offer the ways to sign in")
@@ -16,7 +16,14 @@ async fn of(visit: &Visit, email: &str) -> Result<WaysIn> {
         return Ok(WaysIn::default());
     }
     let (app, email) = (visit.app.id, email.to_owned());
-    visit.identity.tenancy.db.read(move |tx| federation::ways_in(tx, app, &email)).await
+    let mut ways = visit.identity.tenancy.db.read(move |tx| federation::ways_in(tx, app, &email)).await?;
+    ways.connections.retain(|way| match visit.request.forced {
+        None => true,
+        Some(Forced::Connection(id, _)) => way.id == id,
+        Some(Forced::AnyOf(protocol)) => way.protocol == protocol,
+        Some(Forced::Provider(_)) => false,
+    });
+    Ok(ways)
 }
 
 /// Where somebody with this address continues: straight to their provider when it is the only way.
@@ -24,9 +31,20 @@ pub(super) async fn first(visit: &Visit, email: &str) -> Result<String> {
     let ways = of(visit, email).await?;
     match (ways.connections.as_slice(), visit.request.forced) {
         ([], None) => visit.path(paths::PASSWORD),
-        ([(only, _)], _) if !ways.others => visit.path(&paths::saml_login(*only)),
+        ([only], _) if !ways.others => visit.path(&paths::connection_login(only.protocol.as_str(), only.id)),
         _ => visit.path(paths::WAYS),
     }
+}
+
+/// The page with a button for each provider of the app that suits what it asked for.
+pub(super) fn offer_providers(visit: &Visit, mut page: HostedPage) -> Result<HostedPage> {
+    for (provider, name) in &visit.providers {
+        if visit.request.forced.is_none_or(|forced| forced == Forced::Provider(*provider)) {
+            let label = visit.say("Continue with {provider}").replace("{provider}", name);
+            page = page.link_button(&label, &visit.path(&paths::provider_login(provider.as_str()))?);
+        }
+    }
+    Ok(page)
 }
 
 async fn show(
@@ -41,11 +59,12 @@ async fn show(
     let ways = of(&visit, &email).await?;
     let mut page =
         visit.page("Sign in to {appName}").paragraph(&visit.say_of("Choose how to sign in as {email}.", &email));
-    for (connection, name) in &ways.connections {
-        let label = visit.say("Continue with {provider}").replace("{provider}", name);
-        page = page.link("", &label, &visit.path(&paths::saml_login(*connection))?);
+    for way in &ways.connections {
+        let label = visit.say("Continue with {provider}").replace("{provider}", &way.name);
+        page = page.link_button(&label, &visit.path(&paths::connection_login(way.protocol.as_str(), way.id))?);
     }
-    if ways.connections.is_empty() && visit.request.forced.is_some() {
+    page = offer_providers(&visit, page)?;
+    if ways.connections.is_empty() && !matches!(visit.request.forced, None | Some(Forced::Provider(_))) {
         page = page.alert(&visit.say("This email address belongs to no identity provider. Ask your administrator."));
     }
     if visit.request.forced.is_none() {

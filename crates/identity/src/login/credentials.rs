@@ -50,7 +50,7 @@ pub fn find(tx: &mut Tx<'_>, app: AppId, username: &str) -> Result<Option<Accoun
 }
 
 /// Whether a person has a password, their own or an imported one.
-pub(super) fn has_password(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
+pub(crate) fn has_password(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
     store::exists(tx, app, user)
 }
 

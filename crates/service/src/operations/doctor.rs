@@ -1,12 +1,17 @@
 //! `GET /admin/doctor`: looks at the installation as an experienced operator would, and says what to fix and how.
 
+use std::time::Duration;
+
 use kernel::{AppId, Page, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use signals::endpoints::GivenUp;
 use spine::{Backlog, outbox};
 use store::Tx;
-use tenancy::callers::Operator;
+use tenancy::{
+    callers::Operator,
+    federation::{self, EndingCertificate},
+};
 use vault::{Keyring, SigningKeys};
 use web::{Json, Routes, State};
 
@@ -65,6 +70,7 @@ async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> 
     findings.push(webhooks(&vitals));
     findings.push(webhook_secrets(&vitals));
     findings.push(last_backup(&vitals, core.db.clock().now()));
+    findings.push(certificates(&vitals));
     Ok(Json(Report { findings }))
 }
 
@@ -78,7 +84,12 @@ struct Vitals {
     master_key_settled: bool,
     signing_since: Option<Timestamp>,
     last_backup: Option<Timestamp>,
+    /// Of identity providers.
+    ending_certificates: Vec<EndingCertificate>,
 }
+
+/// How long before their end certificates are warned about.
+const CERTIFICATES_WARNED: Duration = Duration::from_secs(30 * 24 * 3600);
 
 fn vitals(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<Vitals> {
     let now = tx.now();
@@ -90,8 +101,24 @@ fn vitals(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<Vitals> {
         open_webhooks: open_webhooks(tx)?,
         master_key_settled: installation::is_settled(tx, keyring)?,
         last_backup: installation::last_backup(tx)?,
+        ending_certificates: federation::ending_certificates(tx, now.plus(CERTIFICATES_WARNED))?,
         signing_since: keys.iter().map(|key| key.active_from).filter(|from| *from <= now).max(),
     })
+}
+
+/// Dates are not enforced, so nobody is locked out; but their owners will replace them.
+fn certificates(vitals: &Vitals) -> Finding {
+    let names = vitals.ending_certificates.iter().take(10);
+    let names: Vec<String> =
+        names.map(|one| format!("{} of {} on {}", one.connection, one.app, one.valid_until)).collect();
+    if names.is_empty() {
+        return Finding::ok("certificates", "no identity provider's certificate ends within 30 days");
+    }
+    Finding::warning(
+        "certificates",
+        format!("certificates of identity providers end or have ended: {}", names.join(", ")),
+        "Ask the customer for the next certificate and add it to the connection beside the present one.",
+    )
 }
 
 async fn storage(core: &Core) -> Finding {

@@ -2,6 +2,7 @@
 
 mod departure;
 mod new_password;
+mod provider_sign_up;
 mod workspace_creation;
 mod workspace_deletion;
 
@@ -14,5 +15,8 @@ pub use workspace_deletion::{DeletionPreview, delete_workspace, preview_deletion
 use crate::Core;
 
 pub fn routes() -> Routes<Core> {
-    workspace_creation::routes().merge(workspace_deletion::routes()).merge(new_password::routes())
+    workspace_creation::routes()
+        .merge(workspace_deletion::routes())
+        .merge(new_password::routes())
+        .merge(provider_sign_up::routes())
 }

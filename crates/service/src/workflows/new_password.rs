@@ -118,7 +118,7 @@ async fn set_password(
 }
 
 /// Makes the person and a workspace whose OWNER they are.
-fn complete_sign_up(
+pub(super) fn complete_sign_up(
     tx: &mut Tx<'_>,
     tenancy: &Tenancy,
     app: &App,

@@ -1,6 +1,7 @@
 //! An app's credentials with third parties: written, never read back over the wire, and sealed at rest.
 
 pub mod http;
+mod provider_client;
 mod store;
 
 use ::store::{Tx, text_enum};
@@ -10,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use spine::emit;
 use vault::Place;
 use web::{Patch, Validate};
+
+pub use provider_client::{ProviderClient, provider_client};
 
 use crate::{Authority, Tenancy, apps, facts::AppCredentialsChanged};
 
@@ -22,6 +25,12 @@ text_enum! {
         PayproviderWebhookSecret = "payproviderWebhookSecret",
         SocialOneClientId = "socialOneClientId",
         SocialOneClientSecret = "socialOneClientSecret",
+        SocialTwoClientId = "socialTwoClientId",
+        SocialTwoClientSecret = "socialTwoClientSecret",
+        SocialThreeClientId = "socialThreeClientId",
+        SocialThreeClientSecret = "socialThreeClientSecret",
+        SocialFourClientId = "socialFourClientId",
+        SocialFourClientSecret = "socialFourClientSecret",
         DirectoryAdClientId = "directoryAdClientId",
         DirectoryAdClientSecret = "directoryAdClientSecret",
         DirectoryAdTenantId = "directoryAdTenantId",
@@ -48,6 +57,12 @@ pub struct CredentialChange {
     payprovider_webhook_secret: Patch<Secret<String>>,
     social_one_client_id: Patch<Secret<String>>,
     social_one_client_secret: Patch<Secret<String>>,
+    social_two_client_id: Patch<Secret<String>>,
+    social_two_client_secret: Patch<Secret<String>>,
+    social_three_client_id: Patch<Secret<String>>,
+    social_three_client_secret: Patch<Secret<String>>,
+    social_four_client_id: Patch<Secret<String>>,
+    social_four_client_secret: Patch<Secret<String>>,
     directory_ad_client_id: Patch<Secret<String>>,
     directory_ad_client_secret: Patch<Secret<String>>,
     directory_ad_tenant_id: Patch<Secret<String>>,
@@ -57,13 +72,19 @@ pub struct CredentialChange {
 }
 
 impl CredentialChange {
-    fn members(&self) -> [(Credential, &Patch<Secret<String>>); 11] {
+    fn members(&self) -> [(Credential, &Patch<Secret<String>>); 17] {
         [
             (Credential::PayproviderSecretKey, &self.payprovider_secret_key),
             (Credential::PayproviderPublicKey, &self.payprovider_public_key),
             (Credential::PayproviderWebhookSecret, &self.payprovider_webhook_secret),
             (Credential::SocialOneClientId, &self.social_one_client_id),
             (Credential::SocialOneClientSecret, &self.social_one_client_secret),
+            (Credential::SocialTwoClientId, &self.social_two_client_id),
+            (Credential::SocialTwoClientSecret, &self.social_two_client_secret),
+            (Credential::SocialThreeClientId, &self.social_three_client_id),
+            (Credential::SocialThreeClientSecret, &self.social_three_client_secret),
+            (Credential::SocialFourClientId, &self.social_four_client_id),
+            (Credential::SocialFourClientSecret, &self.social_four_client_secret),
             (Credential::DirectoryAdClientId, &self.directory_ad_client_id),
             (Credential::DirectoryAdClientSecret, &self.directory_ad_client_secret),
             (Credential::DirectoryAdTenantId, &self.directory_ad_tenant_id),

@@ -3,7 +3,7 @@
 use kernel::Result;
 use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid};
 
-use super::{Connection, ConnectionChange, ConnectionId, NewConnection};
+use super::{Connection, ConnectionChange, ConnectionDetails, ConnectionId, NewConnection};
 use crate::{
     Tenancy,
     callers::{AppCaller, AppDelete, AppRead, AppWrite},
@@ -13,8 +13,10 @@ pub fn routes() -> Routes<Tenancy> {
     Routes::new("Federation")
         .get("/account/federation/connection", list, "List federation connections, newest first")
         .post("/account/federation/connection", create, "Create a federation connection")
+        .answers(409, "Another connection already has one of the domains")
         .get("/account/federation/connection/{connection_id}", get, "Get a federation connection")
         .put("/account/federation/connection/{connection_id}", update, "Change a federation connection")
+        .answers(409, "Another connection already has one of the domains")
         .delete("/account/federation/connection/{connection_id}", delete, "Delete a federation connection")
         .answers(409, "A workspace still signs in through it")
 }
@@ -41,9 +43,9 @@ async fn get(
     caller: AppCaller<AppRead>,
     State(tenancy): State<Tenancy>,
     Path(id): Path<ConnectionId>,
-) -> Result<Json<Connection>> {
-    let app = caller.app_id();
-    Ok(Json(tenancy.db.read(move |tx| super::get(tx, app, id)).await?))
+) -> Result<Json<ConnectionDetails>> {
+    let (app, base_url) = (caller.app_id(), tenancy.base_url);
+    Ok(Json(tenancy.db.read(move |tx| super::details(tx, &base_url, app, id)).await?))
 }
 
 async fn update(

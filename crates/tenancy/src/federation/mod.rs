@@ -1,11 +1,16 @@
 //! Federation connections: the records by which members of a workspace sign in through their own identity provider.
 //! What a record says is always complete enough to be used: one that signs its requests has a key and an algorithm.
 //!
-//! The request-signing key goes in and never comes out again; it is sealed at rest.
+//! The request-signing key and the client secret go in and never come out again; they are sealed at rest.
 
+mod details;
+mod domains;
 pub mod http;
+mod provider;
 mod rules;
 mod store;
+
+use std::time::Duration;
 
 use ::store::{Tx, text_enum};
 use kernel::{AppId, Code, Error, Page, Result, Secret, TenantId, Timestamp, UserId, email_key};
@@ -14,6 +19,9 @@ use serde::Serialize;
 use spine::emit;
 use vault::{Keyring, Place};
 
+pub use details::ConnectionDetails;
+pub use domains::Domains;
+pub use provider::Provider;
 pub use rules::{ConnectionChange, NewConnection};
 
 pub use crate::logins::ConnectionId;
@@ -35,9 +43,18 @@ pub struct Connection {
     pub name: String,
     /// The name by which the identity provider knows this service; `null`: the address of its metadata.
     pub client_id: Option<String>,
+    /// Of SAML alone.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub login_url: String,
-    /// The identity provider's certificates, PEM.
+    /// The identity provider's certificates, PEM; of SAML alone.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub certificate: String,
+    /// What the identity provider calls itself; of OpenID Connect alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    /// What it is asked for; of OpenID Connect alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<String>,
     pub request_method: RequestMethod,
     pub signed_request: bool,
     pub signed_request_algorithm: Option<SigningAlgorithm>,
@@ -45,9 +62,19 @@ pub struct Connection {
     pub idp_entity_id: Option<String>,
     /// Whether its word that two factors were shown counts.
     pub trust_mfa: bool,
+    /// Addresses in these domains are sent here although nobody knows them yet.
+    pub domains: Domains,
     pub created_at: Timestamp,
     #[serde(skip)]
+    last_success_at: Option<Timestamp>,
+    #[serde(skip)]
+    last_failure_at: Option<Timestamp>,
+    #[serde(skip)]
+    last_failure_step: Option<String>,
+    #[serde(skip)]
     sealed_private_key: Option<String>,
+    #[serde(skip)]
+    sealed_client_secret: Option<String>,
 }
 
 text_enum! {
@@ -56,6 +83,7 @@ text_enum! {
     wire pub enum Protocol {
         #[default]
         Saml = "saml",
+        Oidc = "oidc",
     }
 }
 
@@ -79,7 +107,17 @@ text_enum! {
 impl Connection {
     /// What the identity provider knows this service as.
     pub fn entity_id(&self, base_url: &str) -> String {
-        self.client_id.clone().unwrap_or_else(|| format!("{base_url}/auth/federation/saml/{}/metadata", self.id))
+        self.client_id.clone().unwrap_or_else(|| self.metadata_url(base_url))
+    }
+
+    /// Where this service's SAML metadata is.
+    pub fn metadata_url(&self, base_url: &str) -> String {
+        format!("{base_url}/auth/federation/saml/{}/metadata", self.id)
+    }
+
+    /// Where an OpenID Connect provider's answers are taken.
+    pub fn callback_url(&self, base_url: &str) -> String {
+        format!("{base_url}/auth/federation/oidc/{}/callback", self.id)
     }
 
     /// Where its answers are taken.
@@ -87,12 +125,37 @@ impl Connection {
         format!("{base_url}/auth/federation/saml/{}/acs", self.id)
     }
 
+    /// Whether it is known who answers: only then may somebody new come in.
+    pub fn is_settled(&self) -> bool {
+        self.protocol == Protocol::Oidc || self.idp_entity_id.is_some()
+    }
+
     /// The key that signs requests, PEM.
     pub fn private_key(&self, keyring: &Keyring, app: AppId) -> Result<Option<Secret<Vec<u8>>>> {
+        self.open(keyring, app, PRIVATE_KEY, self.sealed_private_key.as_deref())
+    }
+
+    /// What this service shows its OpenID Connect provider.
+    pub fn client_secret(&self, keyring: &Keyring, app: AppId) -> Result<Option<Secret<String>>> {
+        let opened = self.open(keyring, app, CLIENT_SECRET, self.sealed_client_secret.as_deref())?;
+        let text = opened.map(|secret| String::from_utf8(secret.into_exposed())).transpose();
+        Ok(text.map_err(|_| Error::internal("a client secret is not text"))?.map(Secret::new))
+    }
+
+    fn open(
+        &self,
+        keyring: &Keyring,
+        app: AppId,
+        column: &'static str,
+        sealed: Option<&str>,
+    ) -> Result<Option<Secret<Vec<u8>>>> {
         let row = self.id.to_string();
-        self.sealed_private_key.as_deref().map(|sealed| keyring.open(&place(&row, app), sealed)).transpose()
+        sealed.map(|sealed| keyring.open(&place(column, &row, app), sealed)).transpose()
     }
 }
+
+const PRIVATE_KEY: &str = "sealed_private_key";
+const CLIENT_SECRET: &str = "sealed_client_secret";
 
 /// Newest first.
 pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Connection>> {
@@ -114,6 +177,11 @@ pub fn workspaces_of(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Ve
     store::workspaces_of(tx, app, id)
 }
 
+/// The connections of one type, newest first; at most two.
+pub fn first_of(tx: &mut Tx<'_>, app: AppId, protocol: Protocol) -> Result<Vec<Connection>> {
+    store::first_of(tx, app, protocol)
+}
+
 /// Whether the app has any connection.
 pub fn any(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
     store::any(tx, app)
@@ -124,24 +192,72 @@ pub fn learn_issuer(tx: &mut Tx<'_>, app: AppId, id: ConnectionId, issuer: &str)
     store::learn_issuer(tx, app, id, issuer)
 }
 
+/// A connection that somebody can sign in through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WayIn {
+    pub id: ConnectionId,
+    pub protocol: Protocol,
+    pub name: String,
+}
+
 /// How somebody with this address can sign in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaysIn {
-    /// Connections of their workspaces, with their names.
-    pub connections: Vec<(ConnectionId, String)>,
+    /// Connections of their workspaces.
+    pub connections: Vec<WayIn>,
     /// Whether some workspace has no connection.
     pub others: bool,
 }
 
 pub fn ways_in(tx: &mut Tx<'_>, app: AppId, email: &str) -> Result<WaysIn> {
     let mut ways = WaysIn::default();
-    for (connection, name) in store::ways_in(tx, app, &email_key(email))? {
-        match connection.zip(name) {
-            Some(known) => ways.connections.push(known),
-            None => ways.others = true,
+    for (id, protocol, name) in store::ways_in(tx, app, &email_key(email))? {
+        match (id, protocol, name) {
+            (Some(id), Some(protocol), Some(name)) => ways.connections.push(WayIn { id, protocol, name }),
+            _ => ways.others = true,
         }
     }
+    if ways == WaysIn::default() {
+        ways.connections.extend(domains::way_of(tx, app, email)?);
+    }
     Ok(ways)
+}
+
+/// How often it is noted that somebody came in: to the minute is all that anybody wants to know.
+const NOTED_EVERY: Duration = Duration::from_secs(60);
+
+/// Notes that somebody came in through a connection.
+pub fn note_success(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
+    store::note_success(tx, app, id, tx.now().minus(NOTED_EVERY))
+}
+
+/// Notes the step at which a login through a connection was refused.
+pub fn note_failure(tx: &mut Tx<'_>, app: AppId, id: ConnectionId, step: &str) -> Result<()> {
+    store::note_failure(tx, app, id, step)
+}
+
+/// A certificate of some connection that is not valid much longer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndingCertificate {
+    pub app: AppId,
+    pub connection: String,
+    pub valid_until: Timestamp,
+}
+
+/// Certificates that end before an instant, of at most a thousand connections.
+pub fn ending_certificates(tx: &mut Tx<'_>, before: Timestamp) -> Result<Vec<EndingCertificate>> {
+    let mut ending = Vec::new();
+    for (app, connection, pem) in store::certificates(tx)? {
+        let dates = saml::Certificates::describe(&pem)?;
+        let soon = dates.iter().map(|one| one.valid_until).filter(|until| *until < before);
+        ending.extend(soon.map(|valid_until| EndingCertificate { app, connection: connection.clone(), valid_until }));
+    }
+    Ok(ending)
+}
+
+/// The connection with all that an operator wants to know of it.
+pub fn details(tx: &mut Tx<'_>, base_url: &str, app: AppId, id: ConnectionId) -> Result<ConnectionDetails> {
+    ConnectionDetails::of(get(tx, app, id)?, base_url)
 }
 
 pub fn get(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Connection> {
@@ -169,17 +285,25 @@ pub fn create(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, new: &NewConnectio
         protocol: new.protocol.unwrap_or_default(),
         name: new.name.to_string(),
         client_id: new.client_id.clone().map(String::from),
-        login_url: new.login_url.to_string(),
-        certificate: new.certificate.trim().to_owned(),
+        login_url: new.login_url.clone().map(String::from).unwrap_or_default(),
+        certificate: new.certificate.as_deref().unwrap_or_default().trim().to_owned(),
+        issuer: new.issuer.clone().map(String::from),
+        scopes: new.scopes(),
         request_method: new.request_method.unwrap_or_default(),
         signed_request: new.signed_request.unwrap_or(false),
         signed_request_algorithm: new.signed_request_algorithm,
         idp_entity_id: new.idp_entity_id.clone().map(String::from),
         trust_mfa: new.trust_mfa.unwrap_or(true),
+        domains: Domains::of(new.domains.as_deref().unwrap_or_default()),
         created_at: tx.now(),
-        sealed_private_key: new.key().map(|key| seal(keyring, app, id, key)),
+        last_success_at: None,
+        last_failure_at: None,
+        last_failure_step: None,
+        sealed_private_key: new.key().map(|key| seal(keyring, PRIVATE_KEY, app, id, key)),
+        sealed_client_secret: new.client_secret.as_ref().map(|key| seal(keyring, CLIENT_SECRET, app, id, key)),
     };
     store::insert(tx, app, &connection)?;
+    domains::set(tx, app, id, &connection.domains)?;
     changed(tx, app, &connection, Change::Created)?;
     Ok(connection)
 }
@@ -192,11 +316,17 @@ pub fn update(
     change: &ConnectionChange,
 ) -> Result<Connection> {
     apps::hold(tx, app)?;
-    let mut connection = change.applied_to(get(tx, app, id)?);
-    let new_key = change.key().map(|key| seal(keyring, app, id, key));
+    let before = get(tx, app, id)?;
+    rules::check_type(&before, change)?;
+    let mut connection = change.applied_to(before);
+    let new_key = change.key().map(|key| seal(keyring, PRIVATE_KEY, app, id, key));
     connection.sealed_private_key = new_key.apply(connection.sealed_private_key);
+    if let Some(secret) = change.client_secret.value() {
+        connection.sealed_client_secret = Some(seal(keyring, CLIENT_SECRET, app, id, secret));
+    }
     rules::check_signing(&connection)?;
     store::update(tx, app, &connection)?;
+    domains::set(tx, app, id, &connection.domains)?;
     changed(tx, app, &connection, Change::Updated)?;
     Ok(connection)
 }
@@ -209,6 +339,7 @@ pub fn delete(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<()> {
         let message = "Workspaces still use this connection to sign in: remove it from them first.";
         return Err(Error::new(Code::ConnectionInUse, message));
     }
+    domains::clear(tx, app, id)?;
     store::delete(tx, app, id)?;
     changed(tx, app, &connection, Change::Deleted)
 }
@@ -217,10 +348,10 @@ fn changed(tx: &mut Tx<'_>, app: AppId, connection: &Connection, change: Change)
     emit(tx, app, &ConnectionChanged { connection_id: connection.id, name: connection.name.clone(), change })
 }
 
-fn seal(keyring: &Keyring, app: AppId, id: ConnectionId, key: &Secret<String>) -> String {
-    keyring.seal(&place(&id.to_string(), app), key.expose().trim().as_bytes())
+fn seal(keyring: &Keyring, column: &'static str, app: AppId, id: ConnectionId, key: &Secret<String>) -> String {
+    keyring.seal(&place(column, &id.to_string(), app), key.expose().trim().as_bytes())
 }
 
-fn place(row: &str, app: AppId) -> Place<'_> {
-    Place { table: "federation_connections", column: "sealed_private_key", row, app: Some(app) }
+fn place<'a>(column: &'static str, row: &'a str, app: AppId) -> Place<'a> {
+    Place { table: "federation_connections", column, row, app: Some(app) }
 }

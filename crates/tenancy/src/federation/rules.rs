@@ -6,7 +6,10 @@ use serde::Deserialize;
 use vault::{is_certificate, is_signing_key};
 use web::{Given, Patch, Validate};
 
-use super::{Connection, Protocol, RequestMethod, SigningAlgorithm};
+use super::{
+    Connection, Protocol, RequestMethod, SigningAlgorithm,
+    domains::{self, Domains},
+};
 
 /// The body of `POST /account/federation/connection`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -14,14 +17,22 @@ use super::{Connection, Protocol, RequestMethod, SigningAlgorithm};
 #[schemars(rename = "NewFederationConnection")]
 pub struct NewConnection {
     pub name: Name,
-    /// Where people sign in, an http or https URL.
-    pub login_url: WebUrl,
-    /// One or more X.509 certificates, PEM.
+    /// Where people sign in, an http or https URL. Required for SAML.
+    pub login_url: Option<WebUrl>,
+    /// One or more X.509 certificates, PEM. Required for SAML.
     #[schemars(extend("format" = "pem-certificate"))]
-    pub certificate: Words,
+    pub certificate: Option<Words>,
+    /// `saml` unless given.
     #[serde(rename = "type")]
     pub protocol: Option<Protocol>,
+    /// Required for OpenID Connect.
     pub client_id: Option<Words>,
+    /// What the OpenID Connect provider calls itself, below which its discovery document is found.
+    pub issuer: Option<WebUrl>,
+    /// Required for OpenID Connect. Never returned.
+    pub client_secret: Option<Secret<String>>,
+    /// Of OpenID Connect; `openid email profile` unless given.
+    pub scopes: Option<Words>,
     /// GET unless given.
     pub request_method: Option<RequestMethod>,
     pub signed_request: Option<bool>,
@@ -37,6 +48,8 @@ pub struct NewConnection {
     pub idp_entity_id: Option<Words>,
     /// Whether its word that two factors were shown counts; true unless given.
     pub trust_mfa: Option<bool>,
+    /// Addresses in these domains are sent here although nobody knows them yet.
+    pub domains: Option<Vec<Words>>,
 }
 
 /// The body of `PUT /account/federation/connection/{connection_id}`.
@@ -48,9 +61,13 @@ pub struct ConnectionChange {
     pub login_url: Given<WebUrl>,
     #[schemars(extend("format" = "pem-certificate"))]
     pub certificate: Given<Words>,
+    /// Stays as it is.
     #[serde(rename = "type")]
     pub protocol: Given<Protocol>,
     pub client_id: Patch<Words>,
+    pub issuer: Given<WebUrl>,
+    pub client_secret: Given<Secret<String>>,
+    pub scopes: Given<Words>,
     pub request_method: Given<RequestMethod>,
     pub signed_request: Given<bool>,
     pub signed_request_algorithm: Patch<SigningAlgorithm>,
@@ -62,13 +79,31 @@ pub struct ConnectionChange {
     /// `null` clears it: the next accepted answer about an OWNER tells again.
     pub idp_entity_id: Patch<Words>,
     pub trust_mfa: Given<bool>,
+    pub domains: Given<Vec<Words>>,
 }
 
 const NEEDED: &str = "is required when requests are signed";
+const OF_OIDC: &str = "is required for OpenID Connect";
+const DEFAULT_SCOPES: &str = "openid email profile";
 
 impl Validate for NewConnection {
     fn validate(&self, problems: &mut Problems) {
-        certificate(problems, &self.certificate);
+        match self.protocol.unwrap_or_default() {
+            Protocol::Saml => {
+                problems.check("loginUrl", self.login_url.is_some(), "is required");
+                problems.check("certificate", self.certificate.is_some(), "is required");
+            }
+            Protocol::Oidc => {
+                problems.check("issuer", self.issuer.is_some(), OF_OIDC);
+                problems.check("clientId", self.client_id.is_some(), OF_OIDC);
+                problems.check("clientSecret", self.client_secret.is_some(), OF_OIDC);
+            }
+        }
+        if let Some(pem) = &self.certificate {
+            certificate(problems, pem);
+        }
+        client_secret(problems, self.client_secret.as_ref());
+        domains::check(problems, self.domains.as_ref());
         keys(problems, self.private_key.as_ref(), self.signed_request_private_key.as_ref());
         if self.signed_request == Some(true) {
             problems.check("signedRequestAlgorithm", self.signed_request_algorithm.is_some(), NEEDED);
@@ -81,11 +116,28 @@ impl NewConnection {
     pub(super) fn key(&self) -> Option<&Secret<String>> {
         self.private_key.as_ref().or(self.signed_request_private_key.as_ref())
     }
+
+    /// `None` for SAML, which has none.
+    pub(super) fn scopes(&self) -> Option<String> {
+        let given = self.scopes.as_deref().map(with_openid);
+        match self.protocol.unwrap_or_default() {
+            Protocol::Saml => None,
+            Protocol::Oidc => Some(given.unwrap_or_else(|| DEFAULT_SCOPES.to_owned())),
+        }
+    }
+}
+
+/// Without `openid` there is no ID token.
+fn with_openid(scopes: &str) -> String {
+    let words: Vec<&str> = scopes.split_whitespace().filter(|word| *word != "openid").collect();
+    ["openid"].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
 impl Validate for ConnectionChange {
     fn validate(&self, problems: &mut Problems) {
         self.certificate.value().inspect(|pem| certificate(problems, pem));
+        client_secret(problems, self.client_secret.value());
+        domains::check(problems, self.domains.value());
         keys(problems, self.private_key.value(), self.signed_request_private_key.value());
     }
 }
@@ -94,16 +146,18 @@ impl ConnectionChange {
     /// Everything but the private key, which has to be sealed.
     pub(super) fn applied_to(&self, connection: Connection) -> Connection {
         Connection {
-            protocol: self.protocol.or(connection.protocol),
             name: self.name.clone().or(connection.name),
             client_id: self.client_id.clone().apply(connection.client_id),
             login_url: self.login_url.clone().or(connection.login_url),
             certificate: self.certificate.value().map_or(connection.certificate, |pem| pem.trim().to_owned()),
+            issuer: self.issuer.value().map(|issuer| issuer.to_string()).or(connection.issuer),
+            scopes: self.scopes.value().map(|scopes| with_openid(scopes)).or(connection.scopes),
             request_method: self.request_method.or(connection.request_method),
             signed_request: self.signed_request.or(connection.signed_request),
             signed_request_algorithm: self.signed_request_algorithm.apply(connection.signed_request_algorithm),
             idp_entity_id: self.idp_entity_id.clone().apply(connection.idp_entity_id),
             trust_mfa: self.trust_mfa.or(connection.trust_mfa),
+            domains: self.domains.value().map_or(connection.domains, |given| Domains::of(given)),
             ..connection
         }
     }
@@ -111,6 +165,26 @@ impl ConnectionChange {
     pub(super) fn key(&self) -> &Patch<Secret<String>> {
         if self.private_key.is_missing() { &self.signed_request_private_key } else { &self.private_key }
     }
+}
+
+/// A connection stays of the type that it was made with, and takes no members of the other.
+pub(super) fn check_type(before: &Connection, change: &ConnectionChange) -> Result<()> {
+    let mut problems = Problems::new();
+    let is_other = change.protocol.value().is_some_and(|protocol| *protocol != before.protocol);
+    problems.check("type", !is_other, "cannot be changed: create another connection");
+    match before.protocol {
+        Protocol::Saml => {
+            problems.check("issuer", change.issuer.value().is_none(), "belongs to OpenID Connect");
+            problems.check("clientSecret", change.client_secret.value().is_none(), "belongs to OpenID Connect");
+            problems.check("scopes", change.scopes.value().is_none(), "belongs to OpenID Connect");
+        }
+        Protocol::Oidc => {
+            problems.check("loginUrl", change.login_url.value().is_none(), "belongs to SAML");
+            problems.check("certificate", change.certificate.value().is_none(), "belongs to SAML");
+            problems.check("clientId", change.client_id != Patch::Null, OF_OIDC);
+        }
+    }
+    problems.finish()
 }
 
 /// A connection that signs its requests keeps what it signs with, whatever a partial change left out.
@@ -125,6 +199,11 @@ pub(super) fn check_signing(connection: &Connection) -> Result<()> {
 
 fn certificate(problems: &mut Problems, pem: &str) {
     problems.check("certificate", is_certificate(pem), "must be an X.509 certificate in PEM");
+}
+
+fn client_secret(problems: &mut Problems, secret: Option<&Secret<String>>) {
+    let is_empty = secret.is_some_and(|secret| secret.expose().trim().is_empty());
+    problems.check("clientSecret", !is_empty, "must not be empty");
 }
 
 fn keys(problems: &mut Problems, key: Option<&Secret<String>>, alias: Option<&Secret<String>>) {
@@ -152,13 +231,20 @@ mod tests {
             client_id: Some("acme".into()),
             login_url: "https://idp.example/sso".into(),
             certificate: "pem".into(),
+            issuer: None,
+            scopes: None,
             request_method: RequestMethod::Get,
             signed_request: true,
             signed_request_algorithm: Some(SigningAlgorithm::Sha256),
             idp_entity_id: None,
             trust_mfa: true,
+            domains: Domains::default(),
             created_at: Timestamp::from_micros(0),
+            last_success_at: None,
+            last_failure_at: None,
+            last_failure_step: None,
             sealed_private_key: Some("sealed".into()),
+            sealed_client_secret: None,
         }
     }
 

@@ -1,9 +1,9 @@
 //! The SQL of federation connections.
 
 use ::store::{Tx, args, row, sql};
-use kernel::{AppId, Page, Result, TenantId, UserId};
+use kernel::{AppId, Page, Result, TenantId, Timestamp, UserId};
 
-use super::{Connection, ConnectionId};
+use super::{Connection, ConnectionId, Protocol};
 
 row! {
     Connection = "federation_connections" {
@@ -13,13 +13,20 @@ row! {
         client_id,
         login_url,
         certificate,
+        issuer,
+        scopes,
         request_method,
         signed_request,
         signed_request_algorithm,
         idp_entity_id,
         trust_mfa,
+        domains,
         created_at,
+        last_success_at,
+        last_failure_at,
+        last_failure_step,
         sealed_private_key,
+        sealed_client_secret,
     }
 }
 
@@ -44,8 +51,9 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Opti
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Result<()> {
     tx.run(
         "INSERT INTO federation_connections (id, app_id, type, name, client_id, login_url, certificate, \
-         request_method, signed_request, signed_request_algorithm, sealed_private_key, created_at, idp_entity_id, trust_mfa) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+         request_method, signed_request, signed_request_algorithm, sealed_private_key, created_at, idp_entity_id, trust_mfa, issuer, scopes, \
+         sealed_client_secret, domains) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
         &args![
             connection.id,
             app,
@@ -60,20 +68,24 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Re
             connection.sealed_private_key,
             connection.created_at,
             connection.idp_entity_id,
-            connection.trust_mfa
+            connection.trust_mfa,
+            connection.issuer,
+            connection.scopes,
+            connection.sealed_client_secret,
+            connection.domains
         ],
     )
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Result<()> {
     tx.run(
-        "UPDATE federation_connections SET type = $3, name = $4, client_id = $5, login_url = $6, certificate = $7, \
-         request_method = $8, signed_request = $9, signed_request_algorithm = $10, sealed_private_key = $11, \
-         idp_entity_id = $12, trust_mfa = $13 WHERE app_id = $1 AND id = $2",
+        "UPDATE federation_connections SET name = $3, client_id = $4, login_url = $5, certificate = $6, \
+         request_method = $7, signed_request = $8, signed_request_algorithm = $9, sealed_private_key = $10, \
+         idp_entity_id = $11, trust_mfa = $12, issuer = $13, scopes = $14, sealed_client_secret = $15, domains = $16 \
+         WHERE app_id = $1 AND id = $2",
         &args![
             app,
             connection.id,
-            connection.protocol,
             connection.name,
             connection.client_id,
             connection.login_url,
@@ -83,8 +95,36 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, connection: &Connection) -> Re
             connection.signed_request_algorithm,
             connection.sealed_private_key,
             connection.idp_entity_id,
-            connection.trust_mfa
+            connection.trust_mfa,
+            connection.issuer,
+            connection.scopes,
+            connection.sealed_client_secret,
+            connection.domains
         ],
+    )
+}
+
+/// Noted again only when the last time lies before `not_since`.
+pub(super) fn note_success(tx: &mut Tx<'_>, app: AppId, id: ConnectionId, not_since: Timestamp) -> Result<()> {
+    tx.run(
+        "UPDATE federation_connections SET last_success_at = $3 WHERE app_id = $1 AND id = $2 \
+         AND (last_success_at IS NULL OR last_success_at <= $4)",
+        &args![app, id, tx.now(), not_since],
+    )
+}
+
+pub(super) fn note_failure(tx: &mut Tx<'_>, app: AppId, id: ConnectionId, step: &str) -> Result<()> {
+    tx.run(
+        "UPDATE federation_connections SET last_failure_at = $3, last_failure_step = $4 WHERE app_id = $1 AND id = $2",
+        &args![app, id, tx.now(), step],
+    )
+}
+
+/// App, name and certificates of all SAML connections, newest first.
+pub(super) fn certificates(tx: &mut Tx<'_>) -> Result<Vec<(AppId, String, String)>> {
+    tx.all(
+        "SELECT app_id, name, certificate FROM federation_connections WHERE type = 'saml' ORDER BY id DESC LIMIT 1000",
+        &args![],
     )
 }
 
@@ -111,6 +151,17 @@ pub(super) fn workspaces_of(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Re
     )
 }
 
+pub(super) fn first_of(tx: &mut Tx<'_>, app: AppId, protocol: Protocol) -> Result<Vec<Connection>> {
+    tx.all(
+        sql!(
+            "SELECT ",
+            Connection::COLUMNS,
+            " FROM federation_connections WHERE app_id = $1 AND type = $2 ORDER BY id DESC LIMIT 2"
+        ),
+        &args![app, protocol],
+    )
+}
+
 pub(super) fn any(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
     tx.exists("SELECT id FROM federation_connections WHERE app_id = $1 LIMIT 1", &args![app])
 }
@@ -122,14 +173,13 @@ pub(super) fn learn_issuer(tx: &mut Tx<'_>, app: AppId, id: ConnectionId, issuer
     )
 }
 
+/// A connection's id, type and name; all null where there is none.
+type FoundWay = (Option<ConnectionId>, Option<Protocol>, Option<String>);
+
 /// The connections of all workspaces that somebody with this address may sign in to; null for those without one.
-pub(super) fn ways_in(
-    tx: &mut Tx<'_>,
-    app: AppId,
-    email_key: &str,
-) -> Result<Vec<(Option<ConnectionId>, Option<String>)>> {
+pub(super) fn ways_in(tx: &mut Tx<'_>, app: AppId, email_key: &str) -> Result<Vec<FoundWay>> {
     tx.all(
-        "SELECT DISTINCT federation_connections.id, federation_connections.name FROM members \
+        "SELECT DISTINCT federation_connections.id, federation_connections.type, federation_connections.name FROM members \
          JOIN users ON users.id = members.user_id JOIN tenants ON tenants.id = members.tenant_id \
          LEFT JOIN federation_connections ON federation_connections.id = tenants.federation_connection_id \
          WHERE members.app_id = $1 AND users.email_key = $2 AND members.enabled \

@@ -12,8 +12,10 @@ use std::{
 };
 
 use kernel::Secret;
+use service::{ProviderSettings, ResponseMode};
 use spine::{mail::MailTransport, sms::SmsTransport};
 use store::DatabaseUrl;
+use tenancy::federation::Provider;
 
 pub use reference::reference_page;
 pub use values::{Origin, Values};
@@ -56,6 +58,7 @@ pub struct Config {
     pub lame_duck: Duration,
     pub store_limits: store::Limits,
     pub otel_endpoint: Option<String>,
+    pub providers: Vec<(Provider, ProviderSettings)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +146,7 @@ impl Reader<'_> {
                 ..store::Limits::default()
             },
             otel_endpoint: self.values.get("otel.endpoint").map(str::to_owned),
+            providers: Provider::ALL.into_iter().filter_map(|one| Some((one, self.provider(one)?))).collect(),
             data_dir,
         }
     }
@@ -166,6 +170,53 @@ impl Reader<'_> {
             self.problem(name, &problem);
         }
         url
+    }
+
+    /// `None` for a provider that was not set up.
+    fn provider(&mut self, provider: Provider) -> Option<ProviderSettings> {
+        let name = |key: &str| format!("providers.{}.{key}", provider.setting());
+        let endpoint = |reader: &mut Self, key: &str| {
+            let url = reader.values.get(&name(key))?.trim().to_owned();
+            // Checked with a word in place of the one that each app has of its own.
+            let checked = url.replace("{tenantId}", "tenant");
+            if !reqwest::Url::parse(&checked).is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
+                reader.problem(&name(key), "must be an http or https URL");
+            }
+            Some(url)
+        };
+        let settings = ProviderSettings {
+            name: self.text(&name("name")),
+            issuer: endpoint(self, "issuer"),
+            scopes: self.text(&name("scopes")),
+            verified_claim: self.text(&name("verified_claim")),
+            response_mode: self.response_mode(&name("response_mode")),
+            authorization_endpoint: endpoint(self, "authorization_endpoint"),
+            token_endpoint: endpoint(self, "token_endpoint"),
+            userinfo_endpoint: endpoint(self, "userinfo_endpoint"),
+            emails_endpoint: endpoint(self, "emails_endpoint"),
+            jwks_uri: endpoint(self, "jwks_uri"),
+        };
+        if settings.authorization_endpoint.is_none() {
+            return settings.issuer.is_some().then_some(settings);
+        }
+        if settings.token_endpoint.is_none() {
+            self.problem(&name("token_endpoint"), "is required beside authorization_endpoint");
+        }
+        if settings.userinfo_endpoint.is_none() && settings.jwks_uri.is_none() {
+            self.problem(&name("userinfo_endpoint"), "or jwks_uri is required beside authorization_endpoint");
+        }
+        Some(settings)
+    }
+
+    fn response_mode(&mut self, name: &str) -> ResponseMode {
+        match self.text(name).as_str() {
+            "query" => ResponseMode::Query,
+            "form_post" => ResponseMode::FormPost,
+            _ => {
+                self.problem(name, "must be query or form_post");
+                ResponseMode::Query
+            }
+        }
     }
 
     fn operator_key(&mut self) -> Option<Secret<String>> {
@@ -273,6 +324,18 @@ mod tests {
         assert_eq!(config.base_url, "http://localhost:4780");
         assert_eq!(config.database.to_string(), "sqlite:./tenantry-data/tenantry.db");
         assert!(!config.test_clock);
+    }
+
+    #[test]
+    fn a_provider_is_there_once_it_says_where_it_is() {
+        let issuer = ("TENANTRY_PROVIDERS_DIRECTORYAD_ISSUER", "https://login.example/{tenantId}/v2.0");
+        let set = config(&[issuer, ("TENANTRY_PROVIDERS_SOCIALONE_NAME", "Acme")]).expect("valid");
+        let [(provider, settings)] = set.providers.as_slice() else { panic!("{:?}", set.providers) };
+        assert_eq!((*provider, settings.scopes.as_str()), (Provider::DirectoryAd, "openid email profile"));
+        let half = [("TENANTRY_PROVIDERS_SOCIALTWO_AUTHORIZATION_ENDPOINT", "https://a.example/authorize")];
+        assert_eq!(config(&half).err().expect("half of it").len(), 2);
+        let wrong = [issuer, ("TENANTRY_PROVIDERS_DIRECTORYAD_RESPONSE_MODE", "fragment")];
+        assert_eq!(config(&wrong).err().expect("a wrong mode").len(), 1);
     }
 
     #[test]

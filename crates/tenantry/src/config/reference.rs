@@ -13,7 +13,7 @@ pub fn reference_page() -> String {
          environment variables, overridden by flags. In the file a dot stands for a table: `metrics.public` is `public` \
          under `[metrics]`.\n",
     );
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter().copied() {
         let form = match setting.kind {
             Kind::Text => "text",
             Kind::Switch => "true or false",

@@ -1,5 +1,7 @@
 //! Every setting, in one list: the parser, `tenantry config show`, `--help` and `docs/configuration.md` are made from it.
 
+use std::sync::LazyLock;
+
 /// What form a value has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -20,7 +22,7 @@ pub struct Setting {
 
 impl Setting {
     pub fn find(name: &str) -> Option<&'static Self> {
-        SETTINGS.iter().find(|setting| setting.name == name)
+        SETTINGS.iter().copied().find(|setting| setting.name == name)
     }
 
     /// `metrics.public` is `TENANTRY_METRICS_PUBLIC`.
@@ -47,7 +49,75 @@ const fn secret(name: &'static str, default: &'static str, help: &'static str) -
     Setting { name, kind: Kind::Secret, default, help }
 }
 
-pub const SETTINGS: &[Setting] = &[
+/// The settings of one provider.
+macro_rules! provider {
+    ($name:literal) => {
+        [
+            text(
+                concat!("providers.", $name, ".name"),
+                $name,
+                "What people know this provider as. It can be used once its issuer, or its endpoints, are set, and an app has \
+                 turned it on and set its client.",
+            ),
+            text(
+                concat!("providers.", $name, ".issuer"),
+                "none",
+                "The provider's issuer, below which its discovery document is found. {tenantId} stands for the app's \
+                 directoryAdTenantId.",
+            ),
+            text(concat!("providers.", $name, ".scopes"), "openid email profile", "What the provider is asked for."),
+            text(
+                concat!("providers.", $name, ".verified_claim"),
+                "email_verified",
+                "The claim by which the provider calls an email address verified.",
+            ),
+            text(
+                concat!("providers.", $name, ".response_mode"),
+                "query",
+                "How the provider's answer comes back: query or form_post.",
+            ),
+            text(
+                concat!("providers.", $name, ".authorization_endpoint"),
+                "none",
+                "For a provider without discovery: where people sign in.",
+            ),
+            text(
+                concat!("providers.", $name, ".token_endpoint"),
+                "none",
+                "For a provider without discovery: where codes are exchanged.",
+            ),
+            text(
+                concat!("providers.", $name, ".userinfo_endpoint"),
+                "none",
+                "For a provider without discovery: where it says who somebody is.",
+            ),
+            text(
+                concat!("providers.", $name, ".emails_endpoint"),
+                "none",
+                "For a provider without discovery that keeps addresses apart: a list of email, primary and verified.",
+            ),
+            text(
+                concat!("providers.", $name, ".jwks_uri"),
+                "none",
+                "For a provider without discovery that issues ID tokens: its keys.",
+            ),
+        ]
+    };
+}
+
+static OF_PROVIDERS: [[Setting; 10]; 5] = [
+    provider!("socialOne"),
+    provider!("socialTwo"),
+    provider!("socialThree"),
+    provider!("socialFour"),
+    provider!("directoryAd"),
+];
+
+/// Every setting, in the order in which they are shown.
+pub static SETTINGS: LazyLock<Vec<&'static Setting>> =
+    LazyLock::new(|| GENERAL.iter().chain(OF_PROVIDERS.as_flattened()).collect());
+
+static GENERAL: &[Setting] = &[
     text("listen", "127.0.0.1:4780", "Address and port to listen on."),
     text(
         "base_url",

@@ -70,7 +70,7 @@ impl Values {
     /// Returns the names of those that mean nothing, which are most likely misspelt.
     pub fn read_environment(&mut self, environment: impl Iterator<Item = (String, String)>) -> Vec<String> {
         let environment: BTreeMap<String, String> = environment.collect();
-        for setting in SETTINGS {
+        for setting in SETTINGS.iter().copied() {
             let variable = setting.variable();
             if let Some(value) = environment.get(&variable).filter(|value| !value.is_empty()) {
                 self.set(setting, value.clone(), Origin::Variable(variable));
@@ -89,7 +89,7 @@ impl Values {
 
     /// Each setting with its value as it may be shown, and where it comes from.
     pub fn shown(&self) -> impl Iterator<Item = (&'static Setting, String, String)> {
-        SETTINGS.iter().map(|setting| match self.0.get(setting.name) {
+        SETTINGS.iter().copied().map(|setting| match self.0.get(setting.name) {
             Some((_, origin)) if setting.kind == Kind::Secret => (setting, "(set)".to_owned(), origin.to_string()),
             Some((value, origin)) if setting.name.ends_with("_url") => {
                 (setting, without_password(value), origin.to_string())

@@ -183,6 +183,13 @@ impl HostedPage {
         self.push(format_args!("<p class=\"quiet\">{words}{space}<a href=\"{href}\">{label}</a></p>\n"))
     }
 
+    /// A way to another page that looks like a button.
+    #[must_use]
+    pub fn link_button(self, label: &str, href: &str) -> Self {
+        let (label, href) = (Escaped(label), Escaped(href));
+        self.push(format_args!("<p><a class=\"button\" href=\"{href}\">{label}</a></p>\n"))
+    }
+
     /// A QR code, for a camera; `label` says what it holds to whoever cannot see it.
     pub fn qr_code(self, label: &str, text: &str) -> Result<Self> {
         let svg = qr::svg(label, text)?;

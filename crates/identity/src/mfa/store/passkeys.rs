@@ -29,6 +29,11 @@ pub(crate) fn has_any(tx: &mut Tx<'_>, app: AppId, user: UserId, rp_id: &str) ->
     )
 }
 
+/// Whether the person has one, whatever page it is for.
+pub(crate) fn has_one(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
+    tx.exists("SELECT 1 FROM passkeys WHERE app_id = $1 AND user_id = $2 LIMIT 1", &args![app, user])
+}
+
 /// Whether the person has one that may stand for a second factor.
 pub(in crate::mfa) fn has_proven(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
     tx.exists(

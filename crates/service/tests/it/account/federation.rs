@@ -12,6 +12,8 @@ on_both_engines!(
     deleting_needs_its_privilege_and_an_unused_connection,
     another_apps_connections_are_not_found,
     the_key_is_sealed_at_rest_and_gone_with_the_app,
+    metadata_fills_in_a_connection,
+    a_domain_belongs_to_one_connection,
 );
 
 const CONNECTIONS: &str = "/account/federation/connection";
@@ -54,6 +56,7 @@ async fn a_connection_is_answered_whole_without_its_key(app: TestApp) {
       "certificate": null,
       "clientId": "acme",
       "createdAt": "[time]",
+      "domains": [],
       "id": "[connection id]",
       "idpEntityId": null,
       "loginUrl": "https://idp.example/sso",
@@ -65,7 +68,18 @@ async fn a_connection_is_answered_whole_without_its_key(app: TestApp) {
       "type": "saml"
     }
     "#);
-    assert_eq!(key.get(&path(&made.json())).await.expect(200).json(), made.json());
+    let details = key.get(&path(&made.json())).await.expect(200);
+    for (member, value) in made.json().as_object().expect("an object") {
+        assert_eq!(details.json()[member], *value, "{member}");
+    }
+    let base = format!("{}/auth/federation/saml/{}", testkit::HERE, made.text("/id"));
+    assert_eq!(details.text("/acsUrl"), format!("{base}/acs"));
+    assert_eq!(
+        (details.text("/metadataUrl"), details.text("/entityId").as_str()),
+        (format!("{base}/metadata"), "acme")
+    );
+    assert_eq!(details.text("/certificates/0/subject"), "CN=idp.example");
+    assert_eq!((details.at("/lastSuccessAt"), details.at("/lastFailure")), (Value::Null, Value::Null));
     let second = new(&key, minimal()).await;
     assert_eq!(key.get(CONNECTIONS).await.expect(200).json(), json!([second, made.json()]));
     assert_eq!(key.get(&format!("{CONNECTIONS}?limit=1&offset=1")).await.expect(200).json(), json!([made.json()]));
@@ -92,7 +106,7 @@ async fn every_wrong_field_is_named(app: TestApp) {
         (with("loginUrl", json!("ftp://idp.example")), "loginUrl"),
         (with("certificate", json!("MIIB")), "certificate"),
         (with("certificate", json!(KEY)), "certificate"),
-        (with("type", json!("oidc")), "type"),
+        (with("type", json!("oauth")), "type"),
         (with("requestMethod", json!("PUT")), "requestMethod"),
         (with("signedRequestAlgorithm", json!("md5")), "signedRequestAlgorithm"),
         (with("privateKey", json!(CERTIFICATE)), "privateKey"),
@@ -101,7 +115,8 @@ async fn every_wrong_field_is_named(app: TestApp) {
     ] {
         key.post(CONNECTIONS, body).await.refuses(&[field]);
     }
-    key.post(CONNECTIONS, json!({})).await.refuses(&["name", "loginUrl", "certificate"]);
+    key.post(CONNECTIONS, json!({})).await.refuses(&["name"]);
+    key.post(CONNECTIONS, json!({ "name": "Acme" })).await.refuses(&["loginUrl", "certificate"]);
     assert_eq!(key.get(CONNECTIONS).await.json(), json!([]));
 }
 
@@ -136,7 +151,7 @@ async fn a_partial_change_keeps_the_rest_and_the_rules(app: TestApp) {
     ] {
         key.put(&path(&plain), change).await.refuses(&[field]);
     }
-    assert_eq!(key.get(&path(&plain)).await.json(), expected);
+    assert_eq!(key.get(CONNECTIONS).await.json(), json!([expected]));
     let off = json!({ "signedRequest": false, "privateKey": null, "name": "Acme 2", "clientId": "acme" });
     let changed = key.put(&path(&plain), off).await.expect(200);
     assert_eq!((changed.text("/name").as_str(), changed.text("/clientId").as_str()), ("Acme 2", "acme"));
@@ -164,7 +179,7 @@ async fn another_apps_connections_are_not_found(app: TestApp) {
     key.get(&path(&foreign)).await.error(404, "NOT_FOUND");
     key.put(&path(&foreign), json!({ "name": "Mine" })).await.error(404, "NOT_FOUND");
     app.key_with(&["APP_DELETE"]).await.delete(&path(&foreign)).await.error(404, "NOT_FOUND");
-    assert_eq!(other.get(&path(&foreign)).await.expect(200).json(), foreign);
+    assert_eq!(other.get(CONNECTIONS).await.expect(200).json(), json!([foreign]));
 }
 
 async fn the_key_is_sealed_at_rest_and_gone_with_the_app(app: TestApp) {
@@ -186,4 +201,58 @@ async fn the_key_is_sealed_at_rest_and_gone_with_the_app(app: TestApp) {
     app.operator().delete(&format!("/admin/apps/{id}")).await.expect(200);
     app.drain().await;
     assert_eq!(stored().await, None);
+}
+
+async fn metadata_fills_in_a_connection(app: TestApp) {
+    const READ: &str = "/account/federation/metadata";
+    let inner = CERTIFICATE.lines().filter(|line| !line.starts_with("---")).collect::<String>();
+    let xml = format!(
+        "<!-- theirs --><md:EntityDescriptor xmlns:md=\"urn:oasis:names:tc:SAML:2.0:metadata\" \
+         xmlns:ds=\"http://www.w3.org/2000/09/xmldsig#\" entityID=\"https://idp.example/\"><md:IDPSSODescriptor \
+         protocolSupportEnumeration=\"urn:oasis:names:tc:SAML:2.0:protocol\"><md:KeyDescriptor use=\"signing\"><ds:KeyInfo>\
+         <ds:X509Data><ds:X509Certificate>{inner}</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>\
+         <md:SingleSignOnService Binding=\"urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect\" \
+         Location=\"https://idp.example/sso\"/></md:IDPSSODescriptor></md:EntityDescriptor>"
+    );
+    let read = app.key().post(READ, json!({ "metadataXml": xml })).await.expect(200).json();
+    let known = (read["loginUrl"].as_str(), read["requestMethod"].as_str(), read["idpEntityId"].as_str());
+    assert_eq!(known, (Some("https://idp.example/sso"), Some("GET"), Some("https://idp.example/")));
+    let mut body = read.clone();
+    body["name"] = "Acme".into();
+    new(&app.key(), body).await;
+    for wrong in [
+        json!({}),
+        json!({ "metadataXml": xml, "metadataUrl": "https://idp.example" }),
+        json!({ "metadataXml": "<a/>" }),
+    ] {
+        app.key().post(READ, wrong).await.refuses(&["metadataXml"]);
+    }
+    let server = testkit::Receiver::start().await;
+    app.key().post(READ, json!({ "metadataUrl": server.url("/metadata") })).await.refuses(&["metadataUrl"]);
+    server.answer_next(&[500]);
+    app.key().post(READ, json!({ "metadataUrl": server.url("/metadata") })).await.error(502, "PROVIDER_FAILED");
+    app.key().post(READ, json!({ "metadataUrl": "http://10.0.0.1/" })).await.error(502, "PROVIDER_FAILED");
+}
+
+async fn a_domain_belongs_to_one_connection(app: TestApp) {
+    let key = app.key();
+    let with = |domains: Value| {
+        let mut body = minimal();
+        body["domains"] = domains;
+        body
+    };
+    let made = new(&key, with(json!(["Acme.example", "acme.example", "b.example"]))).await;
+    assert_eq!(made["domains"], json!(["acme.example", "b.example"]));
+    key.post(CONNECTIONS, with(json!(["b.example"]))).await.error(409, "CONFLICT");
+    key.post(CONNECTIONS, with(json!(["b", "-a.example", "a b.example"]))).await.refuses(&[
+        "domains[0]",
+        "domains[1]",
+        "domains[2]",
+    ]);
+    key.put(&path(&made), json!({ "domains": ["acme.example"] })).await.expect(200);
+    let second = new(&key, with(json!(["b.example"]))).await;
+    key.put(&path(&made), json!({ "domains": ["b.example"] })).await.error(409, "CONFLICT");
+    app.key_with(&["APP_READ", "APP_WRITE", "APP_DELETE"]).await.delete(&path(&second)).await.expect(200);
+    key.put(&path(&made), json!({ "domains": ["b.example"] })).await.expect(200);
+    new(&app.other_app().await, with(json!(["b.example"]))).await;
 }

@@ -4,7 +4,12 @@ use kernel::Secret;
 use serde_json::{Value, json};
 use testkit::{EngineName, TestApp, on_both_engines, on_one_engine, queued};
 
-on_both_engines!(a_sound_installation, a_message_that_does_not_leave_is_reported, a_missing_signing_key_is_a_problem);
+on_both_engines!(
+    a_sound_installation,
+    a_message_that_does_not_leave_is_reported,
+    a_missing_signing_key_is_a_problem,
+    a_certificate_that_ends_soon_is_warned_of
+);
 on_one_engine!(what_is_only_for_development_is_warned_of, a_proxy_that_is_not_trusted_is_warned_of);
 
 /// The finding of one check.
@@ -74,4 +79,20 @@ async fn a_message_that_does_not_leave_is_reported(engine: EngineName) {
 async fn a_missing_signing_key_is_a_problem(app: TestApp) {
     app.service().core().db.exec_one("DELETE FROM signing_keys", &[]).await.expect("deleted");
     assert_eq!(finding(&app, "signing keys").await["level"], "problem");
+}
+
+async fn a_certificate_that_ends_soon_is_warned_of(app: TestApp) {
+    let connect = async |days: u32| {
+        let certificate = testkit::IdentityProvider::valid_for("https://idp.example/", days).certificate;
+        let body =
+            json!({ "name": format!("Acme {days}"), "loginUrl": "https://idp.example", "certificate": certificate });
+        app.key().post("/account/federation/connection", body).await.expect(201);
+    };
+    connect(40).await;
+    assert_eq!(finding(&app, "certificates").await["level"], "ok");
+    connect(20).await;
+    let warned = finding(&app, "certificates").await;
+    assert_eq!(warned["level"], "warning");
+    let message = warned["message"].as_str().expect("a text");
+    assert!(message.contains("Acme 20") && !message.contains("Acme 40"), "{message}");
 }

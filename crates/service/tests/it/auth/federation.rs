@@ -6,7 +6,7 @@ use kernel::{TenantId, Timestamp};
 use serde_json::{Value, json};
 use testkit::{
     Browser, Caller, IdentityProvider, SamlRequest, TestApp, Tokens,
-    facts::told,
+    facts::{told, told_of_app},
     hosted::{authorize, sign_in},
     on_both_engines,
     tokens::exchange,
@@ -27,6 +27,9 @@ on_both_engines!(
     metadata_names_what_the_provider_needs,
     of_many_at_once_one_gets_the_outcome,
     a_known_subject_with_a_new_address_is_renamed_unless_others_know_them,
+    an_invited_person_comes_in_as_what_they_were_invited_to_be,
+    operators_see_what_became_of_the_last_logins,
+    an_unknown_address_of_a_domain_is_sent_to_its_connection,
 );
 
 const ISSUER: &str = "https://idp.example/";
@@ -215,13 +218,8 @@ async fn an_answer_that_cannot_be_trusted_is_a_page_and_a_fact(app: TestApp) {
     ] {
         browser.post(&asked.acs, &form).await.sees(400, "could not be accepted");
     }
-    let query = "SELECT payload FROM outbox WHERE kind = 'federation.failed' ORDER BY id";
-    let read =
-        app.service().core().db.read(move |tx| tx.all::<(String,)>(query, &store::args![])).await.expect("facts");
-    let steps: Vec<String> = read
-        .iter()
-        .map(|(payload,)| payload.parse::<Value>().expect("JSON")["step"].as_str().expect("a step").to_owned())
-        .collect();
+    let failed = told_of_app(&app, "login.failed").await;
+    let steps: Vec<&str> = failed.iter().map(|told| told["step"].as_str().expect("a step")).collect();
     assert_eq!(steps, ["signature", "issuer", "destination", "in_response_to", "encoding"]);
     let unknown = format!("/auth/federation/saml/{}/acs", kernel::AppId::from_u128(7));
     browser.post(&unknown, &[]).await.sees(404, "");
@@ -389,4 +387,52 @@ async fn a_known_subject_with_a_new_address_is_renamed_unless_others_know_them(a
     let elsewhere = json!({ "username": "robert@acme.example", "role": "MEMBER", "muteNotifications": true });
     app.key().in_workspace(carl.tenant).post("/account/tenant/user", elsewhere).await.expect(201);
     come(&app, &idp, &connection, "rob@acme.example").await.sees(403, "has changed");
+}
+
+async fn an_invited_person_comes_in_as_what_they_were_invited_to_be(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    set(&app, ada.tenant, json!({ "jitProvisioning": false })).await;
+    let wanted =
+        json!({ "name": "Invitations", "privileges": ["USER_WRITE", "USER_READ"], "tenantUserId": ada.member });
+    let token = app.key().in_workspace(ada.tenant).post("/account/api-token/workspace", wanted).await.expect(201);
+    let inviter = app.anon().header("x-api-key", &token.text("/token"));
+    let invited = inviter.post("/account/tenant/user", json!({ "username": "bob@acme.example" })).await.expect(201);
+    let users = app.key().in_workspace(ada.tenant);
+    let path = format!("/account/tenant/user/{}", invited.text("/id"));
+    users.put(&path, json!({ "role": "ADMIN", "teams": ["R&D"] })).await.expect(200);
+    let bob = tokens(&app, &come(&app, &idp, &connection, "bob@acme.example").await).await;
+    assert_eq!(listed(&app, &bob).await, [ada.tenant.to_string()]);
+    let member = users.get(&path).await.expect(200);
+    assert_eq!((member.text("/role").as_str(), member.at("/teams")), ("ADMIN", json!(["R&D"])));
+    let me = bearer(&app, &bob).get("/auth/userinfo").await.expect(200).json();
+    assert_eq!(me["email_verified"], json!(false), "a connection proves no address");
+    come(&app, &idp, &connection, "carl@acme.example").await.sees(403, "not a member");
+}
+
+async fn operators_see_what_became_of_the_last_logins(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let path = format!("/account/federation/connection/{connection}");
+    come(&app, &IdentityProvider::new(ISSUER), &connection, &ada.email).await.sees(400, "could not be accepted");
+    let seen = app.key().get(&path).await.expect(200);
+    assert_eq!((seen.text("/lastFailure/step").as_str(), seen.at("/lastSuccessAt")), ("signature", Value::Null));
+    come(&app, &idp, &connection, &ada.email).await.answer("code").expect("a code");
+    assert!(app.key().get(&path).await.expect(200).at("/lastSuccessAt").is_string());
+}
+
+async fn an_unknown_address_of_a_domain_is_sent_to_its_connection(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let carl = app.owner("carl@acme.example").await;
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let path = format!("/account/federation/connection/{connection}");
+    app.key().put(&path, json!({ "domains": ["acme.example"] })).await.expect(200);
+    let lands = async |email: &str| {
+        let mut browser = app.browser();
+        browser.open(&authorize(&app, &[])).await.submit("/auth/login", &[("username", email)]).await;
+        browser.location.starts_with("https://idp.example/sso?")
+    };
+    assert!(lands("new@ACME.example").await && lands(&ada.email).await);
+    assert!(!lands("new@other.example").await && !lands("new@sub.acme.example").await);
+    assert!(!lands(&carl.email).await, "whoever belongs elsewhere goes on as before");
 }

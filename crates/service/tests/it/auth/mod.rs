@@ -4,6 +4,7 @@ mod attacks;
 mod authorize;
 mod demo;
 mod federation;
+mod federation_oidc;
 mod guessing;
 mod handover;
 mod hosted;

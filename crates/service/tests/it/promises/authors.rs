@@ -24,6 +24,7 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /cloud-views/ofrep/{app_id}/ofrep/v1/evaluate/flags/{key}", "reads"),
     ("POST /admin/apps/{app_id}/flags/{flag_id}/explain", "reads"),
     ("POST /account/api-token/introspect", "reads"),
+    ("POST /account/federation/metadata", "reads"),
     ("POST /realtime/authorize", "a token that opens streams in a login that was told of"),
     ("POST /admin/apps/{app_id}/webhook/test", "sends a sample, which is kept nowhere"),
     ("POST /auth/introspect", "reads"),
@@ -63,6 +64,11 @@ const UNTOLD: &[(&str, &str)] = &[
         "POST /auth/federation/saml/{connection_id}/acs",
         "a step of a login, which is told at its end; failures are told",
     ),
+    (
+        "POST /auth/federation/oidc/{connection_id}/callback",
+        "a step of a login, which is told at its end; failures are told",
+    ),
+    ("POST /auth/federation/{provider}/callback", "a step of a login, which is told at its end; failures are told"),
     ("POST /auth/token", "the same exchange as POST /auth/token/{grant_type}/{app_id}"),
     ("POST /auth/demo", "the same exchange as POST /auth/token/{grant_type}/{app_id}"),
 ];
@@ -83,6 +89,7 @@ const ELSEWHERE: &[&str] = &[
     "POST /webhooks/deliveries/{delivery_id}/replay",
     "POST /admin/apps/{app_id}/webhook/deliveries/{delivery_id}/replay",
     "POST /auth/invitation/accept",
+    "DELETE /account/me/identities/{identity_id}",
     "DELETE /account/tenant/user/{user_id}/mfa",
     "POST /account/federation/connection",
     "PUT /account/federation/connection/{connection_id}",

@@ -35,6 +35,7 @@ const FROM_OUTSIDE: &[(&str, usize)] = &[
     ("one_time_links.recipient", OWN),
     // WebAuthn: 1,023 bytes at most, in base64.
     ("passkeys.id", 1_364),
+    ("connection_domains.domain", 253),
     ("pending_federations.handle", OWN),
     ("usage_counters.metric", 128 * 4),
     ("usage_events.idempotency_key", 256 * 4),

@@ -182,6 +182,18 @@ pub fn accept(tx: &mut Tx<'_>, link: &MailedLink, by: Option<UserId>) -> Result<
     Ok(member)
 }
 
+/// Makes whoever comes in through the workspace's identity provider the member that they were invited to be; `None` when they were not.
+/// Nothing is said of the address, which no mail has proven. The caller holds the workspace's lock.
+pub fn accept_through_connection(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, email: &str) -> Result<Option<Member>> {
+    let Some(invited) = store::find_by_address(tx, app, tenant, &email_key(email))? else { return Ok(None) };
+    let (user, _) = people::find_or_create(tx, app, &invited.email, &invited.first_name, &invited.last_name)?;
+    store::delete(tx, app, invited.id)?;
+    store::join(tx, app, &invited, user.id)?;
+    let member = super::get(tx, app, tenant, MemberRef::Member(invited.id))?;
+    emit(tx, (app, tenant), &TenantUserCreated(told(&member)))?;
+    Ok(Some(member))
+}
+
 /// Says no for whoever has the invitation's address. The caller has used up the link.
 pub fn decline(tx: &mut Tx<'_>, link: &MailedLink) -> Result<()> {
     let (tenant, id) = ids(link)?;

@@ -17,6 +17,15 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, id: MemberId) 
     tx.opt(sql!(SELECT, " AND invitations.id = $3"), &args![app, tenant, id])
 }
 
+pub(super) fn find_by_address(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    email_key: &str,
+) -> Result<Option<Listed>> {
+    tx.opt(sql!(SELECT, " AND invitations.email_key = $3"), &args![app, tenant, email_key])
+}
+
 /// Whether somebody with this address is a member.
 pub(super) fn is_member(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, email_key: &str) -> Result<bool> {
     tx.exists(

@@ -1,0 +1,256 @@
+//! An OpenID Connect provider on a port of its own that says what a test wants, also what no honest one would.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use axum::{
+    Json, Router,
+    extract::{Form, State},
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinHandle};
+use url::Url;
+use vault::{PrivateKey, jwt, sha256_bytes};
+
+/// The provider. Gone when it is dropped.
+pub struct OpenIdProvider {
+    pub issuer: String,
+    state: Arc<Said>,
+    serving: JoinHandle<()>,
+}
+
+type Said = Mutex<Script>;
+
+struct Script {
+    key: Arc<PrivateKey>,
+    kid: String,
+    /// Replaces members of the discovery document.
+    discovery: Value,
+    /// What comes instead of the keys.
+    jwks: Option<(u16, String)>,
+    /// By the code that stands for them.
+    codes: HashMap<String, Code>,
+    /// What `userinfo` says.
+    userinfo: Value,
+    emails: Value,
+    /// The requests that came, by path.
+    asked: Vec<String>,
+    has_id_tokens: bool,
+    issuer: String,
+}
+
+struct Code {
+    challenge: String,
+    claims: Value,
+    /// Instead of a token of the claims.
+    raw: Option<String>,
+}
+
+/// A request as it arrived at the provider.
+#[derive(Clone, Debug)]
+pub struct OpenIdRequest(HashMap<String, String>);
+
+impl OpenIdRequest {
+    /// From the address that a browser was sent to.
+    pub fn of(location: &str) -> Self {
+        let url = Url::parse(location).unwrap_or_else(|_| panic!("{location} is not an address"));
+        Self(url.query_pairs().into_owned().collect())
+    }
+
+    #[track_caller]
+    pub fn get(&self, name: &str) -> &str {
+        self.0.get(name).unwrap_or_else(|| panic!("{name} is not in {:?}", self.0))
+    }
+
+    pub fn find(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// The claims of an honest token about somebody.
+    pub fn claims(&self, issuer: &str, email: &str, now: i64) -> Value {
+        json!({
+            "iss": issuer, "sub": format!("subject of {email}"), "aud": self.get("client_id"), "iat": now, "exp": now + 300,
+            "auth_time": now, "nonce": self.get("nonce"), "email": email, "email_verified": true,
+            "given_name": "Grace", "family_name": "Hopper",
+        })
+    }
+}
+
+impl OpenIdProvider {
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        let issuer = format!("http://{}", listener.local_addr().expect("an address"));
+        let script = Script {
+            key: new_key(),
+            kid: "first".into(),
+            discovery: json!({}),
+            jwks: None,
+            codes: HashMap::new(),
+            userinfo: json!({}),
+            emails: json!([]),
+            asked: Vec::new(),
+            has_id_tokens: true,
+            issuer: issuer.clone(),
+        };
+        let state = Arc::new(Mutex::new(script));
+        let routes = Router::new()
+            .route("/.well-known/openid-configuration", get(discovery))
+            .route("/jwks", get(jwks))
+            .route("/token", post(token))
+            .route("/userinfo", get(userinfo))
+            .route("/emails", get(emails))
+            .with_state(Arc::clone(&state));
+        let serving =
+            tokio::spawn(async move { axum::serve(listener, routes).await.expect("serves until it is dropped") });
+        Self { issuer, state, serving }
+    }
+
+    fn script(&self) -> MutexGuard<'_, Script> {
+        lock(&self.state)
+    }
+
+    /// The form or query with which it answers: a code that stands for these claims.
+    pub fn answer(&self, asked: &OpenIdRequest, claims: Value) -> Vec<(String, String)> {
+        self.keep(asked, claims, None)
+    }
+
+    /// The same with a token as it is.
+    pub fn answer_raw(&self, asked: &OpenIdRequest, token: &str) -> Vec<(String, String)> {
+        self.keep(asked, json!({}), Some(token.to_owned()))
+    }
+
+    fn keep(&self, asked: &OpenIdRequest, claims: Value, raw: Option<String>) -> Vec<(String, String)> {
+        let mut script = self.script();
+        let code = format!("code-{}", script.codes.len());
+        script.codes.insert(code.clone(), Code { challenge: asked.get("code_challenge").to_owned(), claims, raw });
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        vec![pair("state", asked.get("state")), pair("code", &code), pair("iss", &self.issuer)]
+    }
+
+    /// Changes members of the discovery document.
+    pub fn discovery(&self, members: Value) {
+        self.script().discovery = members;
+    }
+
+    /// Answers with this instead of the keys.
+    pub fn keys(&self, status: u16, body: &str) {
+        self.script().jwks = Some((status, body.to_owned()));
+    }
+
+    pub fn userinfo(&self, said: Value) {
+        self.script().userinfo = said;
+    }
+
+    pub fn emails(&self, said: Value) {
+        self.script().emails = said;
+    }
+
+    /// From now on another key signs, and is the only one that is published.
+    pub fn rotate(&self, kid: &str) {
+        let mut script = self.script();
+        (script.key, script.kid) = (new_key(), kid.to_owned());
+    }
+
+    /// From now on there are no ID tokens.
+    pub fn without_id_tokens(&self) {
+        self.script().has_id_tokens = false;
+    }
+
+    /// The paths that were asked for.
+    pub fn asked(&self) -> Vec<String> {
+        self.script().asked.clone()
+    }
+
+    /// The public key's modulus, as it is published.
+    pub fn modulus(&self) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(self.script().key.public().modulus())
+    }
+}
+
+impl Drop for OpenIdProvider {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+fn new_key() -> Arc<PrivateKey> {
+    Arc::new(PrivateKey::generate().expect("a key"))
+}
+
+fn lock(state: &Said) -> MutexGuard<'_, Script> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn discovery(State(state): State<Arc<Said>>) -> Response {
+    let mut script = lock(&state);
+    script.asked.push("discovery".into());
+    let issuer = &script.issuer;
+    let mut document = json!({
+        "issuer": issuer, "authorization_endpoint": format!("{issuer}/authorize"),
+        "token_endpoint": format!("{issuer}/token"), "userinfo_endpoint": format!("{issuer}/userinfo"),
+        "jwks_uri": format!("{issuer}/jwks"), "authorization_response_iss_parameter_supported": true,
+        "token_endpoint_auth_methods_supported": ["client_secret_basic"],
+    });
+    for (name, value) in script.discovery.as_object().cloned().unwrap_or_default() {
+        document[name] = value;
+    }
+    if let Some(location) = document["redirect"].as_str() {
+        return (StatusCode::FOUND, [("location", location.to_owned())]).into_response();
+    }
+    Json(document).into_response()
+}
+
+async fn jwks(State(state): State<Arc<Said>>) -> Response {
+    let mut script = lock(&state);
+    script.asked.push("jwks".into());
+    if let Some((status, body)) = script.jwks.clone() {
+        return (StatusCode::from_u16(status).expect("a status"), body).into_response();
+    }
+    let (n, e) = (script.key.public().modulus(), script.key.public().exponent());
+    let encoded = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+    Json(json!({ "keys": [{ "kty": "RSA", "kid": script.kid, "use": "sig", "n": encoded(n), "e": encoded(e) }] }))
+        .into_response()
+}
+
+/// Takes a code once, from whoever shows a secret and the verifier of its challenge.
+async fn token(
+    State(state): State<Arc<Said>>,
+    headers: HeaderMap,
+    Form(form): Form<HashMap<String, String>>,
+) -> Response {
+    let mut script = lock(&state);
+    script.asked.push("token".into());
+    let refuse = |error: &str| (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response();
+    if !headers.contains_key("authorization") && !form.contains_key("client_secret") {
+        return refuse("invalid_client");
+    }
+    let Some(code) = script.codes.remove(form.get("code").map_or("", String::as_str)) else {
+        return refuse("invalid_grant");
+    };
+    let verifier = form.get("code_verifier").cloned().unwrap_or_default();
+    if BASE64_URL_SAFE_NO_PAD.encode(sha256_bytes(verifier.as_bytes())) != code.challenge {
+        return refuse("invalid_grant");
+    }
+    let signed = || jwt::sign_ps256(&script.key, &script.kid, "JWT", &code.claims).expect("signs");
+    let id_token = script.has_id_tokens.then(|| code.raw.clone().unwrap_or_else(signed));
+    Json(json!({ "access_token": "access", "token_type": "Bearer", "id_token": id_token })).into_response()
+}
+
+async fn userinfo(State(state): State<Arc<Said>>, headers: HeaderMap) -> Response {
+    let mut script = lock(&state);
+    script.asked.push("userinfo".into());
+    if headers.get("authorization").is_none_or(|token| token != "Bearer access") {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    Json(script.userinfo.clone()).into_response()
+}
+
+async fn emails(State(state): State<Arc<Said>>) -> Json<Value> {
+    Json(lock(&state).emails.clone())
+}
