@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::{
-    Json, Router,
+    Router,
     extract::{Form, State},
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
@@ -203,7 +203,7 @@ async fn discovery(State(state): State<Arc<Said>>) -> Response {
     if let Some(location) = document["redirect"].as_str() {
         return (StatusCode::FOUND, [("location", location.to_owned())]).into_response();
     }
-    Json(document).into_response()
+    json_answer(&document)
 }
 
 async fn jwks(State(state): State<Arc<Said>>) -> Response {
@@ -214,8 +214,9 @@ async fn jwks(State(state): State<Arc<Said>>) -> Response {
     }
     let (n, e) = (script.key.public().modulus(), script.key.public().exponent());
     let encoded = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
-    Json(json!({ "keys": [{ "kty": "RSA", "kid": script.kid, "use": "sig", "n": encoded(n), "e": encoded(e) }] }))
-        .into_response()
+    json_answer(
+        &json!({ "keys": [{ "kty": "RSA", "kid": script.kid, "use": "sig", "n": encoded(n), "e": encoded(e) }] }),
+    )
 }
 
 /// Takes a code once, from whoever shows a secret and the verifier of its challenge.
@@ -226,7 +227,7 @@ async fn token(
 ) -> Response {
     let mut script = lock(&state);
     script.asked.push("token".into());
-    let refuse = |error: &str| (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response();
+    let refuse = |error: &str| (StatusCode::BAD_REQUEST, json_answer(&json!({ "error": error }))).into_response();
     if !headers.contains_key("authorization") && !form.contains_key("client_secret") {
         return refuse("invalid_client");
     }
@@ -239,7 +240,7 @@ async fn token(
     }
     let signed = || jwt::sign_ps256(&script.key, &script.kid, "JWT", &code.claims).expect("signs");
     let id_token = script.has_id_tokens.then(|| code.raw.clone().unwrap_or_else(signed));
-    Json(json!({ "access_token": "access", "token_type": "Bearer", "id_token": id_token })).into_response()
+    json_answer(&json!({ "access_token": "access", "token_type": "Bearer", "id_token": id_token }))
 }
 
 async fn userinfo(State(state): State<Arc<Said>>, headers: HeaderMap) -> Response {
@@ -248,9 +249,13 @@ async fn userinfo(State(state): State<Arc<Said>>, headers: HeaderMap) -> Respons
     if headers.get("authorization").is_none_or(|token| token != "Bearer access") {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    Json(script.userinfo.clone()).into_response()
+    json_answer(&script.userinfo)
 }
 
-async fn emails(State(state): State<Arc<Said>>) -> Json<Value> {
-    Json(lock(&state).emails.clone())
+async fn emails(State(state): State<Arc<Said>>) -> Response {
+    json_answer(&lock(&state).emails)
+}
+
+fn json_answer(value: &Value) -> Response {
+    ([("content-type", "application/json")], value.to_string()).into_response()
 }
