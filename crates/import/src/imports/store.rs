@@ -7,7 +7,7 @@ use kernel::{Actor, AppId, Author, Error, Result, TenantId, Timestamp};
 use spine::lease;
 
 use super::{Import, ImportId, ImportState};
-use crate::batch::Judged;
+use crate::{batch::Judged, tables::STAGED_FOR};
 
 const COLUMNS: &str = "id, app_id, state, tenants, users, passwords, errors, warnings, done_tenants, done_users, left_out, \
                        item, workspace, quiet, actor, address, request_id, created_at";
@@ -54,13 +54,15 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, id: ImportId, quiet: bool, unt
 }
 
 pub(super) fn stage(tx: &mut Tx<'_>, app: AppId, import: ImportId, rows: &[(String, i64, String)]) -> Result<()> {
-    let now = tx.now();
-    let rows: Vec<_> =
-        rows.iter().map(|(id, people, sealed)| (id.clone(), app, import, *people, sealed.clone(), now)).collect();
+    let (now, until) = (tx.now(), tx.now().plus(STAGED_FOR));
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(id, people, sealed)| (id.clone(), app, import, *people, sealed.clone(), now, until))
+        .collect();
     tx.insert_all(
-        "INSERT INTO import_rows (id, app_id, import_id, people, sealed, created_at) \
-         SELECT id, app_id, import_id, people, sealed, created_at FROM {rows} WHERE true",
-        ["id", "app_id", "import_id", "people", "sealed", "created_at"],
+        "INSERT INTO import_rows (id, app_id, import_id, people, sealed, created_at, expires_at) \
+         SELECT id, app_id, import_id, people, sealed, created_at, expires_at FROM {rows} WHERE true",
+        ["id", "app_id", "import_id", "people", "sealed", "created_at", "expires_at"],
         &rows,
     )
 }
