@@ -35,13 +35,14 @@ pub struct Room {
 }
 
 /// Everything that can be in the outbox.
-pub const ROOMS: [Room; 7] = [
+pub const ROOMS: [Room; 8] = [
     Room { name: "tenancy", facts: tenancy::facts::FACTS },
     Room { name: "billing", facts: billing::facts::FACTS },
     Room { name: "identity", facts: identity::facts::FACTS },
     Room { name: "flags", facts: flags::facts::FACTS },
     Room { name: "signals", facts: signals::facts::FACTS },
     Room { name: "import", facts: import::facts::FACTS },
+    Room { name: "files", facts: files::facts::FACTS },
     Room { name: "service", facts: FACTS },
 ];
 

@@ -20,6 +20,7 @@ use std::{
 
 use billing::Billing;
 use eventlog::EventLog;
+use files::Files;
 use flags::Flags;
 pub use identity::abuse::LoginLimits;
 pub use identity::federation::{ProviderSettings, Providers, ResponseMode};
@@ -32,7 +33,7 @@ pub use routes::{Documents, documents, route_table};
 use signals::Signals;
 use spine::{
     Mailer, Outbox, Purger, Runner, Sweeper, TestClock, Texter, mail::MailTransport, outbound::Outbound,
-    sms::SmsTransport,
+    sms::SmsTransport, translator::Translator,
 };
 use store::{DatabaseUrl, Db};
 pub use tables::TABLES;
@@ -56,6 +57,9 @@ pub struct Options {
     pub mail_url: Secret<String>,
     pub mail_from: String,
     pub sms_url: Secret<String>,
+    /// The translator; empty for none.
+    pub translate_url: Secret<String>,
+    pub files: files::Settings,
     /// How servers that customers name are called.
     pub outbound: Outbound,
     /// The social and directory providers.
@@ -80,6 +84,8 @@ pub struct Core {
     pub signals: Signals,
     pub event_log: EventLog,
     pub imports: Imports,
+    pub files: Files,
+    pub translator: Option<Arc<Translator>>,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
     pub test_clock: Option<Arc<TestClock>>,
@@ -175,6 +181,8 @@ impl Service {
         let tenancy = Tenancy::new(db.clone(), keys.keyring.clone(), signing_keys.clone(), &options.base_url);
         let mail = MailTransport::from_url(&options.mail_url).map_err(|problem| misconfigured("mail_url", &problem))?;
         let sms = SmsTransport::from_url(&options.sms_url).map_err(|problem| misconfigured("sms_url", &problem))?;
+        let translator =
+            Translator::from_url(&options.translate_url).map_err(|problem| misconfigured("translate_url", &problem))?;
         let core = Core {
             db: db.clone(),
             base_url: options.base_url.into(),
@@ -188,6 +196,8 @@ impl Service {
             signals: Signals::new(tenancy.clone(), options.outbound.clone(), options.webhooks),
             event_log: EventLog::new(tenancy.clone()),
             imports: Imports::new(tenancy.clone(), options.outbound.clone()),
+            files: Files::new(tenancy.clone(), options.files),
+            translator: translator.map(Arc::new),
             tenancy,
             keyring: keys.keyring.clone(),
             signing_keys: signing_keys.clone(),
@@ -214,6 +224,7 @@ impl Service {
         core.signals.listen_to_usage(&core.billing.usage_signals);
         core.event_log.register(&mut outbox, &runner);
         core.imports.register(&runner);
+        core.files.register(&runner);
         let purger = Purger::new(db.clone(), tables::all().collect());
         outbox.follow(facts::PURGE, purger.ears());
         runner.add(purger);

@@ -43,4 +43,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(32, "providers", text!("0032_providers")),
     Migration::shared(33, "connection_states", text!("0033_connection_states")),
     Migration::shared(34, "staged_until", text!("0034_staged_until")),
+    Migration::shared(35, "files", text!("0035_files")),
 ];

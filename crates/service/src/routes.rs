@@ -30,6 +30,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(signals::routes().within(|core: &Core| core.signals.clone()))
         .merge(eventlog::routes().within(|core: &Core| core.event_log.clone()))
         .merge(import::routes().within(|core: &Core| core.imports.clone()))
+        .merge(files::routes().within(|core: &Core| core.files.clone()))
         .merge(operations::signing_keys::routes())
         .merge(operations::operator_key::routes())
         .merge(operations::backup::routes())

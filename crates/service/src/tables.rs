@@ -20,6 +20,7 @@ pub const TABLES: &[(&str, &[Table])] = &[
     ("signals", signals::TABLES),
     ("eventlog", eventlog::TABLES),
     ("import", import::TABLES),
+    ("files", files::TABLES),
     ("service", SERVICE),
 ];
 

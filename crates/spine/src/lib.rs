@@ -18,6 +18,7 @@ pub mod purge;
 pub mod sms;
 mod tables;
 mod test_clock;
+pub mod translator;
 
 pub use cache::{Cached, Fill};
 pub use delivery::{Backlog, Waiting, backlog, waiting};

@@ -66,6 +66,8 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
         mail_url: config.mail_url.clone(),
         mail_from: config.mail_from.clone(),
         sms_url: config.sms_url.clone(),
+        translate_url: config.translate_url.clone(),
+        files: config.files.clone(),
         outbound: Outbound::new(Targets::of_service(&config.base_url, config.allow_private_targets)),
         providers: Providers::new(config.providers.clone()),
         webhooks: signals::Settings {

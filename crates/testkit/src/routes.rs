@@ -19,6 +19,7 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{group_id}", &flags::model::GroupId::from_u128(7).to_string())
         .replace("{delivery_id}", &signals::deliveries::DeliveryId::from_u128(7).to_string())
         .replace("{endpoint_id}", &signals::endpoints::EndpointId::from_u128(7).to_string())
+        .replace("/cloud-views/files/{key}", &format!("/cloud-views/files/file_{:026}", 7))
         .replace("{flag_key}", "some-flag")
         .replace("{key}", "some-flag")
         .replace("{token_id}", &ApiTokenId::from_u128(7).to_string())

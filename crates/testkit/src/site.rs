@@ -96,6 +96,12 @@ impl Site {
             mail_url: into("mail"),
             mail_from: "Tenantry <no-reply@tenantry.test>".into(),
             sms_url: into("sms"),
+            translate_url: Secret::new(String::new()),
+            files: files::Settings {
+                folder: self.folder().join("files"),
+                max_bytes: 1024 * 1024,
+                workspace_bytes: 2 * 1024 * 1024,
+            },
             // Receivers of the tests run on this machine.
             outbound: Outbound::new(Targets::PublicAndLoopback),
             providers: Providers::default(),

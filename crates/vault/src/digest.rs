@@ -21,6 +21,30 @@ pub fn sha256_bytes(bytes: &[u8]) -> [u8; 32] {
     made
 }
 
+/// SHA-256 of what comes in pieces.
+pub struct Sha256(digest::Context);
+
+impl Sha256 {
+    pub fn new() -> Self {
+        Self(digest::Context::new(&digest::SHA256))
+    }
+
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// In lower-case hex.
+    pub fn finish_hex(self) -> String {
+        hex(self.0.finish().as_ref())
+    }
+}
+
+impl Default for Sha256 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// Whether both are equal, in a time that depends on their lengths only.
 pub fn same(a: &[u8], b: &[u8]) -> bool {
     constant_time::verify_slices_are_equal(a, b).is_ok()

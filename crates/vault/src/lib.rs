@@ -19,7 +19,9 @@ mod tables;
 #[cfg(test)]
 mod properties;
 
-pub use digest::{hash_token, hmac_sha256, hmac_sha256_hex, same, sha256_bytes, sha256_hex, verify_hmac_sha256_hex};
+pub use digest::{
+    Sha256, hash_token, hmac_sha256, hmac_sha256_hex, same, sha256_bytes, sha256_hex, verify_hmac_sha256_hex,
+};
 pub use foreign_jwt::{ForeignKeys, ForeignRefusal};
 pub use jwks::{Jwk, JwkSet, Jwks};
 pub use jwt::InvalidToken;

@@ -3,6 +3,7 @@
 mod departure;
 mod new_password;
 mod provider_sign_up;
+mod translation;
 mod workspace_creation;
 mod workspace_deletion;
 
@@ -19,4 +20,5 @@ pub fn routes() -> Routes<Core> {
         .merge(workspace_deletion::routes())
         .merge(new_password::routes())
         .merge(provider_sign_up::routes())
+        .merge(translation::routes())
 }

@@ -19,7 +19,11 @@ pub struct Translations(BTreeMap<String, String>);
 impl Translations {
     /// The translation, or the text itself when there is none.
     pub fn get<'a>(&'a self, text: &'a str) -> &'a str {
-        self.0.get(text).map(String::as_str).filter(|translated| !translated.is_empty()).unwrap_or(text)
+        self.find(text).unwrap_or(text)
+    }
+
+    pub fn find(&self, text: &str) -> Option<&str> {
+        self.0.get(text).map(String::as_str).filter(|translated| !translated.is_empty())
     }
 }
 

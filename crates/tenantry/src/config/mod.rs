@@ -6,14 +6,14 @@ mod values;
 
 use std::{
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     str::FromStr,
     time::Duration,
 };
 
 use kernel::Secret;
 use service::{ProviderSettings, ResponseMode};
-use spine::{mail::MailTransport, sms::SmsTransport};
+use spine::{mail::MailTransport, sms::SmsTransport, translator::Translator};
 use store::DatabaseUrl;
 use tenancy::federation::Provider;
 
@@ -35,6 +35,8 @@ pub struct Config {
     pub mail_url: Secret<String>,
     pub mail_from: String,
     pub sms_url: Secret<String>,
+    pub translate_url: Secret<String>,
+    pub files: files::Settings,
     pub allow_private_targets: bool,
     pub trusted_proxies: Vec<String>,
     pub test_clock: bool,
@@ -118,6 +120,8 @@ impl Reader<'_> {
             mail_url: self.url("mail_url", |url| MailTransport::from_url(url).map(|_| ())),
             mail_from: self.text("mail_from"),
             sms_url: self.url("sms_url", |url| SmsTransport::from_url(url).map(|_| ())),
+            translate_url: self.translate_url(),
+            files: self.files(&data_dir),
             allow_private_targets: self.switch("allow_private_targets"),
             trusted_proxies: self.list("trusted_proxies"),
             test_clock: self.switch("test_clock"),
@@ -216,6 +220,32 @@ impl Reader<'_> {
                 self.problem(name, "must be query or form_post");
                 ResponseMode::Query
             }
+        }
+    }
+
+    fn translate_url(&mut self) -> Secret<String> {
+        let url = self.secret("translate_url").unwrap_or_else(|| Secret::new(String::new()));
+        if let Err(problem) = Translator::from_url(&url) {
+            self.problem("translate_url", &problem);
+        }
+        url
+    }
+
+    fn files(&mut self, data_dir: &Path) -> files::Settings {
+        let folder = match self.values.get("files_url") {
+            None => data_dir.join("files"),
+            Some(url) => match url.strip_prefix("file:").filter(|folder| !folder.is_empty()) {
+                Some(folder) => PathBuf::from(folder),
+                None => {
+                    self.problem("files_url", "must be file:DIR");
+                    PathBuf::new()
+                }
+            },
+        };
+        files::Settings {
+            folder,
+            max_bytes: self.number("files.max_bytes", 1).into(),
+            workspace_bytes: self.number("files.workspace_bytes", 1).into(),
         }
     }
 

@@ -165,6 +165,19 @@ static GENERAL: &[Setting] = &[
         "log:",
         "How text messages are sent: http(s)://… (a JSON POST of { to, text }), file:DIR, or log: (for development).",
     ),
+    secret(
+        "translate_url",
+        "none",
+        "A translator that speaks LibreTranslate's protocol: http(s)://…, with its API key as password \
+         (https://:key@host). Without one, texts that the app does not translate itself stay as they are.",
+    ),
+    text(
+        "files_url",
+        "file:<data_dir>/files",
+        "Where uploaded files are kept: file:DIR. Several nodes need a folder that they share.",
+    ),
+    number("files.max_bytes", "67108864", "The largest file that can be uploaded, in bytes."),
+    number("files.workspace_bytes", "1073741824", "What all files of a workspace may take up together, in bytes."),
     switch(
         "allow_private_targets",
         "Let webhooks, identity providers and files to import be on private and loopback addresses. Without it only \

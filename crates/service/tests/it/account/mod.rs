@@ -21,6 +21,8 @@ mod subscription_history;
 mod subscription_plans;
 mod subscription_portal;
 mod tenant;
+mod tenant_files;
 mod tenant_payment_details;
+mod tenant_translate;
 mod tenant_user;
 mod user_parameters;

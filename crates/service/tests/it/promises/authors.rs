@@ -32,6 +32,9 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /auth/token/workspace-list", "reads"),
     ("POST /auth/auth/credentialsConfig", "reads"),
     ("POST /admin/backup", "reads"),
+    ("POST /account/tenant/translate/text", "reads"),
+    ("POST /account/tenant/file/signedUrl", "an address of a file that was told of"),
+    ("POST /cloud-views/files", "a step of an upload, which is told at its beginning and its end"),
     ("POST /account/import/validateTenants", "reads"),
     ("POST /account/import/validateTenantsFromFile", "reads"),
     ("POST /account/import/tenantsFromFile", "the same import as POST /account/import/tenants"),
@@ -76,6 +79,8 @@ const UNTOLD: &[(&str, &str)] = &[
 /// Routes whose facts are found in tests of their own flows.
 const ELSEWHERE: &[&str] = &[
     "POST /account/app/checkoutId",
+    "POST /account/tenant/upload/finish",
+    "POST /account/tenant/file/delete",
     "POST /account/subscription/checkout",
     "POST /account/tenant/{tenant_id}/checkoutId",
     "POST /cloud-views/sandbox/checkout/{session_id}",
@@ -317,6 +322,8 @@ async fn of_workspaces(walk: &mut Walk, who: &Who) {
     walk.told(&there, "PUT /usage/gauge/{metric}", &["m"], json!({ "value": 1 }), "usage.gauge_set").await;
     let event = there.caller.post("/usage/ingest", json!({ "metric": "m" })).await.expect(201).text("/eventId");
     walk.told(&there, "DELETE /usage/events/{event_id}", &[&event], Value::Null, "usage.voided").await;
+    let upload = json!({ "fileName": "a.txt", "contentType": "text/plain" });
+    walk.told(&there, "POST /account/tenant/upload/prepare", &[], upload, "file.prepared").await;
     let new = json!({ "username": "c@d.example" });
     let made = walk.told(&there, "POST /account/tenant/user", &[], new, "tenant_user.created").await;
     let member = &made.text("/id");

@@ -29,6 +29,7 @@ const FROM_OUTSIDE: &[(&str, usize)] = &[
     ("event_parameters.name", 128 * 4),
     ("event_values.value", 256 * 4),
     ("federated_subjects.subject", OWN),
+    ("files.object", OWN),
     ("flag_call_sites.file", 256 * 4),
     ("mail_counts.recipient", OWN),
     ("mail_templates.name", OWN),

@@ -1,0 +1,228 @@
+//! The signed address of a file, with ranges and `ETag`. Files share the origin of the login pages, so that a browser shows
+//! only harmless types and runs nothing in any of them.
+
+use std::ops::Range;
+
+use axum::{
+    body::Body,
+    extract::FromRequestParts,
+    response::{IntoResponse, Response},
+};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use kernel::{Error, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::{fs, io::AsyncReadExt as _};
+use web::{Anyone, Describe, Failure, IfNoneMatch, Operation, Params, Path, Routes, State};
+
+use crate::{
+    File, FileId, FileState, Files,
+    content::{SHOWN, essence},
+    names,
+    storage::PIECE,
+    store,
+    tickets::{DownloadTicket, Ticket as _, refused},
+};
+
+pub(crate) const ADDRESS: &str = "/cloud-views/files/{key}";
+
+pub(crate) fn routes() -> Routes<Files> {
+    Routes::new("Files")
+        .get(ADDRESS, download, "Get a file by its signed address")
+        .answers(206, "The part of the file that was asked for")
+        .answers(304, "The caller has the file already")
+        .answers(403, "The address is not valid, or is not valid any more")
+        .answers(416, "The range lies outside of the file")
+        .any_origin()
+}
+
+/// What makes the address valid.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+struct Signed {
+    /// From the answer that named the address.
+    #[serde(default)]
+    token: String,
+}
+
+/// The headers that decide how much of a file is sent.
+struct Wanted {
+    range: Option<String>,
+    if_range: Option<String>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Wanted {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let text =
+            |name| parts.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
+        Ok(Self { range: text(header::RANGE), if_range: text(header::IF_RANGE) })
+    }
+}
+
+impl Describe for Wanted {
+    fn describe(operation: &mut Operation) {
+        operation.header("range", false, "A part of the file: `bytes=0-499`");
+    }
+}
+
+/// A file, a part of it, or word that it is known already.
+struct Sent(Response);
+
+impl IntoResponse for Sent {
+    fn into_response(self) -> Response {
+        self.0
+    }
+}
+
+impl Describe for Sent {
+    fn describe(operation: &mut Operation) {
+        operation.raw_answer(StatusCode::OK, "application/octet-stream");
+    }
+}
+
+async fn download(
+    _: Anyone,
+    State(files): State<Files>,
+    Path(key): Path<FileId>,
+    Params(Signed { token }): Params<Signed>,
+    known: IfNoneMatch,
+    wanted: Wanted,
+) -> Result<Sent> {
+    send(&files, key, &token, &known, wanted).await.map(Sent)
+}
+
+async fn send(files: &Files, key: FileId, token: &str, known: &IfNoneMatch, wanted: Wanted) -> Result<Response> {
+    let ticket = DownloadTicket::open(&files.tenancy.keyring, key, token)?;
+    let app = ticket.app;
+    let (found, now) = files.tenancy.db.read(move |tx| Ok((store::find_in_app(tx, app, key)?, tx.now()))).await?;
+    if ticket.until.is_some_and(|until| now >= until) {
+        return Err(refused());
+    }
+    let file = found.filter(|file| file.state == FileState::Finished).ok_or_else(|| Error::not_found("file"))?;
+    let etag = format!("\"{}\"", file.sha256);
+    let mut headers = headers_of(&file, &etag)?;
+    if known.names(&etag) {
+        return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+    }
+    let size = u64::try_from(file.size).map_err(Error::internal)?;
+    let asked = wanted.range.filter(|_| wanted.if_range.is_none_or(|version| version == etag));
+    let (status, part) = match asked.map_or(Asked::Everything, |range| asked_for(&range, size)) {
+        Asked::Everything => (StatusCode::OK, 0..size),
+        Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        Asked::Nothing => {
+            headers.insert(header::CONTENT_RANGE, value(&format!("bytes */{size}"))?);
+            return Ok((StatusCode::RANGE_NOT_SATISFIABLE, headers).into_response());
+        }
+    };
+    if status == StatusCode::PARTIAL_CONTENT {
+        headers.insert(header::CONTENT_RANGE, value(&format!("bytes {}-{}/{size}", part.start, part.end - 1))?);
+    }
+    headers.insert(header::CONTENT_LENGTH, (part.end - part.start).into());
+    let opened = files.storage.open(&file.object, part.start).await?;
+    let bytes = opened.ok_or_else(|| Error::internal("a file's bytes are missing"))?;
+    Ok((status, headers, pieces(bytes, part.end - part.start)).into_response())
+}
+
+fn value(text: &str) -> Result<HeaderValue> {
+    HeaderValue::from_str(text).map_err(Error::internal)
+}
+
+fn headers_of(file: &File, etag: &str) -> Result<HeaderMap> {
+    let kind = essence(&file.content_type);
+    let shown = file.fits_type && SHOWN.contains(&kind.as_str());
+    let content_type = match (shown, kind.as_str()) {
+        (true, "text/plain") => "text/plain; charset=utf-8".to_owned(),
+        (true, kind) => kind.to_owned(),
+        // Whatever it is called, a browser does not try to show it.
+        (false, _) if file.fits_type => file.content_type.clone(),
+        (false, _) => "application/octet-stream".to_owned(),
+    };
+    let disposition = names::disposition(if shown { "inline" } else { "attachment" }, &file.file_name);
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, value(&content_type)?);
+    headers.insert(header::CONTENT_DISPOSITION, value(&disposition)?);
+    headers.insert(header::ETAG, value(etag)?);
+    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox"),
+    );
+    Ok(headers)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    Everything,
+    Part(Range<u64>),
+    Nothing,
+}
+
+/// What cannot be read, and several ranges at once, stand for everything (RFC 9110 §14.2).
+fn asked_for(range: &str, size: u64) -> Asked {
+    let Some((first, last)) = range.trim().strip_prefix("bytes=").and_then(|range| range.trim().split_once('-')) else {
+        return Asked::Everything;
+    };
+    match (first.trim(), last.trim()) {
+        ("", last) => match last.parse::<u64>() {
+            Ok(0) => Asked::Nothing,
+            Ok(_) if size == 0 => Asked::Nothing,
+            Ok(count) => Asked::Part(size.saturating_sub(count)..size),
+            Err(_) => Asked::Everything,
+        },
+        (first, last) => match (first.parse::<u64>(), last.parse::<u64>()) {
+            (Ok(first), _) if first >= size && (last.is_empty() || last.parse::<u64>().is_ok()) => Asked::Nothing,
+            (Ok(first), _) if last.is_empty() => Asked::Part(first..size),
+            (Ok(first), Ok(last)) if last >= first => Asked::Part(first..last.saturating_add(1).min(size)),
+            _ => Asked::Everything,
+        },
+    }
+}
+
+fn pieces(file: fs::File, length: u64) -> Body {
+    let pieces = futures_util::stream::try_unfold((file, length), |(mut file, left)| async move {
+        if left == 0 {
+            return Ok::<Option<(Bytes, _)>, std::io::Error>(None);
+        }
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE);
+        let mut piece = BytesMut::with_capacity(most);
+        let mut limited = (&mut file).take(most as u64);
+        while limited.read_buf(&mut piece).await? > 0 {}
+        if piece.is_empty() {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        let left = left - piece.len() as u64;
+        Ok(Some((piece.freeze(), (file, left))))
+    });
+    Body::from_stream(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_the_standard_says() {
+        for (range, asked) in [
+            ("bytes=0-0", Asked::Part(0..1)),
+            ("bytes=2-5", Asked::Part(2..6)),
+            ("bytes=5-", Asked::Part(5..10)),
+            ("bytes=-3", Asked::Part(7..10)),
+            ("bytes=-30", Asked::Part(0..10)),
+            ("bytes=8-99", Asked::Part(8..10)),
+            ("bytes=10-", Asked::Nothing),
+            ("bytes=10-12", Asked::Nothing),
+            ("bytes=-0", Asked::Nothing),
+            ("bytes=5-2", Asked::Everything),
+            ("bytes=0-1,3-4", Asked::Everything),
+            ("lines=0-1", Asked::Everything),
+            ("bytes=x-y", Asked::Everything),
+            ("bytes=0-18446744073709551615", Asked::Part(0..10)),
+        ] {
+            assert_eq!(asked_for(range, 10), asked, "{range}");
+        }
+        assert_eq!(asked_for("bytes=-1", 0), Asked::Nothing);
+    }
+}

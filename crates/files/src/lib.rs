@@ -1,0 +1,113 @@
+//! Files of workspaces: uploaded by a form that the app hands out, kept in a folder under names of our own, and read under
+//! signed addresses.
+//!
+//! Bytes go through in pieces and never as a whole. A row says that a file exists; bytes without a row are swept.
+
+mod content;
+mod download;
+pub mod facts;
+mod http;
+mod multipart;
+mod names;
+mod storage;
+mod store;
+mod sweep;
+mod tables;
+mod tickets;
+mod upload;
+
+use std::path::PathBuf;
+
+use ::store::text_enum;
+use kernel::{TenantId, Timestamp, id_kinds};
+use spine::Runner;
+use tenancy::{OperatorKey, Tenancy};
+use web::Routes;
+
+pub use storage::Storage;
+use sweep::Sweep;
+pub use tables::TABLES;
+
+id_kinds! {
+    /// A file; `key` on the wire.
+    FileId(WorkspaceFile) = "file";
+}
+
+/// How large files may be, and where they are.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub folder: PathBuf,
+    /// Of one file.
+    pub max_bytes: u64,
+    /// Of all files of a workspace.
+    pub workspace_bytes: u64,
+}
+
+/// What the routes of this room work with. Cheap to clone.
+#[derive(Clone)]
+pub struct Files {
+    pub(crate) tenancy: Tenancy,
+    pub(crate) storage: Storage,
+    pub(crate) max_bytes: u64,
+    pub(crate) workspace_bytes: u64,
+}
+
+impl Files {
+    pub fn new(tenancy: Tenancy, settings: Settings) -> Self {
+        let Settings { folder, max_bytes, workspace_bytes } = settings;
+        Self { tenancy, storage: Storage::new(folder), max_bytes, workspace_bytes }
+    }
+
+    /// Adds the background work of this room.
+    pub fn register(&self, runner: &Runner) {
+        runner.add(Sweep::new(self.tenancy.db.clone(), self.storage.clone()));
+    }
+}
+
+text_enum! {
+    /// How far a file has come.
+    pub(crate) enum FileState {
+        /// The form was handed out.
+        Prepared = "prepared",
+        /// The bytes are here.
+        Uploaded = "uploaded",
+        Finished = "finished",
+    }
+}
+
+/// A file as it is stored.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    pub(crate) id: FileId,
+    pub(crate) tenant: TenantId,
+    /// What the bytes are called in the storage.
+    pub(crate) object: String,
+    pub(crate) file_name: String,
+    pub(crate) content_type: String,
+    pub(crate) state: FileState,
+    pub(crate) size: i64,
+    /// SHA-256 of the bytes, in hex.
+    pub(crate) sha256: String,
+    /// Whether the first bytes are what the type says.
+    pub(crate) fits_type: bool,
+    pub(crate) persisted: bool,
+    pub(crate) public_file: bool,
+    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) created_at: Timestamp,
+}
+
+impl AsRef<Tenancy> for Files {
+    fn as_ref(&self) -> &Tenancy {
+        &self.tenancy
+    }
+}
+
+impl AsRef<OperatorKey> for Files {
+    fn as_ref(&self) -> &OperatorKey {
+        &self.tenancy.operator
+    }
+}
+
+pub fn routes() -> Routes<Files> {
+    http::routes().merge(upload::routes()).merge(download::routes())
+}

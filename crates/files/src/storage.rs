@@ -1,0 +1,152 @@
+//! Where bytes are: a folder. An object has a random name, and is written under another one until all of it is on disk.
+
+use std::{
+    io::{self, SeekFrom},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use kernel::{Error, Result};
+use tokio::{
+    fs,
+    io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _},
+};
+
+/// Read and written at a time.
+pub(crate) const PIECE: usize = 256 * 1024;
+const TEMPORARY: &str = "tmp";
+
+/// The folder of files. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    folder: Arc<Path>,
+}
+
+impl Storage {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Folders of a thousand files each are quicker to look through than one of a million.
+    fn place(&self, object: &str) -> PathBuf {
+        self.folder.join(object.get(..2).unwrap_or("xx")).join(object)
+    }
+
+    fn temporary(&self, object: &str) -> PathBuf {
+        self.folder.join(TEMPORARY).join(object)
+    }
+
+    /// A new object, which nobody sees before it is kept.
+    pub(crate) async fn create(&self, object: &str) -> Result<NewObject> {
+        let path = self.temporary(object);
+        make_folder(&self.folder.join(TEMPORARY)).await?;
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        options.mode(0o600);
+        let file = options.open(&path).await.map_err(Error::internal)?;
+        Ok(NewObject { storage: self.clone(), object: object.to_owned(), path: Some(path), file })
+    }
+
+    /// Its bytes from a place on, at most so many.
+    pub(crate) async fn open(&self, object: &str, from: u64) -> Result<Option<fs::File>> {
+        let mut file = match fs::File::open(self.place(object)).await {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::internal(error)),
+        };
+        file.seek(SeekFrom::Start(from)).await.map_err(Error::internal)?;
+        Ok(Some(file))
+    }
+
+    /// All of it, for what has to be rewritten.
+    pub(crate) async fn read(&self, object: &str) -> Result<Vec<u8>> {
+        let Some(mut file) = self.open(object, 0).await? else {
+            return Err(Error::internal("a file's bytes are missing"));
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).await.map_err(Error::internal)?;
+        Ok(bytes)
+    }
+
+    pub(crate) async fn delete(&self, object: &str) -> Result<()> {
+        for path in [self.place(object), self.temporary(object)] {
+            match fs::remove_file(path).await {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::internal(error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of all objects, temporary ones too.
+    pub(crate) async fn objects(&self) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for folder in names(&self.folder).await.map_err(Error::internal)? {
+            found.extend(names(&self.folder.join(folder)).await.map_err(Error::internal)?);
+        }
+        Ok(found)
+    }
+}
+
+async fn make_folder(path: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.create(path).await.map_err(Error::internal)
+}
+
+/// What a folder holds; nothing when it is none.
+async fn names(path: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    let mut entries = match fs::read_dir(path).await {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(found);
+        }
+        Err(error) => return Err(error),
+    };
+    while let Some(entry) = entries.next_entry().await? {
+        found.extend(entry.file_name().into_string().ok());
+    }
+    Ok(found)
+}
+
+/// An object that is being written. Gone when it is dropped before it was kept.
+pub(crate) struct NewObject {
+    storage: Storage,
+    object: String,
+    path: Option<PathBuf>,
+    file: fs::File,
+}
+
+impl NewObject {
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).await.map_err(Error::internal)
+    }
+
+    /// Durable when it answers.
+    pub(crate) async fn keep(mut self) -> Result<()> {
+        self.file.flush().await.map_err(Error::internal)?;
+        self.file.sync_all().await.map_err(Error::internal)?;
+        let place = self.storage.place(&self.object);
+        let folder = place.parent().map(Path::to_owned).unwrap_or_default();
+        make_folder(&folder).await?;
+        if let Some(path) = self.path.take() {
+            fs::rename(&path, &place).await.map_err(Error::internal)?;
+        }
+        // The name is durable once its folder is.
+        let folder = fs::File::open(folder).await.map_err(Error::internal)?;
+        folder.sync_all().await.map_err(Error::internal)
+    }
+}
+
+impl Drop for NewObject {
+    fn drop(&mut self) {
+        if let Some(path) = self.path.take() {
+            // One call, and only after something failed; what cannot be removed the sweep finds.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
