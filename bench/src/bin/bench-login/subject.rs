@@ -46,6 +46,8 @@ async fn open(folder: &Path, database: Option<&str>) -> Result<Service> {
         mail_url: Secret::new("log:".into()),
         mail_from: "bench@bench.example".into(),
         sms_url: Secret::new("log:".into()),
+        translate_url: Secret::new(String::new()),
+        files: files::Settings { folder: folder.join("files"), max_bytes: 1, workspace_bytes: 1 },
         outbound: Outbound::new(Targets::Public),
         providers: service::Providers::default(),
         webhooks: signals::Settings::default(),
