@@ -40,6 +40,8 @@ pub async fn open(folder: &std::path::Path) -> Result<Service> {
         mail_url: Secret::new("log:".into()),
         mail_from: "bench@bench.example".into(),
         sms_url: Secret::new("log:".into()),
+        translate_url: Secret::new(String::new()),
+        files: files::Settings { folder: folder.join("files"), max_bytes: 1, workspace_bytes: 1 },
         outbound: Outbound::new(Targets::Public),
         providers: service::Providers::default(),
         webhooks: signals::Settings::default(),
