@@ -2,13 +2,11 @@
 //! app.
 
 use ::store::{Arg, Column, ToArg, Tx, Value, WrongType, args};
-use kernel::{AppId, Code, Error, Problems, Result, Words};
+use kernel::{AppId, Code, Error, HostName, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ConnectionId, Protocol, WayIn};
-
-const LONGEST: usize = 253;
 
 /// In lower case, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -17,7 +15,7 @@ const LONGEST: usize = 253;
 pub struct Domains(Vec<String>);
 
 impl Domains {
-    pub(super) fn of(given: &[Words]) -> Self {
+    pub(super) fn of(given: &[HostName]) -> Self {
         let mut domains: Vec<String> = given.iter().map(|domain| domain.trim().to_lowercase()).collect();
         domains.sort_unstable();
         domains.dedup();
@@ -35,19 +33,6 @@ impl Column for Domains {
 impl ToArg for Domains {
     fn to_arg(&self) -> Arg<'_> {
         Arg::Text(self.0.join(" ").into())
-    }
-}
-
-/// Names every entry that is not a domain.
-pub(super) fn check(problems: &mut Problems, given: Option<&Vec<Words>>) {
-    for (index, domain) in given.into_iter().flatten().enumerate() {
-        let is_label = |label: &str| {
-            let is_inner = label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-            (1..=63).contains(&label.len()) && is_inner && !label.starts_with('-') && !label.ends_with('-')
-        };
-        let domain = domain.trim();
-        let is_domain = domain.len() <= LONGEST && domain.contains('.') && domain.split('.').all(is_label);
-        problems.check(&format!("domains[{index}]"), is_domain, "must be a domain such as example.com");
     }
 }
 

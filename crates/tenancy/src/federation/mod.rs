@@ -299,8 +299,8 @@ pub fn create(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, new: &NewConnectio
         last_success_at: None,
         last_failure_at: None,
         last_failure_step: None,
-        sealed_private_key: new.key().map(|key| seal(keyring, PRIVATE_KEY, app, id, key)),
-        sealed_client_secret: new.client_secret.as_ref().map(|key| seal(keyring, CLIENT_SECRET, app, id, key)),
+        sealed_private_key: new.key().map(|key| seal(keyring, PRIVATE_KEY, app, id, key.expose())),
+        sealed_client_secret: new.client_secret.as_ref().map(|key| seal(keyring, CLIENT_SECRET, app, id, key.expose())),
     };
     store::insert(tx, app, &connection)?;
     domains::set(tx, app, id, &connection.domains)?;
@@ -319,10 +319,10 @@ pub fn update(
     let before = get(tx, app, id)?;
     rules::check_type(&before, change)?;
     let mut connection = change.applied_to(before);
-    let new_key = change.key().map(|key| seal(keyring, PRIVATE_KEY, app, id, key));
+    let new_key = change.key().map(|key| seal(keyring, PRIVATE_KEY, app, id, key.expose()));
     connection.sealed_private_key = new_key.apply(connection.sealed_private_key);
     if let Some(secret) = change.client_secret.value() {
-        connection.sealed_client_secret = Some(seal(keyring, CLIENT_SECRET, app, id, secret));
+        connection.sealed_client_secret = Some(seal(keyring, CLIENT_SECRET, app, id, secret.expose()));
     }
     rules::check_signing(&connection)?;
     store::update(tx, app, &connection)?;
@@ -348,8 +348,8 @@ fn changed(tx: &mut Tx<'_>, app: AppId, connection: &Connection, change: Change)
     emit(tx, app, &ConnectionChanged { connection_id: connection.id, name: connection.name.clone(), change })
 }
 
-fn seal(keyring: &Keyring, column: &'static str, app: AppId, id: ConnectionId, key: &Secret<String>) -> String {
-    keyring.seal(&place(column, &id.to_string(), app), key.expose().trim().as_bytes())
+fn seal(keyring: &Keyring, column: &'static str, app: AppId, id: ConnectionId, secret: &str) -> String {
+    keyring.seal(&place(column, &id.to_string(), app), secret.trim().as_bytes())
 }
 
 fn place<'a>(column: &'static str, row: &'a str, app: AppId) -> Place<'a> {

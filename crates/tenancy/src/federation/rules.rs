@@ -1,15 +1,12 @@
 //! What a federation connection must look like. Pure.
 
-use kernel::{Name, Problems, Result, Secret, WebUrl, Words};
+use kernel::{HostName, Name, Problems, Result, Secret, WebUrl, Words};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use vault::{is_certificate, is_signing_key};
 use web::{Given, Patch, Validate};
 
-use super::{
-    Connection, Protocol, RequestMethod, SigningAlgorithm,
-    domains::{self, Domains},
-};
+use super::{Connection, Domains, Protocol, RequestMethod, SigningAlgorithm};
 
 /// The body of `POST /account/federation/connection`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -30,7 +27,7 @@ pub struct NewConnection {
     /// What the OpenID Connect provider calls itself, below which its discovery document is found.
     pub issuer: Option<WebUrl>,
     /// Required for OpenID Connect. Never returned.
-    pub client_secret: Option<Secret<String>>,
+    pub client_secret: Option<Secret<Words>>,
     /// Of OpenID Connect; `openid email profile` unless given.
     pub scopes: Option<Words>,
     /// GET unless given.
@@ -49,7 +46,7 @@ pub struct NewConnection {
     /// Whether its word that two factors were shown counts; true unless given.
     pub trust_mfa: Option<bool>,
     /// Addresses in these domains are sent here although nobody knows them yet.
-    pub domains: Option<Vec<Words>>,
+    pub domains: Option<Vec<HostName>>,
 }
 
 /// The body of `PUT /account/federation/connection/{connection_id}`.
@@ -66,7 +63,7 @@ pub struct ConnectionChange {
     pub protocol: Given<Protocol>,
     pub client_id: Patch<Words>,
     pub issuer: Given<WebUrl>,
-    pub client_secret: Given<Secret<String>>,
+    pub client_secret: Given<Secret<Words>>,
     pub scopes: Given<Words>,
     pub request_method: Given<RequestMethod>,
     pub signed_request: Given<bool>,
@@ -79,7 +76,7 @@ pub struct ConnectionChange {
     /// `null` clears it: the next accepted answer about an OWNER tells again.
     pub idp_entity_id: Patch<Words>,
     pub trust_mfa: Given<bool>,
-    pub domains: Given<Vec<Words>>,
+    pub domains: Given<Vec<HostName>>,
 }
 
 const NEEDED: &str = "is required when requests are signed";
@@ -102,8 +99,6 @@ impl Validate for NewConnection {
         if let Some(pem) = &self.certificate {
             certificate(problems, pem);
         }
-        client_secret(problems, self.client_secret.as_ref());
-        domains::check(problems, self.domains.as_ref());
         keys(problems, self.private_key.as_ref(), self.signed_request_private_key.as_ref());
         if self.signed_request == Some(true) {
             problems.check("signedRequestAlgorithm", self.signed_request_algorithm.is_some(), NEEDED);
@@ -136,8 +131,6 @@ fn with_openid(scopes: &str) -> String {
 impl Validate for ConnectionChange {
     fn validate(&self, problems: &mut Problems) {
         self.certificate.value().inspect(|pem| certificate(problems, pem));
-        client_secret(problems, self.client_secret.value());
-        domains::check(problems, self.domains.value());
         keys(problems, self.private_key.value(), self.signed_request_private_key.value());
     }
 }
@@ -199,11 +192,6 @@ pub(super) fn check_signing(connection: &Connection) -> Result<()> {
 
 fn certificate(problems: &mut Problems, pem: &str) {
     problems.check("certificate", is_certificate(pem), "must be an X.509 certificate in PEM");
-}
-
-fn client_secret(problems: &mut Problems, secret: Option<&Secret<String>>) {
-    let is_empty = secret.is_some_and(|secret| secret.expose().trim().is_empty());
-    problems.check("clientSecret", !is_empty, "must not be empty");
 }
 
 fn keys(problems: &mut Problems, key: Option<&Secret<String>>, alias: Option<&Secret<String>>) {

@@ -244,11 +244,7 @@ async fn a_domain_belongs_to_one_connection(app: TestApp) {
     let made = new(&key, with(json!(["Acme.example", "acme.example", "b.example"]))).await;
     assert_eq!(made["domains"], json!(["acme.example", "b.example"]));
     key.post(CONNECTIONS, with(json!(["b.example"]))).await.error(409, "CONFLICT");
-    key.post(CONNECTIONS, with(json!(["b", "-a.example", "a b.example"]))).await.refuses(&[
-        "domains[0]",
-        "domains[1]",
-        "domains[2]",
-    ]);
+    key.post(CONNECTIONS, with(json!(["-a.example", "a b.example"]))).await.refuses(&["domains[0]", "domains[1]"]);
     key.put(&path(&made), json!({ "domains": ["acme.example"] })).await.expect(200);
     let second = new(&key, with(json!(["b.example"]))).await;
     key.put(&path(&made), json!({ "domains": ["b.example"] })).await.error(409, "CONFLICT");

@@ -37,6 +37,8 @@ const FROM_OUTSIDE: &[(&str, usize)] = &[
     // WebAuthn: 1,023 bytes at most, in base64.
     ("passkeys.id", 1_364),
     ("connection_domains.domain", 253),
+    ("linked_identities.provider", OWN),
+    ("linked_identities.subject", OWN),
     ("pending_federations.handle", OWN),
     ("usage_counters.metric", 128 * 4),
     ("usage_events.idempotency_key", 256 * 4),
