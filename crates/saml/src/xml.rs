@@ -20,11 +20,29 @@ pub(crate) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 const MAX_DEPTH: u32 = 64;
 const MAX_NODES: usize = 5_000;
+/// In one tag with the text behind it, and in all. Real messages have about ten, and one for each value of an attribute.
+const MAX_EQUALS: usize = 64;
+const MAX_EQUALS_IN_ALL: usize = 4_096;
 
 /// A parsed document in which there are elements and texts and nothing else.
 pub(crate) struct Tree<'a> {
     pub(crate) document: Document<'a>,
     root: NodeId,
+}
+
+/// Whether there is little enough to parse. Asked of the text, since the parser compares each attribute of a tag with all
+/// others, and looks each prefix up among all declarations: what it must never see is a tag with thousands of them.
+fn is_small(content: &str) -> bool {
+    let (mut tags, mut equals) = (0, 0);
+    for tag in content.split('<') {
+        let here = tag.bytes().filter(|byte| *byte == b'=').count();
+        (tags, equals) = (tags + 1, equals + here);
+        // Each element has an end tag, too.
+        if here > MAX_EQUALS || equals > MAX_EQUALS_IN_ALL || tags > 2 * MAX_NODES {
+            return false;
+        }
+    }
+    true
 }
 
 impl<'a> Tree<'a> {
@@ -37,6 +55,7 @@ impl<'a> Tree<'a> {
         // In well-formed XML a `<` begins markup and nothing else, so these two cover all that is to be refused.
         require(!content.contains("<!"), Step::WellFormed, "has a DOCTYPE, a comment or a CDATA section")?;
         require(!content.contains("<?"), Step::WellFormed, "has a processing instruction")?;
+        require(is_small(content), Step::WellFormed, "has too many tags or attributes")?;
         let parser = Parser::new().with_forbid_dtd(true).with_forbid_entities(true).with_max_depth(MAX_DEPTH);
         let document = parser.parse(text).map_err(|_| refused("is not well-formed XML, or nests too deeply"))?;
         let declared = document.xml_declaration.as_ref();

@@ -40,6 +40,8 @@ pub struct Standing {
     pub connection: Option<ConnectionId>,
     /// Whether the person can choose between workspaces, as far as the login reaches.
     pub multi_tenant: bool,
+    /// Whether it is only an identity provider's word that the person belongs to the workspace.
+    pub vouched: bool,
     /// When the member last got tokens.
     pub last_seen_at: Option<Timestamp>,
 }
@@ -75,6 +77,7 @@ impl FromRow for Standing {
             sso_required: row.get("sso_required")?,
             connection: row.get("federation_connection_id")?,
             multi_tenant: workspaces > 1,
+            vouched: row.get("vouched")?,
             last_seen_at: row.get("last_seen_at")?,
         })
     }
@@ -117,7 +120,8 @@ macro_rules! select {
         concat!(
             "SELECT users.id AS user_id, users.email, users.first_name, users.last_name, users.phone_number, ",
             "(users.email_verified_at IS NOT NULL) AS email_verified, ",
-            "members.id AS member_id, members.onboarded, members.parameters, members.last_seen_at, roles.key AS role_key, ",
+            "members.id AS member_id, members.onboarded, members.parameters, members.last_seen_at, ",
+            "(members.vouched_by IS NOT NULL) AS vouched, roles.key AS role_key, ",
             "(SELECT string_agg(privileges.key, ' ') FROM role_privileges ",
             "JOIN privileges ON privileges.id = role_privileges.privilege_id ",
             "WHERE role_privileges.role_id = members.role_id) AS privileges, ",

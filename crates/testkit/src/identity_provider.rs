@@ -14,6 +14,8 @@ pub struct IdentityProvider {
     pub certificate: String,
     /// What it calls everybody from now on, whatever their address; else each address has a subject of its own.
     pub subject: Option<String>,
+    /// What it says of everybody.
+    pub first_name: String,
 }
 
 /// A request as it arrived.
@@ -75,7 +77,7 @@ impl IdentityProvider {
                 .concat(),
         );
         let certificate = fs::read_to_string(certificate).expect("a certificate");
-        Self { folder, entity_id: entity_id.to_owned(), certificate, subject: None }
+        Self { folder, entity_id: entity_id.to_owned(), certificate, subject: None, first_name: "Grace".to_owned() }
     }
 
     /// The form that its page posts about somebody.
@@ -93,7 +95,7 @@ impl IdentityProvider {
         more: &str,
     ) -> Vec<(String, String)> {
         let subject = self.subject.clone().unwrap_or_else(|| format!("subject of {email}"));
-        let SamlRequest { id, acs, audience, relay_state, .. } = asked;
+        let (SamlRequest { id, acs, audience, relay_state, .. }, first_name) = (asked, &self.first_name);
         let (issuer, until) = (&self.entity_id, now.plus(std::time::Duration::from_secs(300)));
         let signature = "<ds:Signature xmlns:ds=\"http://www.w3.org/2000/09/xmldsig#\"><ds:SignedInfo>\
              <ds:CanonicalizationMethod Algorithm=\"http://www.w3.org/2001/10/xml-exc-c14n#\"/>\
@@ -116,7 +118,7 @@ impl IdentityProvider {
              </saml:AudienceRestriction></saml:Conditions><saml:AuthnStatement AuthnInstant=\"{now}\"{more}>\
              <saml:AuthnContext><saml:AuthnContextClassRef>{class}</saml:AuthnContextClassRef></saml:AuthnContext>\
              </saml:AuthnStatement><saml:AttributeStatement><saml:Attribute Name=\"email\"><saml:AttributeValue>{email}\
-             </saml:AttributeValue></saml:Attribute><saml:Attribute Name=\"firstName\"><saml:AttributeValue>Grace\
+             </saml:AttributeValue></saml:Attribute><saml:Attribute Name=\"firstName\"><saml:AttributeValue>{first_name}\
              </saml:AttributeValue></saml:Attribute></saml:AttributeStatement></saml:Assertion></samlp:Response>"
         );
         let (unsigned, signed) = (path(self.folder.path(), "in.xml"), path(self.folder.path(), "out.xml"));

@@ -8,7 +8,7 @@ mod memory;
 mod plan;
 mod store;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use ::store::Db;
 use kernel::{AppId, Error, Result, Ticker, Timestamp};
@@ -136,11 +136,20 @@ impl Job for FoldJob {
 
     async fn run(&self) -> Result<Worked> {
         let mut last = self.last.lock().await;
-        let before = *last;
-        *last = self.folder.db.read(move |tx| store::next_app(tx, before)).await?;
-        let Some(app) = *last else { return Ok(Worked::Nothing) };
-        self.folder.fold(app).await.map_err(|error| Error::internal(format!("events of {app}: {error:?}")))?;
-        Ok(Worked::Something)
+        let mut failed = HashSet::new();
+        loop {
+            let before = *last;
+            *last = self.folder.db.read(move |tx| store::next_app(tx, before)).await?;
+            let Some(app) = *last else { return Ok(Worked::Nothing) };
+            match self.folder.fold(app).await {
+                Ok(_) => return Ok(Worked::Something),
+                // A whole round without success: the job is tried again after a pause.
+                Err(error) if !failed.insert(app) => {
+                    return Err(Error::internal(format!("events of {app}: {error:?}")));
+                }
+                Err(_) => {}
+            }
+        }
     }
 
     /// An arrival is due at once.

@@ -1,7 +1,10 @@
 //! Who comes in through a connection, and how far: the person behind the address, the workspaces they join, and the reach.
 
 use ::store::Tx;
-use kernel::{AppId, Result, UserId, email_key};
+use kernel::{
+    AppId, Result, UserId, email_key,
+    text::{MAX_NAME, one_line},
+};
 use spine::emit;
 use tenancy::{
     App,
@@ -14,7 +17,7 @@ use tenancy::{
 };
 use vault::sha256_hex;
 
-use super::{Asserted, denied, oidc::subject_digest, refused, store};
+use super::{Asserted, denied, identities, oidc::subject_digest, refused, store};
 use crate::{
     Identity,
     facts::IdentityLinked,
@@ -51,7 +54,7 @@ pub(super) fn admit(
         Protocol::Oidc => subject_digest(app.id, &said.issuer, &said.subject),
     };
     let known = person(tx, app.id, connection, &subject, email)?;
-    let (first, last) = (said.first_name.as_deref().unwrap_or_default(), said.last_name.as_deref().unwrap_or_default());
+    let (first, last) = (&name(said.first_name.as_deref()), &name(said.last_name.as_deref()));
     let user = join(tx, identity, app, connection, known, &Joins { email, first, last, using: &using })?;
     if !members::belongs_outside(tx, app.id, user, connection.id)? {
         people::name_themselves(tx, app.id, user, first, last)?;
@@ -68,6 +71,11 @@ pub(super) fn admit(
     };
     login::try_begin(tx, identity, app, first_factor)?
         .ok_or_else(|| denied("Your account in this workspace is disabled. Ask its administrator for access."))
+}
+
+/// A provider's word for a name, as short as everybody's: it goes into tokens and mails.
+fn name(said: Option<&str>) -> String {
+    one_line(said.unwrap_or_default()).chars().take(MAX_NAME).collect()
 }
 
 /// Which provider answers is learnt from the first accepted answer about an OWNER; until then nobody else comes in.
@@ -98,7 +106,9 @@ fn person(tx: &mut Tx<'_>, app: AppId, connection: &Connection, subject: &str, e
     if members::belongs_outside(tx, app, id, connection.id)? {
         return Err(denied("Your email address has changed. Ask your administrator for access with the new one."));
     }
-    people::change_address(tx, app, id, email)?;
+    members::change_address(tx, app, id, email)?;
+    login::forget_all_proofs(tx, app, id)?;
+    identities::unlink_all(tx, app, id)?;
     Ok(Some(known))
 }
 
@@ -119,6 +129,10 @@ fn join(
     joins: &Joins<'_>,
 ) -> Result<UserId> {
     let mut user = known.map(|known| known.id);
+    let is_known_elsewhere = match user {
+        Some(user) => members::belongs_outside(tx, app.id, user, connection.id)?,
+        None => false,
+    };
     let mut missing = Vec::new();
     let mut belongs = false;
     for (tenant, takes_newcomers) in joins.using {
@@ -143,16 +157,21 @@ fn join(
         let role = roles::assign(tx, app.id, None)?;
         for tenant in missing {
             let tenant = workspaces::get(tx, app.id, tenant)?;
+            // Whoever belongs elsewhere is not named by this provider, not even when they have no name yet.
+            let (first_name, last_name) = if is_known_elsewhere { ("", "") } else { (joins.first, joins.last) };
             let joining = Joining {
                 email: joins.email,
-                first_name: joins.first,
-                last_name: joins.last,
+                first_name,
+                last_name,
                 role: &role,
                 onboarded: false,
                 parameters: &Parameters::default(),
                 invite: false,
             };
             let member = members::add(tx, &identity.tenancy, app, &tenant, &joining)?;
+            if is_known_elsewhere {
+                members::vouch(tx, app.id, member.id, connection.id)?;
+            }
             (user, belongs) = (Some(member.user_id), true);
         }
     }

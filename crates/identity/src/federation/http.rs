@@ -11,7 +11,7 @@ use tenancy::{
 use vault::sha256_hex;
 use web::{Form, LimitClass, Params, Path, Routes, State, pages::PostForm};
 
-use super::{NewPending, Via, answer, begin, done::refuse, request_id, sp::Party, store};
+use super::{NewPending, Via, answer, begin, done::refuse, refused, request_id, sp::Party, store};
 use crate::{
     Identity,
     authorize::LoginRequest,
@@ -28,6 +28,7 @@ pub fn routes() -> Routes<Identity> {
         .post("/auth/federation/saml/{connection_id}/acs", acs, "Take a SAML response")
         .body_limit(BODY_LIMIT)
         .page()
+        .limited(LimitClass::Credential)
         .answers(404, "There is no such connection")
         .get("/auth/federation/saml/{connection_id}/metadata", metadata, "Get the SAML metadata of this service")
         .answers(404, "There is no such connection")
@@ -134,9 +135,8 @@ async fn acs(
     request.scope.set_app(app);
     let (via, relay_state) = (Via::Connection(id), form.relay_state);
     let found = identity.tenancy.db.read(move |tx| store::find(tx, via, &relay_state)).await?;
-    let Some(pending) = found else {
-        return refuse(&identity, app, via, "in_response_to", "nobody asked for this answer, or too long ago").await;
-    };
+    // Nobody asked for this answer, or too long ago. That is not worth a line in the trail, which anybody could fill.
+    let pending = found.ok_or_else(refused)?;
     // For the page of whoever is refused: in the app's looks, with the way back to its login.
     let asked = LoginRequest::open(&identity.tenancy, &pending.request)?;
     Visit::for_request(&identity, &request, asked).await?;

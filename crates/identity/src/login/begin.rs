@@ -54,7 +54,8 @@ pub(crate) fn try_begin(
     }
     let enrolled = mfa::enrolled(tx, app, user)?;
     // A passkey alone, where nobody asks for a second factor, does not make passwords ask for it.
-    let asks = |standing: &Standing| standing.tenant_mfa;
+    // Nor does a workspace that they have never come to themselves, before they do.
+    let asks = |standing: &Standing| standing.tenant_mfa && !(standing.vouched && reach.is_everything());
     let asked_for = app.profile.mfa_enabled || standings.iter().any(asks) || enrolled.factor.is_some();
     let mfa = match (strong || !asked_for, enrolled.is_any()) {
         (true, _) => MfaState::Disabled,

@@ -67,6 +67,11 @@ pub fn import(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, user: UserId, impo
     store::insert_import(tx, app, user, &sealed)
 }
 
+/// The person has no password from now on.
+pub(super) fn forget(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    store::delete(tx, app, user)
+}
+
 /// Whether what was verified is still the person's password. Until the transaction ends, nobody changes it: a change
 /// holds the same row.
 pub(super) fn still_stored(tx: &mut Tx<'_>, app: AppId, account: &Account) -> Result<bool> {

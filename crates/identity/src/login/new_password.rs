@@ -119,11 +119,7 @@ impl NewPassword {
     pub fn set_for(&self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
         credentials::set(tx, &self.tenancy, self.app, user, &self.digest)?;
         people::verify_email(tx, self.app, user)?;
-        for purpose in
-            [LinkPurpose::PasswordReset, LinkPurpose::Invitation, LinkPurpose::MagicLink, LinkPurpose::PasskeySetup]
-        {
-            links::revoke(tx, self.app, purpose, user)?;
-        }
+        ending::void_links(tx, self.app, user)?;
         ending::end_all(tx, self.app, user)?;
         people::end_sessions(tx, self.app, user)
     }

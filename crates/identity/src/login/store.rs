@@ -52,6 +52,10 @@ pub(super) fn insert_import(tx: &mut Tx<'_>, app: AppId, user: UserId, sealed: &
     )
 }
 
+pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    tx.run("DELETE FROM user_credentials WHERE app_id = $1 AND user_id = $2", &args![app, user])
+}
+
 /// Holds the row as it was read; false when it is another by now.
 pub(super) fn hold(tx: &mut Tx<'_>, app: AppId, account: &Account) -> Result<bool> {
     tx.changes_one(

@@ -76,6 +76,12 @@ pub(super) fn put(
 
 pub(super) use store::{use_backup_code, use_step};
 
+/// Takes a person's factors away without a word to anybody: the mail would go to another person.
+pub(crate) fn forget(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    store::delete(tx, app, user)?;
+    passkeys::delete_all(tx, app, user).map(drop)
+}
+
 /// Takes a person's factors away on an administrator's word, passkeys too: each of those counts as two.
 pub fn clear(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, user: UserId) -> Result<()> {
     let had_factor = store::delete(tx, app, user)?;

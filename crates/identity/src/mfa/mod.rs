@@ -17,6 +17,7 @@ use spine::{NewSms, queue_sms};
 use tenancy::{App, locks::Lock, logins};
 use vault::{Place, hash_token};
 
+pub(crate) use factors::forget as forget_factors;
 pub use factors::{Enrolled, SecondFactor, clear, enrolled, find as find_factor};
 use store::under_way::{self, UnderWay};
 

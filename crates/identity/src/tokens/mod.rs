@@ -90,6 +90,9 @@ pub fn prepare(
     let (refresh_id, expires_at) = refresh_tokens::add(tx, app, login.id, standing.member, &granted)?;
     let refresh_expires_at = login.reach.bounds(expires_at);
     members::seen(tx, app.id, &standing)?;
+    if standing.vouched && login.reach.is_everything() {
+        members::confirm(tx, app.id, standing.member)?;
+    }
     let access_ttl = app.profile.access_token_ttl;
     let (app, now) = (app.id, tx.now());
     Ok(Prepared { standing, login, granted, nonce, access_ttl, app, refresh_id, refresh_expires_at, now })

@@ -35,7 +35,7 @@ use crate::{
     AppDirectory, Authority, apps,
     callers::{KeyCredential, KeyHolder},
     facts::{ApiTokenCreated, ApiTokenData, ApiTokenRevoked, AppDeleted, AppSecretRetired},
-    roles::{self, PrivilegeRecord},
+    roles::{self, PrivilegeRecord, Role},
 };
 
 id_kinds! {
@@ -190,6 +190,33 @@ pub fn revoke(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, tenant: Option<Te
 pub(crate) fn revoke_of_member(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, member: MemberId) -> Result<()> {
     let made = store::delete_of_member(tx, app, member)?;
     end(tx, tokens, app, made)
+}
+
+/// Part of giving a member another role, under the workspace's lock: a token that they made ends when it may do what they
+/// no longer may, so that nobody keeps by a token what was taken from them.
+pub(crate) fn revoke_beyond_role(
+    tx: &mut Tx<'_>,
+    tokens: &ApiTokens,
+    app: AppId,
+    member: MemberId,
+    role: &Role,
+) -> Result<()> {
+    let made = store::made_by_member(tx, app, member)?;
+    end_beyond(tx, tokens, app, made, role)
+}
+
+/// The same for everybody who holds a role, part of taking privileges from it.
+pub(crate) fn revoke_beyond_changed_role(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, role: &Role) -> Result<()> {
+    let made = store::made_by_role(tx, app, role.id)?;
+    end_beyond(tx, tokens, app, made, role)
+}
+
+fn end_beyond(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, made: Vec<ApiTokenRecord>, role: &Role) -> Result<()> {
+    let lacks = |key: &String| !role.privileges.iter().any(|held| held.key == *key);
+    let beyond = made.into_iter().filter(|record| record.privileges.iter().any(lacks));
+    let deleted = beyond.filter_map(|record| store::delete(tx, app, None, record.id).transpose());
+    let deleted = deleted.collect::<Result<Vec<_>>>()?;
+    end(tx, tokens, app, deleted)
 }
 
 /// Tells of tokens that were deleted, and ends what they had made, down to the last. Whoever makes a token by another one

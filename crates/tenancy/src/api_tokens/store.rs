@@ -6,6 +6,7 @@ use ::store::{FromRow, Json, Row, Tx, args, row, sql};
 use kernel::{AppId, MemberId, Page, Result, TenantId, Timestamp};
 
 use super::{ApiTokenId, ApiTokenRecord, LiveToken, MadeBy, SecretId, maker::Parent};
+use crate::roles::RoleId;
 
 row! {
     ApiTokenRecord = "api_tokens" {
@@ -48,6 +49,14 @@ const DELETE_IN_WORKSPACE: &str =
 const DELETE_OF_WORKSPACE: &str = "DELETE FROM api_tokens WHERE app_id = $1 AND tenant_id = $2";
 const DELETE_OF_MEMBER: &str =
     sql!("DELETE FROM api_tokens WHERE app_id = $1 AND made_by_member = $2 RETURNING ", ApiTokenRecord::COLUMNS);
+const MADE_BY_MEMBER: &str =
+    sql!("SELECT ", ApiTokenRecord::COLUMNS, " FROM api_tokens WHERE app_id = $1 AND made_by_member = $2");
+const MADE_BY_ROLE: &str = sql!(
+    "SELECT ",
+    ApiTokenRecord::COLUMNS,
+    " FROM api_tokens JOIN members ON members.id = api_tokens.made_by_member \
+     WHERE api_tokens.app_id = $1 AND members.role_id = $2"
+);
 const DELETE_OF_MEMBERS: &str = sql!(
     "DELETE FROM api_tokens WHERE app_id = $1 AND made_by_member IN (SELECT id FROM members WHERE tenant_id = $2) \
      RETURNING ",
@@ -110,6 +119,15 @@ pub(super) fn delete_of_workspace(tx: &mut Tx<'_>, app: AppId, tenant: TenantId)
 
 pub(super) fn delete_of_member(tx: &mut Tx<'_>, app: AppId, member: MemberId) -> Result<Vec<ApiTokenRecord>> {
     tx.all(DELETE_OF_MEMBER, &args![app, member])
+}
+
+pub(super) fn made_by_member(tx: &mut Tx<'_>, app: AppId, member: MemberId) -> Result<Vec<ApiTokenRecord>> {
+    tx.all(MADE_BY_MEMBER, &args![app, member])
+}
+
+/// Those that members with this role made.
+pub(super) fn made_by_role(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<Vec<ApiTokenRecord>> {
+    tx.all(MADE_BY_ROLE, &args![app, role])
 }
 
 /// Those that members of a workspace made.

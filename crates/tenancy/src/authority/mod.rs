@@ -90,7 +90,11 @@ impl Authority {
 
     /// 403 when a role would get a privilege that the caller lacks: in itself, or by becoming the role that everybody gets.
     pub(crate) fn may_define(&self, before: Option<&Role>, after: &Role) -> Result<()> {
-        self.may_grant(rules::handed_out(before, after))
+        self.may_grant(rules::handed_out(before, after))?;
+        match rules::is_renamed_power(before, after) {
+            true => self.may_move_power("the keys OWNER and ADMIN"),
+            false => Ok(()),
+        }
     }
 
     /// 403 for settings that decide who is believed, unless the caller holds all that an ordinary app key holds.

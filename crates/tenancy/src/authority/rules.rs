@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     apps::Profile,
     callers::privileges::{BUILT_IN, is_destructive},
-    roles::Role,
+    roles::{ADMIN, OWNER, Role},
 };
 
 /// What a caller holds where something is given.
@@ -48,6 +48,16 @@ pub(super) fn handed_out<'a>(before: Option<&Role>, after: &'a Role) -> Vec<&'a 
     let becomes_default = after.is_default && before.is_none_or(|before| !before.is_default);
     let had = |key: &str| before.is_some_and(|before| keys(before).any(|known| known == key));
     keys(after).filter(|key| becomes_default || !had(key)).collect()
+}
+
+/// Whether another role becomes the one that runs workspaces, or that one another: what OWNER and ADMIN may do beyond their
+/// privileges goes with the key.
+pub(super) fn is_renamed_power(before: Option<&Role>, after: &Role) -> bool {
+    let runs = |role: &Role| [OWNER, ADMIN].contains(&role.key.as_str());
+    match before {
+        Some(before) => before.key != after.key && (runs(before) || runs(after)),
+        None => runs(after),
+    }
 }
 
 fn keys(role: &Role) -> impl Iterator<Item = &str> {

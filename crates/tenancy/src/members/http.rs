@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use kernel::Result;
+use ::store::Tx;
+use kernel::{AppId, Error, Result, TenantId};
 use web::{Created, Empty, Json, Page, Params, Path, Routes, State, Success, Valid};
 
-use super::{Association, MemberChanges, MemberRef, NewMember, TenantUser, invitations};
+use super::{Association, Listed, MemberChanges, MemberRef, NewMember, TenantUser, invitations, store};
 use crate::{
     Authority, Tenancy,
     callers::{TenantCaller, UserRead, UserWrite},
@@ -48,13 +49,12 @@ async fn list(
     State(tenancy): State<Tenancy>,
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<TenantUser>>> {
-    let (app, tenant) = (caller.app_id(), caller.tenant());
+    let (app, tenant, is_scoped) = (caller.app_id(), caller.tenant(), caller.scoped_to().is_some());
     let users = tenancy
         .db
         .scan(move |tx| {
-            let shown = Arc::new(workspaces::get(tx, app, tenant)?);
             let members = super::list(tx, app, tenant, page)?;
-            Ok(members.into_iter().map(|user| TenantUser::new(user, shown.clone())).collect())
+            shown(tx, app, tenant, is_scoped, members)
         })
         .await?;
     Ok(Json(users))
@@ -65,15 +65,35 @@ async fn get(
     State(tenancy): State<Tenancy>,
     Path(who): Path<MemberRef>,
 ) -> Result<Json<TenantUser>> {
-    let (app, tenant) = (caller.app_id(), caller.tenant());
+    let (app, tenant, is_scoped) = (caller.app_id(), caller.tenant(), caller.scoped_to().is_some());
     let user = tenancy
         .db
         .read(move |tx| {
             let user = super::get_listed(tx, app, tenant, who)?;
-            Ok(TenantUser::new(user, Arc::new(workspaces::get(tx, app, tenant)?)))
+            shown_alone(tx, app, tenant, is_scoped, user)
         })
         .await?;
     Ok(Json(user))
+}
+
+/// As the caller sees them: somebody who has not come by themselves is nobody to a caller of the workspace, beyond their
+/// address.
+fn shown(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    is_scoped: bool,
+    listed: Vec<Listed>,
+) -> Result<Vec<TenantUser>> {
+    let workspace = Arc::new(workspaces::get(tx, app, tenant)?);
+    let vouched = if is_scoped { store::vouched(tx, app, tenant)? } else { Vec::new() };
+    let shown = listed.into_iter().map(|user| TenantUser::new(user, workspace.clone()));
+    Ok(shown.map(|user| if vouched.contains(&user.id) { user.reserved() } else { user }).collect())
+}
+
+fn shown_alone(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, is_scoped: bool, listed: Listed) -> Result<TenantUser> {
+    let shown = shown(tx, app, tenant, is_scoped, vec![listed])?.pop();
+    shown.ok_or_else(|| Error::internal("somebody who was found is not shown"))
 }
 
 /// A workspace-scoped token learns nothing of other workspaces, and nobody of those of somebody who was only invited.
@@ -113,12 +133,13 @@ async fn update(
     Valid(changes): Valid<MemberChanges>,
 ) -> Result<Json<TenantUser>> {
     let (app, tenant, authority) = (caller.app_id(), caller.tenant(), Authority::of_key(&caller));
+    let is_scoped = caller.scoped_to().is_some();
     let user = tenancy
         .db
         .by(&caller)
         .write(move |tx| {
             let user = super::update(tx, &tenancy, app, &authority, tenant, who, &changes)?;
-            Ok(TenantUser::new(user, Arc::new(workspaces::get(tx, app, tenant)?)))
+            shown_alone(tx, app, tenant, is_scoped, user)
         })
         .await?;
     Ok(Json(user))

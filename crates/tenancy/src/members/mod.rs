@@ -242,7 +242,7 @@ pub fn owns_through(tx: &mut Tx<'_>, app: AppId, connection: ConnectionId, email
 }
 
 /// Changes what the person is in the workspace, and the person where the changes name something of them. A member who is
-/// disabled loses the tokens that they made.
+/// disabled loses the tokens that they made; one with another role, those that do more than the role.
 pub fn update(
     tx: &mut Tx<'_>,
     tenancy: &Tenancy,
@@ -267,8 +267,9 @@ pub fn update(
     if after == before {
         return Ok(after.into());
     }
-    if let Some(role) = role.filter(|role| role.id != before.role_id) {
-        authority.may_give(&role)?;
+    let role = role.filter(|role| role.id != before.role_id);
+    if let Some(role) = &role {
+        authority.may_give(role)?;
     }
     check_parameters(tx, app, authority, &before.parameters, &after.parameters)?;
     if rules::is_active_owner(&before) && !rules::is_active_owner(&after) {
@@ -281,6 +282,8 @@ pub fn update(
     store::update(tx, app, &after)?;
     if before.enabled && !after.enabled {
         api_tokens::revoke_of_member(tx, &tenancy.api_tokens, app, after.id)?;
+    } else if let Some(role) = &role {
+        api_tokens::revoke_beyond_role(tx, &tenancy.api_tokens, app, after.id, role)?;
     }
     emit(tx, (app, tenant), &TenantUserUpdated(told(&after)))?;
     Ok(after.into())
@@ -299,6 +302,27 @@ fn check_parameters(
     }
     let definitions = apps::get(tx, app)?.profile.user_parameters;
     parameters::may_become(&definitions, authority.workspace().is_none(), before, after)
+}
+
+/// Notes that somebody with other workspaces belongs to this one because a connection says so. Until they come by themselves,
+/// the workspace learns nothing of them and asks nothing of their other logins.
+pub fn vouch(tx: &mut Tx<'_>, app: AppId, member: MemberId, connection: ConnectionId) -> Result<()> {
+    store::set_vouched(tx, app, member, Some(connection))
+}
+
+/// They came by themselves.
+pub fn confirm(tx: &mut Tx<'_>, app: AppId, member: MemberId) -> Result<()> {
+    store::set_vouched(tx, app, member, None)
+}
+
+/// Gives a person another address, which is not proven; 409 when somebody has it.
+pub fn change_address(tx: &mut Tx<'_>, app: AppId, user: UserId, email: &str) -> Result<()> {
+    people::change_address(tx, app, user, email)?;
+    for association in store::associations(tx, app, user)? {
+        let member = get(tx, app, association.tenant_id, MemberRef::User(user))?;
+        emit(tx, (app, member.tenant_id), &TenantUserUpdated(told(&member)))?;
+    }
+    Ok(())
 }
 
 /// How often it is noted that somebody was seen: to the minute is all that anybody wants to know.

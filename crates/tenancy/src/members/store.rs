@@ -115,6 +115,24 @@ pub(super) fn belongs_outside(tx: &mut Tx<'_>, app: AppId, user: UserId, connect
     )
 }
 
+/// Who belongs to the workspace on an identity provider's word alone.
+pub(super) fn vouched(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Vec<MemberId>> {
+    let members: Vec<(MemberId,)> = tx.all(
+        "SELECT id FROM members WHERE app_id = $1 AND tenant_id = $2 AND vouched_by IS NOT NULL",
+        &args![app, tenant],
+    )?;
+    Ok(members.into_iter().map(|(member,)| member).collect())
+}
+
+pub(super) fn set_vouched(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    member: MemberId,
+    connection: Option<ConnectionId>,
+) -> Result<()> {
+    tx.run("UPDATE members SET vouched_by = $3 WHERE app_id = $1 AND id = $2", &args![app, member, connection])
+}
+
 pub(super) fn owns_through(tx: &mut Tx<'_>, app: AppId, connection: ConnectionId, email_key: &str) -> Result<bool> {
     tx.exists(
         "SELECT members.id FROM members JOIN users ON users.id = members.user_id \

@@ -50,6 +50,13 @@ pub struct TenantUser {
 }
 
 impl TenantUser {
+    /// Without what the person's other workspaces know of them.
+    #[must_use]
+    pub(super) fn reserved(self) -> Self {
+        let nothing = String::new;
+        Self { first_name: nothing(), last_name: nothing(), full_name: nothing(), phone_number: None, ..self }
+    }
+
     pub fn new(listed: Listed, tenant: Arc<Tenant>) -> Self {
         let Member { id, user_id, role, email, first_name, last_name, phone_number, teams, parameters, .. } = listed;
         Self {

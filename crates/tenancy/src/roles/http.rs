@@ -70,8 +70,8 @@ async fn update(
     Path(id): Path<RoleId>,
     Valid(change): Valid<RoleChange>,
 ) -> Result<Json<Role>> {
-    let (app, authority) = (caller.app_id(), Authority::of_key(&caller));
-    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::update(tx, app, &authority, id, &change)).await?))
+    let (app, authority, tokens) = (caller.app_id(), Authority::of_key(&caller), tenancy.api_tokens.clone());
+    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::update(tx, &tokens, app, &authority, id, &change)).await?))
 }
 
 async fn delete(

@@ -16,7 +16,9 @@ use spine::emit;
 pub use rules::{NewPrivilege, NewRole, OIDC_SCOPES, PrivilegeChange, RoleChange};
 
 use crate::{
-    Authority, apps,
+    Authority,
+    api_tokens::{self, ApiTokens},
+    apps,
     callers::privileges::{BUILT_IN, is_destructive},
     facts::{Change, PrivilegeChanged, RoleChanged},
     locks::Lock,
@@ -29,7 +31,7 @@ id_kinds! {
 
 /// The key of the role that runs a workspace.
 pub const OWNER: &str = "OWNER";
-const ADMIN: &str = "ADMIN";
+pub(crate) const ADMIN: &str = "ADMIN";
 const MEMBER: &str = "MEMBER";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -169,7 +171,14 @@ pub fn create(tx: &mut Tx<'_>, app: AppId, authority: &Authority, new: &NewRole)
     Ok(role)
 }
 
-pub fn update(tx: &mut Tx<'_>, app: AppId, authority: &Authority, id: RoleId, change: &RoleChange) -> Result<Role> {
+pub fn update(
+    tx: &mut Tx<'_>,
+    tokens: &ApiTokens,
+    app: AppId,
+    authority: &Authority,
+    id: RoleId,
+    change: &RoleChange,
+) -> Result<Role> {
     apps::hold(tx, app)?;
     let role = get(tx, app, id)?;
     rules::check_change(&role, change)?;
@@ -183,6 +192,7 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, authority: &Authority, id: RoleId, ch
     authority.may_define(Some(&role), &changed)?;
     if changed.privileges != role.privileges {
         store::replace_privileges(tx, app, &changed)?;
+        api_tokens::revoke_beyond_changed_role(tx, tokens, app, &changed)?;
     }
     if changed.is_default && !role.is_default {
         store::clear_default(tx, app)?;

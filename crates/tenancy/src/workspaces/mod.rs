@@ -152,7 +152,7 @@ pub fn list_of(tx: &mut Tx<'_>, user: &SignedIn, page: Page) -> Result<Vec<Tenan
     let login = user.claims.sid.parse().map_err(|_| logins::ended())?;
     let Login { mfa: two_factors, reach, .. } = logins::live(tx, user.app(), login)?;
     let listed = store::list_of(tx, user.app(), user.user(), reach, page)?;
-    Ok(listed.into_iter().map(|own| own.seen_with(two_factors)).collect())
+    Ok(listed.into_iter().map(|own| own.seen_with(two_factors, reach)).collect())
 }
 
 pub fn update(

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use web::{Given, Patch, Validate};
 
 use super::{Metadata, SignupBy, Tenant};
+use crate::logins::Reach;
 
 /// The body of `PUT /account/tenant/{tenant_id}`: what is missing stays as it is.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -56,12 +57,16 @@ impl TenantChanges {
 /// A workspace that a person belongs to, and whether their role may read it.
 pub(super) struct Own {
     pub(super) tenant: Tenant,
+    pub(super) is_owner: bool,
     pub(super) may_read: bool,
 }
 
 impl Own {
-    pub(super) fn seen_with(self, two_factors: bool) -> Tenant {
-        if self.may_read && (two_factors || !self.tenant.mfa) {
+    /// As this login would open it: without its factor, or by another way than its identity provider, the workspace keeps
+    /// to itself what it keeps from those who may not read it.
+    pub(super) fn seen_with(self, two_factors: bool, reach: Reach) -> Tenant {
+        let by_its_way = !self.tenant.sso_required || self.is_owner || !reach.is_everything();
+        if self.may_read && by_its_way && (two_factors || !self.tenant.mfa) {
             return self.tenant;
         }
         let nobody = SignupBy { email: String::new(), first_name: String::new(), last_name: String::new() };

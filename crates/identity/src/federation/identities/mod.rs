@@ -87,3 +87,12 @@ fn unlink(tx: &mut Tx<'_>, app: AppId, user: UserId, id: IdentityId) -> Result<(
     store::delete(tx, app, id)?;
     emit(tx, app, &IdentityUnlinked { user_id: user, provider: one.provider })
 }
+
+/// The person can no longer sign in through any provider: part of giving them another address.
+pub(super) fn unlink_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    for one in store::of_person(tx, app, user)? {
+        store::delete(tx, app, one.id)?;
+        emit(tx, app, &IdentityUnlinked { user_id: user, provider: one.provider })?;
+    }
+    Ok(())
+}

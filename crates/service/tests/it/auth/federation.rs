@@ -30,6 +30,9 @@ on_both_engines!(
     an_invited_person_comes_in_as_what_they_were_invited_to_be,
     operators_see_what_became_of_the_last_logins,
     an_unknown_address_of_a_domain_is_sent_to_its_connection,
+    a_provider_that_renames_somebody_takes_their_ways_in,
+    a_providers_word_tells_a_workspace_nothing_of_a_person,
+    names_from_a_provider_are_bounded_and_name_nobody_elses_people,
 );
 
 const ISSUER: &str = "https://idp.example/";
@@ -220,7 +223,7 @@ async fn an_answer_that_cannot_be_trusted_is_a_page_and_a_fact(app: TestApp) {
     }
     let failed = told_of_app(&app, "login.failed").await;
     let steps: Vec<&str> = failed.iter().map(|told| told["step"].as_str().expect("a step")).collect();
-    assert_eq!(steps, ["signature", "issuer", "destination", "in_response_to", "encoding"]);
+    assert_eq!(steps, ["signature", "issuer", "destination", "encoding"], "what nobody asked for is not told");
     let unknown = format!("/auth/federation/saml/{}/acs", kernel::AppId::from_u128(7));
     browser.post(&unknown, &[]).await.sees(404, "");
 }
@@ -237,6 +240,14 @@ async fn whoever_must_come_through_the_provider_comes_no_other_way(app: TestApp)
     bob.exchange(&session).await.error(401, "SSO_REQUIRED");
     let refresh = json!({ "refreshToken": before.refresh });
     app.anon().post(&format!("/auth/token/refresh/{}", app.app_id()), refresh).await.error(401, "SSO_REQUIRED");
+    // Nor does another workspace's login read what it keeps.
+    set(&app, ada.tenant, json!({ "metadata": { "secret": "formula" } })).await;
+    let elsewhere = app.workspace("own").await.add(&bob.email, "MEMBER").await;
+    let session = bob.log_in().await.text("/session");
+    let body = json!({ "session": session, "tenantUserId": elsewhere["id"], "appId": app.app_id(), "mode": "sdk" });
+    let own = Tokens::of(&app.page().post("/auth/token/direct", body).await.expect(200));
+    let seen = bearer(&app, &own).get("/account/tenant").await.expect(200).body().to_owned();
+    assert!(seen.contains(&ada.tenant.to_string()) && !seen.contains("formula"), "{seen}");
     // An OWNER's other way is told of.
     ada.sign_in().await;
     assert_eq!(told(&app, "login.bypassed_sso").await.len(), 1);
@@ -435,4 +446,77 @@ async fn an_unknown_address_of_a_domain_is_sent_to_its_connection(app: TestApp) 
     assert!(lands("new@ACME.example").await && lands(&ada.email).await);
     assert!(!lands("new@other.example").await && !lands("new@sub.acme.example").await);
     assert!(!lands(&carl.email).await, "whoever belongs elsewhere goes on as before");
+}
+
+/// Whoever runs a provider could otherwise give the address of somebody who is still to come to an account with a password
+/// of their own.
+async fn a_provider_that_renames_somebody_takes_their_ways_in(app: TestApp) {
+    let (ada, mut idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let mut puppet = app.member("puppet@acme.example", ada.tenant, "MEMBER").await;
+    idp.subject = Some("4711".to_owned());
+    come(&app, &idp, &connection, &puppet.email).await.answer("code").expect("the subject is linked");
+    let before = puppet.sign_in().await;
+    let forgotten = json!({ "username": puppet.email, "appId": app.app_id(), "mode": "sdk" });
+    app.page().post("/auth/auth/password", forgotten).await.expect(200);
+    app.drain().await;
+    let reset = app.mailed_token(&puppet.email);
+
+    come(&app, &idp, &connection, "ceo@corp.example").await.answer("code").expect("the same subject is renamed");
+    assert_eq!(told(&app, "tenant_user.updated").await.last().expect("a fact").1["email"], "ceo@corp.example");
+    assert_eq!(testkit::tokens::refresh(&app, &before.refresh).await.status(), 400);
+    assert!(!testkit::tokens::is_signed_in(&app, &before.access).await);
+    let chosen = json!({ "token": reset, "password": "amber lantern quay" });
+    app.anon().put("/auth/auth/password", chosen).await.error(401, "INVALID_CREDENTIAL");
+    puppet.email = "ceo@corp.example".to_owned();
+    app.page().post("/auth/auth/authenticate", puppet.credentials()).await.error(401, "INVALID_CREDENTIAL");
+}
+
+async fn a_providers_word_tells_a_workspace_nothing_of_a_person(app: TestApp) {
+    let (acme, idp) = (app.workspace("acme").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[acme.id]).await;
+    let vicky = app.owner("vicky@corp.example").await;
+    let known = json!({ "firstName": "Vicky", "lastName": "Secret", "phoneNumber": "+4915112345678" });
+    let path = format!("/account/tenant/user/{}", vicky.member);
+    app.key().in_workspace(vicky.tenant).put(&path, known).await.expect(200);
+    come(&app, &idp, &connection, &vicky.email).await.answer("code").expect("she joins");
+
+    let token = acme.token(&["USER_READ"]).await;
+    let listed = token.get("/account/tenant/user").await.expect(200).json();
+    let found = listed.as_array().into_iter().flatten().find(|one| one["email"] == "vicky@corp.example");
+    let found = found.expect("she is a member").clone();
+    let one = format!("/account/tenant/user/{}", found["id"].as_str().expect("an id"));
+    for seen in [found, token.get(&one).await.expect(200).json()] {
+        assert_eq!((&seen["fullName"], &seen["phoneNumber"]), (&json!(""), &Value::Null));
+    }
+    assert_eq!(acme.key().get(&one).await.expect(200).text("/firstName"), "Vicky", "the app itself knows her");
+    // What a workspace that she has never been to asks for is not asked of her elsewhere.
+    set(&app, acme.id, json!({ "mfa": true })).await;
+    vicky.sign_in().await;
+
+    set(&app, acme.id, json!({ "mfa": false })).await;
+    let session = vicky.log_in().await.text("/session");
+    let body =
+        json!({ "session": session, "tenantUserId": one.rsplit('/').next(), "appId": app.app_id(), "mode": "sdk" });
+    app.page().post("/auth/token/direct", body).await.expect(200);
+    assert_eq!(token.get(&one).await.expect(200).text("/firstName"), "Vicky", "she has come by herself");
+}
+
+async fn names_from_a_provider_are_bounded_and_name_nobody_elses_people(app: TestApp) {
+    let (acme, mut idp) = (app.workspace("acme").await, IdentityProvider::new(ISSUER));
+    idp.first_name = format!("Pay\nnow {}", "x".repeat(5_000));
+    let connection = connect(&app, &idp, &[acme.id]).await;
+    let corp = app.workspace("corp").await;
+    corp.add("vicky@corp.example", "MEMBER").await;
+    for email in ["vicky@corp.example", "newcomer@acme.example"] {
+        come(&app, &idp, &connection, email).await.answer("code").expect("they come in");
+    }
+    let named = async |workspace: &testkit::Workspace, email: &str| {
+        let all = workspace.key().get("/account/tenant/user").await.expect(200).json();
+        let found = all.as_array().into_iter().flatten().find(|one| one["email"] == email).expect("a member").clone();
+        found["firstName"].as_str().expect("a name").to_owned()
+    };
+    assert_eq!(named(&corp, "vicky@corp.example").await, "");
+    let newcomer = named(&acme, "newcomer@acme.example").await;
+    assert!(newcomer.starts_with("Pay now x") && newcomer.chars().count() == 200, "{newcomer}");
 }

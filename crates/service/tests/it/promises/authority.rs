@@ -22,6 +22,8 @@ on_both_engines!(
     what_a_token_made_expires_no_later,
     what_a_token_made_goes_with_its_secret,
     what_a_member_made_ends_with_them,
+    what_a_member_made_ends_with_their_role,
+    a_narrowed_token_has_none_of_its_roles_power,
     tokens_say_who_made_them,
     no_child_survives_a_revocation_under_way,
     no_token_survives_a_removal_under_way,
@@ -89,8 +91,62 @@ async fn a_role_takes_no_privilege_that_its_editor_lacks(app: TestApp) {
     // Everybody who joins gets the default role, so that making it one gives it away.
     weak.put(&role_path(&owner), json!({ "isDefault": true })).await.error(403, "MISSING_PRIVILEGE");
     weak.put(&role_path(&owner), json!({ "name": "Boss", "privileges": kept })).await.expect(200);
+    // What the key ADMIN stands for goes with it.
+    let (admin, member) = (role(&app.key(), "ADMIN").await, role(&app.key(), "MEMBER").await);
+    weak.put(&role_path(&admin), json!({ "key": "FORMER" })).await.error(403, "MISSING_PRIVILEGE");
+    app.key().put(&role_path(&admin), json!({ "key": "FORMER" })).await.expect(200);
+    weak.put(&role_path(&member), json!({ "key": "ADMIN" })).await.error(403, "MISSING_PRIVILEGE");
+    weak.post("/account/role", new("ADMIN", json!([read]), false)).await.error(403, "MISSING_PRIVILEGE");
     assert_eq!(role(&app.key(), "OWNER").await["privileges"], owner["privileges"]);
     app.key().put(&role_path(&owner), json!({ "privileges": more })).await.expect(200);
+}
+
+async fn what_a_member_made_ends_with_their_role(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let bob = acme.add("bob@acme.example", "ADMIN").await;
+    let make = async |privileges: &[&str]| {
+        let made = app.user(&bob).post(ME, json!({ "name": "t", "privileges": privileges })).await.expect(201);
+        bearer_of(&app, &made)
+    };
+    let (strong, weak) = (make(&["TENANT_WRITE", "USER_WRITE", "USER_READ"]).await, make(&["USER_READ"]).await);
+    let child = json!({ "name": "c", "privileges": ["USER_WRITE"], "tenantUserId": acme.owner["id"] });
+    let child = bearer_of(&app, &strong.post(WORKSPACE, child).await.expect(201));
+    acme.key().put(&acme.path_of(&bob), json!({ "role": "MEMBER" })).await.expect(200);
+    for token in [&strong, &child] {
+        token.put(&acme.path_of(&bob), json!({ "role": "ADMIN" })).await.error(401, "INVALID_CREDENTIAL");
+    }
+    weak.get("/account/tenant/user").await.expect(200);
+
+    // The same when the role itself loses a privilege.
+    acme.key().put(&acme.path_of(&bob), json!({ "role": "ADMIN" })).await.expect(200);
+    let strong = make(&["USER_WRITE", "USER_READ"]).await;
+    let admin = role(&app.key(), "ADMIN").await;
+    let fewer: Vec<&Value> = admin["privileges"].as_array().expect("a list").iter().collect();
+    let fewer: Vec<&Value> = fewer.into_iter().filter(|one| one["key"] != "USER_WRITE").map(|one| &one["id"]).collect();
+    app.key().put(&role_path(&admin), json!({ "privileges": fewer })).await.expect(200);
+    strong.get("/account/tenant/user").await.error(401, "INVALID_CREDENTIAL");
+    weak.get("/account/tenant/user").await.expect(200);
+}
+
+async fn a_narrowed_token_has_none_of_its_roles_power(app: TestApp) {
+    let ada = app.owner("ada@acme.example").await;
+    let tokens = ada.sign_in().await;
+    let narrowed = json!({
+        "client_id": app.app_id(), "grant_type": "refresh_token", "refresh_token": tokens.refresh,
+        "scope": "TENANT_READ AUTHENTICATED",
+    });
+    let access = app.anon().post("/auth/token", narrowed).await.expect(200).text("/access_token");
+    let caller = |token: &str| app.anon().with_access_token(app.app_id(), token);
+    let (whole, narrow) = (caller(&tokens.access), caller(&access));
+    narrow.get("/account/tenant").await.expect(200);
+    for path in [format!("/webhooks/deliveries/{}", app.app_id()), "/event-log/audit/workspace".to_owned()] {
+        whole.get(&path).await.expect(200);
+        narrow.get(&path).await.error(403, "MISSING_PRIVILEGE");
+    }
+    let rotate = format!("/webhooks/secrets/rotate/{}", app.app_id());
+    narrow.post(&rotate, json!({})).await.error(403, "MISSING_PRIVILEGE");
+    narrow.post(ME, wanted(&["TENANT_READ"])).await.error(403, "MISSING_PRIVILEGE");
+    whole.post(&rotate, json!({})).await.expect(200);
 }
 
 async fn a_renamed_privilege_is_a_new_one_to_those_who_have_it(app: TestApp) {

@@ -26,6 +26,8 @@ use crate::{
     workspaces::{self, Tenant},
 };
 
+/// In characters: a name, and no message.
+const LONGEST_INVITER: usize = 60;
 /// Mails about invitations that one workspace may send within an hour.
 const MOST_AN_HOUR: i64 = 100;
 const HOUR: Duration = Duration::from_secs(3600);
@@ -88,7 +90,8 @@ pub(super) fn mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, invited: &List
     let workspace = one_line(&workspaces::get(tx, app.id, invited.tenant_id)?.name);
     let inviter = store::inviter(tx, app.id, invited.id)?;
     let inviter = inviter.map(|(first, last)| people::full_name(&first, &last)).filter(|name| !name.is_empty());
-    let inviter = one_line(inviter.as_deref().unwrap_or(&app.profile.name));
+    let inviter: String =
+        one_line(inviter.as_deref().unwrap_or(&app.profile.name)).chars().take(LONGEST_INVITER).collect();
     mails::queue(tx, tenancy, app, &invited.email, &AppMail::Invitation { workspace, inviter, link })
 }
 
