@@ -82,7 +82,8 @@ fn next_charge(
     }
     match after.state {
         State::Active if after.scheduled.is_some() => None,
-        // Another interval begins another period, which is paid for at once.
+        // Another interval begins another period, which is paid for at once: by the change itself where a customer asks
+        // for it, else by the next charge.
         State::Active if before.is_some_and(|before| before.anchor != after.anchor) => Some(now),
         State::Active => known.or(Some(after.period(now).end)),
         State::Trial { .. } | State::PastDue(_) | State::Ending(_) | State::Canceled { .. } => None,
@@ -136,6 +137,22 @@ fn overage(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, agreement: &Agreement,
     let used = usage::used(tx, app, tenant, period)?;
     let beyond = |quota: &plans::Quota| quota.overage(&used, price.amount.currency).map(|cost| cost.minor);
     Ok(quotas.iter().filter_map(beyond).fold(0i64, i64::saturating_add))
+}
+
+/// Charges for the period that a customer's change has begun, with what went beyond the limits in the one it cut short. A card
+/// that does not pay refuses the change, and so does an open bill: nobody uses a period that was not paid for.
+pub(crate) fn pay_new_period(tx: &mut Tx<'_>, app: AppId, changed: &Subscription) -> Result<()> {
+    let Some(card) = store::card(tx, app, changed.tenant)? else { return Ok(()) };
+    let Some(price) = changed.agreement.bought.price else { return Ok(()) };
+    if !card.pays || changed.agreement.dunning().is_some() {
+        let message =
+            "The payment for the new period failed, so nothing was changed. Use another card in the customer portal.";
+        return Err(Error::new(Code::CheckoutUnpaid, message));
+    }
+    let net = price.amount.minor.saturating_add(card.charges.owed_minor);
+    let at = next_charge(None, &changed.agreement, None, tx.now());
+    store::put_charges(tx, app, changed.tenant, Charges { at, owed_minor: 0, bill_minor: None })?;
+    tell_paid(tx, app, changed.tenant, Bill::new(Money::from_minor(net, price.amount.currency), card.tax_percentage))
 }
 
 /// Charges what is due, each in a transaction of its own.

@@ -103,7 +103,7 @@ impl Purchase {
         }
     }
 
-    pub(super) fn interval(&self) -> Interval {
+    pub(crate) fn interval(&self) -> Interval {
         self.price.map_or(Interval::Month, |price| price.interval)
     }
 }

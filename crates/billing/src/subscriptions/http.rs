@@ -42,8 +42,9 @@ pub fn routes() -> Routes<Billing> {
         .post("/account/subscription/change", change, "Change to another plan or price")
         .description(
             "Applied through the payment provider when the subscription is running there, else directly. A free plan waits \
-             for the end of a period that was paid for.",
+             for the end of a period that was paid for. Another interval begins a new period, which is paid for at once.",
         )
+        .answers(409, "The new period could not be paid for")
         .get(
             "/account/tenant/{tenant_id}/subscription/history",
             history,

@@ -351,8 +351,10 @@ pub fn change(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str, offe
     if !at_provider && providers::is_enabled(tx, app)? {
         return Err(checkout_required());
     }
+    let begins_period = running.is_some_and(|agreement| agreement.bought.interval() != bought.interval());
     let command = if at_provider { Command::ChangePaid(bought.clone()) } else { Command::Assign(bought.clone()) };
-    apply_or_begin(tx, app, tenant, current, &command, (bought, Beginning::Assigned)).map(|_| ())
+    let changed = apply_or_begin(tx, app, tenant, current, &command, (bought, Beginning::Assigned))?;
+    if at_provider && begins_period { sandbox::pay_new_period(tx, app.id, &changed) } else { Ok(()) }
 }
 
 /// What there is to pay for a plan; `None` when there was nothing, and the plan counts already.

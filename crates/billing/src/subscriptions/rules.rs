@@ -152,7 +152,7 @@ impl Agreement {
             Command::Cancel => step.cancel(now),
             Command::Reactivate { must_pay } => step.reactivate(*must_pay, now),
             Command::Pay(bought) => step.pay(bought, now),
-            Command::ChangePaid(bought) => step.put_on(bought, now),
+            Command::ChangePaid(bought) => step.change_paid(bought, now),
             Command::Renew => step.renew(),
             Command::FailRenewal => step.fail_renewal(now),
             Command::Exhaust => step.exhaust(),
@@ -175,6 +175,19 @@ impl Step {
             self.told.push(Told::PlanChanged { from: before.plan.key });
         }
         self.after.scheduled = None;
+    }
+
+    /// A new period is paid for, so that what is about to end lasts until its end.
+    fn change_paid(&mut self, bought: &Purchase, now: Timestamp) {
+        let begins = self.after.bought.interval() != bought.interval();
+        self.put_on(bought, now);
+        let end = self.after.period(now).end;
+        if let State::Ending(ending) = &mut self.after.state
+            && begins
+            && !ending.trial
+        {
+            ending.at = end;
+        }
     }
 
     /// The plan counts at once. What was about to end goes on, and a trial needs no end any more.

@@ -16,6 +16,8 @@ on_both_engines!(
     a_session_is_confirmed_by_its_own_workspace_once_it_is_paid,
     of_two_checkouts_one_is_paid,
     renewals_are_paid_by_the_clock,
+    a_new_period_is_paid_for_before_it_counts,
+    a_card_that_does_not_pay_begins_no_new_period,
     a_failed_renewal_is_tried_again_then_gated_then_canceled,
     a_free_plan_waits_for_the_end_of_the_paid_period,
     taxes_are_added_by_country,
@@ -148,6 +150,48 @@ async fn renewals_are_paid_by_the_clock(app: TestApp) {
     app.advance(DAY * 62).await;
     assert_eq!(state(&workspace.owner()).await["status"], "canceled");
     assert_eq!(told(&app, "payment.succeeded").await.len(), 5);
+}
+
+/// Adds a yearly price, and changes to it.
+async fn change_to_yearly(app: &TestApp, workspace: &Workspace) -> Answer {
+    let plans = app.key().get("/account/payments/plan").await.expect(200).json();
+    let pro = plans.as_array().and_then(|plans| plans.iter().find(|plan| plan["key"] == "pro")).expect("a plan");
+    let price =
+        |amount: u32, interval: &str| json!({ "amount": amount, "currency": "EUR", "recurrenceInterval": interval });
+    change_plan(app, pro, json!({ "prices": [price(29, "month"), price(300, "year")] })).await;
+    change_to(workspace, "year").await
+}
+
+async fn change_to(workspace: &Workspace, interval: &str) -> Answer {
+    let offer = json!({ "currency": "EUR", "recurrenceInterval": interval });
+    workspace.owner().post("/account/subscription/change", json!({ "planKey": "pro", "priceOffer": offer })).await
+}
+
+async fn amounts_paid(app: &TestApp) -> Vec<Value> {
+    told(app, "payment.succeeded").await.into_iter().map(|(_, data)| data["amount"].clone()).collect()
+}
+
+async fn a_new_period_is_paid_for_before_it_counts(app: TestApp) {
+    let workspace = paid(&app, PAYS).await;
+    app.advance(DAY).await;
+    change_to_yearly(&app, &workspace).await.expect(201);
+    workspace.owner().post("/billing/cancel", json!({})).await.expect(201);
+    assert_eq!(amounts_paid(&app).await, [29, 300]);
+    // What is about to end lasts as long as was paid for.
+    let ends_at = state(&workspace.owner()).await["endsAt"].clone();
+    change_to(&workspace, "month").await.expect(201);
+    assert_ne!(state(&workspace.owner()).await["endsAt"], ends_at);
+}
+
+async fn a_card_that_does_not_pay_begins_no_new_period(app: TestApp) {
+    let workspace = paid(&app, FAILS_LATER).await;
+    let before = state(&workspace.owner()).await;
+    change_to_yearly(&app, &workspace).await.error(409, "CHECKOUT_UNPAID");
+    assert_eq!(state(&workspace.owner()).await, before);
+    assert_eq!(amounts_paid(&app).await, [29]);
+    app.advance(DAY * 32).await;
+    change_to(&workspace, "year").await.error(409, "CHECKOUT_UNPAID");
+    assert_eq!(state(&workspace.owner()).await["status"], "past_due");
 }
 
 async fn a_failed_renewal_is_tried_again_then_gated_then_canceled(app: TestApp) {
