@@ -32,7 +32,7 @@ pub(crate) fn routes() -> Routes<Signals> {
              `Last-Event-ID` it continues the stream for five minutes, and a `resync` says that more was missed.",
         )
         .answers(401, "The token is not valid, or its member or login is not any more")
-        .answers(503, "Too many streams are open on this node, or it is stopping")
+        .answers(503, "Too many streams are open on this node, or of this app, or the node is stopping")
         .any_origin()
 }
 

@@ -13,6 +13,8 @@ use super::{Listener, Signal};
 
 /// Signals that a reader may be behind; then it is dropped, and resumes by id.
 const BEHIND: usize = 64;
+/// Streams that one login may have open.
+const MOST_OF_LOGIN: usize = 20;
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -67,13 +69,15 @@ impl Hub {
         Self(Arc::new(Inner { state: Mutex::default(), most }))
     }
 
-    /// Takes in a stream that knows everything up to a position. 503 when there are too many, or this node is stopping.
+    /// Takes in a stream that knows everything up to a position. 503 when there are too many, on this node or of the app,
+    /// which may have half of them, or when this node is stopping. A login that has many loses its oldest.
     pub(crate) fn join(&self, listener: Listener, seen: i64) -> Result<Joined> {
         let mut state = self.state();
         if state.closed {
             return Err(Error::new(Code::ShuttingDown, "This node is shutting down. Connect again."));
         }
-        if state.count >= self.0.most {
+        state.make_room(&listener);
+        if state.count >= self.0.most || state.of_app(listener.app).count() >= self.0.most.div_ceil(2) {
             return Err(Error::new(Code::Overloaded, "Too many streams are open on this node. Connect again later."));
         }
         let (sender, frames) = mpsc::channel(BEHIND);
@@ -163,6 +167,21 @@ impl Open {
 }
 
 impl State {
+    fn of_app(&self, app: AppId) -> impl Iterator<Item = &Open> {
+        self.apps.get(&app).into_iter().flat_map(HashMap::values).flatten()
+    }
+
+    /// Ends the oldest stream of a login that has as many as it may.
+    fn make_room(&mut self, Listener { app, login, .. }: &Listener) {
+        let of_login = self.of_app(*app).filter(|open| open.listener.login == *login);
+        let numbers: Vec<(u64, TenantId)> = of_login.map(|open| (open.number, open.listener.tenant)).collect();
+        if numbers.len() >= MOST_OF_LOGIN
+            && let Some((number, tenant)) = numbers.into_iter().min_by_key(|(number, _)| *number)
+        {
+            self.remove(*app, tenant, number);
+        }
+    }
+
     /// Removes a stream, if it is still there.
     fn remove(&mut self, app: AppId, tenant: TenantId, number: u64) {
         let Self { apps, count, .. } = self;

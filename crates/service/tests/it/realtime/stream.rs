@@ -18,6 +18,7 @@ on_both_engines!(
     a_bad_token_opens_nothing,
     a_reader_that_is_64_behind_is_dropped_and_resumes,
     streams_are_limited_and_end_when_the_node_stops,
+    the_oldest_of_twenty_streams_of_a_login_makes_room,
     a_signal_reaches_streams_of_other_nodes,
     the_operator_watches_events_as_they_happen,
     usage_is_told_as_it_is_recorded,
@@ -238,7 +239,8 @@ async fn a_reader_that_is_64_behind_is_dropped_and_resumes(app: TestApp) {
 }
 
 async fn streams_are_limited_and_end_when_the_node_stops(app: TestApp) {
-    app.restart_with(|options| options.webhooks.most_streams = 2).await;
+    // Half of them for one app.
+    app.restart_with(|options| options.webhooks.most_streams = 4).await;
     let acme = app.workspace("acme").await;
     let token = token(&acme.owner()).await;
     let mut first = OpenStream::open(&app, &token, None).await;
@@ -251,6 +253,23 @@ async fn streams_are_limited_and_end_when_the_node_stops(app: TestApp) {
     app.drain().await;
     first.ends().await;
     app.anon().get(&path).await.error(503, "SHUTTING_DOWN");
+}
+
+async fn the_oldest_of_twenty_streams_of_a_login_makes_room(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let own = token(&acme.owner()).await;
+    let mut colleague = opened(&app, &acme.owner()).await;
+    let mut oldest = OpenStream::open(&app, &own, None).await;
+    let mut second = OpenStream::open(&app, &own, None).await;
+    let mut others = Vec::new();
+    for _ in 0..19 {
+        others.push(OpenStream::open(&app, &own, None).await);
+    }
+    oldest.ends().await;
+    new_flag(&app, "dark").await;
+    app.drain().await;
+    assert_eq!(second.told().await.0, "flags.changed");
+    assert_eq!(colleague.told().await.0, "flags.changed");
 }
 
 async fn a_signal_reaches_streams_of_other_nodes(app: TestApp) {
