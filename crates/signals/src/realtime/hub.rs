@@ -237,3 +237,44 @@ impl Drop for Place {
         self.hub.state().remove(self.app, self.tenant, self.number);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kernel::UserId;
+
+    use super::*;
+
+    fn listener(app: u128, tenant: u128, login: &str) -> Listener {
+        Listener {
+            app: AppId::from_u128(app),
+            tenant: TenantId::from_u128(tenant),
+            user: UserId::from_u128(1),
+            role: "MEMBER".to_owned(),
+            login: login.into(),
+        }
+    }
+
+    #[test]
+    fn an_app_leaves_half_of_the_streams_to_others() {
+        let hub = Hub::new(4);
+        let join = |app, login| hub.join(listener(app, 1, login), 0);
+        let first: Vec<Joined> = ["a", "b"].into_iter().map(|login| join(1, login).expect("room")).collect();
+        assert!(join(1, "c").is_err());
+        let _second: Vec<Joined> = ["a", "b"].into_iter().map(|login| join(2, login).expect("room")).collect();
+        assert!(join(3, "a").is_err());
+        drop(first);
+        assert!(join(1, "c").is_ok());
+    }
+
+    #[test]
+    fn a_login_loses_its_oldest_stream_whichever_workspace_it_is_for() {
+        let hub = Hub::new(100);
+        let join = |tenant, login| hub.join(listener(1, tenant, login), 0).expect("room");
+        let mut other = join(1, "other");
+        let mut own: Vec<Joined> = (0..22).map(|number| join(number % 2, "own")).collect();
+        let is_open = |joined: &mut Joined| joined.frames.try_recv() == Err(mpsc::error::TryRecvError::Empty);
+        assert!(is_open(&mut other));
+        let open: Vec<bool> = own.iter_mut().map(is_open).collect();
+        assert_eq!(open, [[false; 2].as_slice(), &[true; 20]].concat());
+    }
+}

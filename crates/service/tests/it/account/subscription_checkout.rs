@@ -167,6 +167,10 @@ async fn change_to(workspace: &Workspace, interval: &str) -> Answer {
     workspace.owner().post("/account/subscription/change", json!({ "planKey": "pro", "priceOffer": offer })).await
 }
 
+async fn last_day(workspace: &Workspace) -> String {
+    state(&workspace.owner()).await["endsAt"].as_str().expect("a time")[..10].to_owned()
+}
+
 async fn amounts_paid(app: &TestApp) -> Vec<Value> {
     told(app, "payment.succeeded").await.into_iter().map(|(_, data)| data["amount"].clone()).collect()
 }
@@ -177,10 +181,17 @@ async fn a_new_period_is_paid_for_before_it_counts(app: TestApp) {
     change_to_yearly(&app, &workspace).await.expect(201);
     workspace.owner().post("/billing/cancel", json!({})).await.expect(201);
     assert_eq!(amounts_paid(&app).await, [29, 300]);
-    // What is about to end lasts as long as was paid for.
-    let ends_at = state(&workspace.owner()).await["endsAt"].clone();
+    // What is about to end is no way around it, and lasts as long as was paid for.
+    let ends_on = last_day(&workspace).await;
     change_to(&workspace, "month").await.expect(201);
-    assert_ne!(state(&workspace.owner()).await["endsAt"], ends_at);
+    assert_ne!(last_day(&workspace).await, ends_on);
+    change_to(&workspace, "year").await.expect(201);
+    assert_eq!(last_day(&workspace).await, ends_on);
+    workspace.owner().post("/billing/reactivate", json!({})).await.expect(201);
+    app.advance(DAY * 300).await;
+    assert_eq!(amounts_paid(&app).await, [29, 300, 29, 300]);
+    app.advance(DAY * 66).await;
+    assert_eq!(amounts_paid(&app).await, [29, 300, 29, 300, 300]);
 }
 
 async fn a_card_that_does_not_pay_begins_no_new_period(app: TestApp) {
