@@ -79,6 +79,10 @@ impl KeyCredential {
 
 /// Checks the credential and that it holds `P`.
 pub(super) async fn authenticate<P: Privilege>(parts: &Parts, tenancy: &Tenancy) -> Result<KeyCredential> {
+    // A proxy that adds a key of its own and a client that sends one would disagree about who calls.
+    if parts.headers.get_all("x-api-key").iter().count() > 1 {
+        return Err(Error::new(Code::MalformedRequest, "The header x-api-key must not be sent more than once."));
+    }
     let Some(presented) = parts.headers.get("x-api-key") else {
         return Err(Error::new(Code::Unauthenticated, "Send an API key or an API token in the x-api-key header."));
     };

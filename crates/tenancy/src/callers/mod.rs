@@ -29,7 +29,7 @@ pub use key_or_user::KeyOrUser;
 pub use operator::Operator;
 pub use privileges::{
     AnyKey, AnyMember, AppDelete, AppRead, AppWrite, EventRead, EventWrite, OwnerOrAdmin, Permission, Privilege,
-    TenantDelete, TenantRead, TenantWrite, UserRead, UserWrite,
+    TenantDelete, TenantRead, TenantWrite, TokenMaker, UserRead, UserWrite,
 };
 pub use tenant::TenantCaller;
 pub use user::{BearerCaller, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token};

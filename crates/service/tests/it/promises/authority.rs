@@ -145,7 +145,11 @@ async fn a_narrowed_token_has_none_of_its_roles_power(app: TestApp) {
     }
     let rotate = format!("/webhooks/secrets/rotate/{}", app.app_id());
     narrow.post(&rotate, json!({})).await.error(403, "MISSING_PRIVILEGE");
-    narrow.post(ME, wanted(&["TENANT_READ"])).await.error(403, "MISSING_PRIVILEGE");
+    let made = whole.post(ME, wanted(&["USER_WRITE"])).await.expect(201).text("/record/id");
+    narrow.delete(&format!("{ME}/{made}")).await.error(403, "MISSING_PRIVILEGE");
+    // What it makes is bounded by itself.
+    narrow.post(ME, wanted(&["USER_WRITE"])).await.error(403, "MISSING_PRIVILEGE");
+    narrow.post(ME, wanted(&["TENANT_READ"])).await.expect(201);
     whole.post(&rotate, json!({})).await.expect(200);
 }
 

@@ -13,7 +13,7 @@ async fn reached(app: &TestApp, caller: &Caller, headers: &[&str]) -> Result<(Ap
     let mut request = Request::new(());
     for name in headers {
         let value = caller.header_sent(name).parse().expect("a header's value");
-        request.headers_mut().insert(http::HeaderName::from_bytes(name.as_bytes()).expect("a name"), value);
+        request.headers_mut().append(http::HeaderName::from_bytes(name.as_bytes()).expect("a name"), value);
     }
     let mut parts = request.into_parts().0;
     let service = app.service();
@@ -39,4 +39,5 @@ async fn a_member_or_a_key_acts_in_one_workspace(app: TestApp) {
     let weak = app.key_with(&["USER_READ"]).await.header("x-tenant-id", &workspace.id.to_string());
     assert_eq!(reached(&app, &weak, &["x-api-key", "x-tenant-id"]).await, Err(403));
     assert_eq!(reached(&app, &app.anon(), &[]).await, Err(401));
+    assert_eq!(reached(&app, &key, &["x-api-key", "x-api-key", "x-tenant-id"]).await, Err(400), "one of two keys");
 }

@@ -11,7 +11,7 @@ use crate::{
     Authority, Tenancy,
     api_tokens::{self, ApiTokenId, ApiTokenRecord, CreatedToken, Maker, NewApiToken, store},
     apps,
-    callers::{AnyMember, BearerCaller, OwnerOrAdmin, SignedIn},
+    callers::{AnyMember, BearerCaller, OwnerOrAdmin, SignedIn, TokenMaker},
 };
 
 pub(super) fn routes() -> Routes<Tenancy> {
@@ -66,7 +66,7 @@ async fn list(
 }
 
 async fn create(
-    BearerCaller(user, _): BearerCaller<OwnerOrAdmin>,
+    BearerCaller(user, _): BearerCaller<TokenMaker>,
     State(tenancy): State<Tenancy>,
     Valid(new): Valid<NewApiToken>,
 ) -> Result<Created<CreatedToken>> {
