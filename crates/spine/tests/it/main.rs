@@ -29,8 +29,9 @@ pub(crate) static MIGRATIONS: &[Migration] = &[
     ),
     Migration::shared(2, "messages", include_str!("../../../service/migrations/0002_messages.sql")),
     Migration::shared(3, "authors", include_str!("../../../service/migrations/0017_authors.sql")),
+    Migration::shared(4, "quiet_facts", include_str!("../../../service/migrations/0030_imports.sql")),
     Migration::shared(
-        4,
+        5,
         "test_tables",
         "CREATE TABLE seen (consumer {key} NOT NULL, ordinal {int} NOT NULL, position {int} NOT NULL) {strict};
          CREATE INDEX seen_by ON seen (consumer, ordinal);

@@ -10,14 +10,14 @@ use crate::program::{Home, Server, on_both_engines, operator_key};
 
 on_both_engines!(a_full_disk_is_seen_everywhere);
 
-/// The server may write files of 2 MiB at most, which is soon too little for SQLite's log.
+/// The server may write files of 3 MiB at most, which is soon too little for SQLite's log.
 fn serve_on_a_small_disk(home: &Home) -> Server {
     if home.engine() == EngineName::Postgres {
         return home.serve();
     }
     let settings = home.command(&[]);
     let mut shell = Command::new("/bin/sh");
-    let script = format!("trap '' XFSZ; ulimit -S -f 4096; exec {} serve", settings.get_program().display());
+    let script = format!("trap '' XFSZ; ulimit -S -f 6144; exec {} serve", settings.get_program().display());
     shell.args(["-c", &script]).current_dir(home.path("")).env_clear();
     shell.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
     Server::start(&mut shell)
