@@ -14,7 +14,7 @@ use vault::sha256_hex;
 use web::{Json, Page, Params, Routes, State, Success, Valid, Validate};
 
 use crate::{
-    File, FileId, FileState, Files,
+    File, FileId, FileState, Files, UNKEPT,
     content::without_metadata,
     facts::{FileDeleted, FilePrepared, FileStored},
     names, store,
@@ -163,7 +163,7 @@ async fn prepare(
             fits_type: false,
             persisted: false,
             public_file: false,
-            expires_at: Some(store::until(tx.now(), 24)),
+            expires_at: Some(tx.now().plus(UNKEPT)),
             created_at: tx.now(),
         };
         store::insert(tx, app, &file)?;
@@ -208,7 +208,7 @@ async fn finish(
     };
     let object = file.object.clone();
     let finished = db.write(move |tx| {
-        let until = (!file.persisted).then(|| store::until(tx.now(), 24));
+        let until = (!file.persisted).then(|| tx.now().plus(UNKEPT));
         let file = File { expires_at: until, ..file.clone() };
         if store::finish(tx, app, &file)? {
             let (name, size) = (file.file_name.clone(), file.size);

@@ -16,7 +16,7 @@ mod tables;
 mod tickets;
 mod upload;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use ::store::text_enum;
 use kernel::{TenantId, Timestamp, id_kinds};
@@ -32,6 +32,9 @@ id_kinds! {
     /// A file; `key` on the wire.
     FileId(WorkspaceFile) = "file";
 }
+
+/// How long a file stays that nobody asked to keep.
+pub(crate) const UNKEPT: Duration = Duration::from_hours(24);
 
 /// How large files may be, and where they are.
 #[derive(Clone, Debug)]

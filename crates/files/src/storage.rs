@@ -4,9 +4,10 @@ use std::{
     io::{self, SeekFrom},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
-use kernel::{Error, Result};
+use kernel::{Code, Error, Result};
 use tokio::{
     fs,
     io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _},
@@ -15,6 +16,7 @@ use tokio::{
 /// Read and written at a time.
 pub(crate) const PIECE: usize = 256 * 1024;
 const TEMPORARY: &str = "tmp";
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// The folder of files. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -44,18 +46,18 @@ impl Storage {
         options.write(true).create_new(true);
         #[cfg(unix)]
         options.mode(0o600);
-        let file = options.open(&path).await.map_err(Error::internal)?;
+        let file = options.open(&path).await.map_err(failed)?;
         Ok(NewObject { storage: self.clone(), object: object.to_owned(), path: Some(path), file })
     }
 
-    /// Its bytes from a place on, at most so many.
+    /// Its bytes from a place on; `None` when there is no such object.
     pub(crate) async fn open(&self, object: &str, from: u64) -> Result<Option<fs::File>> {
         let mut file = match fs::File::open(self.place(object)).await {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::internal(error)),
+            Err(error) => return Err(failed(error)),
         };
-        file.seek(SeekFrom::Start(from)).await.map_err(Error::internal)?;
+        file.seek(SeekFrom::Start(from)).await.map_err(failed)?;
         Ok(Some(file))
     }
 
@@ -65,14 +67,14 @@ impl Storage {
             return Err(Error::internal("a file's bytes are missing"));
         };
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).await.map_err(Error::internal)?;
+        file.read_to_end(&mut bytes).await.map_err(failed)?;
         Ok(bytes)
     }
 
     pub(crate) async fn delete(&self, object: &str) -> Result<()> {
         for path in [self.place(object), self.temporary(object)] {
             match fs::remove_file(path).await {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::internal(error)),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
                 _ => {}
             }
         }
@@ -82,10 +84,22 @@ impl Storage {
     /// The names of all objects, temporary ones too.
     pub(crate) async fn objects(&self) -> Result<Vec<String>> {
         let mut found = Vec::new();
-        for folder in names(&self.folder).await.map_err(Error::internal)? {
-            found.extend(names(&self.folder.join(folder)).await.map_err(Error::internal)?);
+        for folder in names(&self.folder).await.map_err(failed)? {
+            found.extend(names(&self.folder.join(folder)).await.map_err(failed)?);
         }
         Ok(found)
+    }
+}
+
+/// A folder that cannot be written is the operator's to mend, and may be by the next attempt; anything else is a fault.
+fn failed(error: io::Error) -> Error {
+    use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge | ReadOnlyFilesystem | PermissionDenied => {
+            let message = "Files cannot be stored at the moment: the disk is full, or it cannot be written.";
+            Error::new(Code::StorageUnavailable, message).with_retry_after(RETRY_AFTER).with_source(error)
+        }
+        _ => Error::internal(error),
     }
 }
 
@@ -94,7 +108,7 @@ async fn make_folder(path: &Path) -> Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     builder.mode(0o700);
-    builder.create(path).await.map_err(Error::internal)
+    builder.create(path).await.map_err(failed)
 }
 
 /// What a folder holds; nothing when it is none.
@@ -123,22 +137,22 @@ pub(crate) struct NewObject {
 
 impl NewObject {
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).await.map_err(Error::internal)
+        self.file.write_all(bytes).await.map_err(failed)
     }
 
     /// Durable when it answers.
     pub(crate) async fn keep(mut self) -> Result<()> {
-        self.file.flush().await.map_err(Error::internal)?;
-        self.file.sync_all().await.map_err(Error::internal)?;
+        self.file.flush().await.map_err(failed)?;
+        self.file.sync_all().await.map_err(failed)?;
         let place = self.storage.place(&self.object);
         let folder = place.parent().map(Path::to_owned).unwrap_or_default();
         make_folder(&folder).await?;
         if let Some(path) = self.path.take() {
-            fs::rename(&path, &place).await.map_err(Error::internal)?;
+            fs::rename(&path, &place).await.map_err(failed)?;
         }
         // The name is durable once its folder is.
-        let folder = fs::File::open(folder).await.map_err(Error::internal)?;
-        folder.sync_all().await.map_err(Error::internal)
+        let folder = fs::File::open(folder).await.map_err(failed)?;
+        folder.sync_all().await.map_err(failed)
     }
 }
 
@@ -148,5 +162,19 @@ impl Drop for NewObject {
             // One call, and only after something failed; what cannot be removed the sweep finds.
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_no_fault() {
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::ReadOnlyFilesystem, io::ErrorKind::QuotaExceeded] {
+            let error = failed(kind.into());
+            assert_eq!((error.code(), error.retry_after()), (Code::StorageUnavailable, Some(RETRY_AFTER)));
+        }
+        assert_eq!(failed(io::ErrorKind::InvalidData.into()).code(), Code::Internal);
     }
 }

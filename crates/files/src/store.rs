@@ -1,7 +1,7 @@
 //! The SQL of files.
 
 use ::store::{Tx, args, row, sql};
-use kernel::{AppId, Page, Result, TenantId, Timestamp};
+use kernel::{AppId, Page, Result, TenantId};
 
 use super::{File, FileId, FileState};
 
@@ -106,11 +106,6 @@ pub(crate) fn delete(tx: &mut Tx<'_>, app: AppId, id: FileId) -> Result<()> {
 pub(crate) fn known_objects(tx: &mut Tx<'_>, objects: &[String]) -> Result<Vec<String>> {
     let known: Vec<(String,)> = tx.all("SELECT object FROM files WHERE object = ANY($1)", &args![objects])?;
     Ok(known.into_iter().map(|(object,)| object).collect())
-}
-
-/// How long a form works, and files that nobody asked to keep.
-pub(crate) fn until(now: Timestamp, hours: u64) -> Timestamp {
-    now.plus(std::time::Duration::from_hours(hours))
 }
 
 impl File {

@@ -10,7 +10,7 @@ use vault::Sha256;
 use web::{Anyone, BodyStream, Describe, Operation, Routes, State};
 
 use crate::{
-    File, FileId, Files,
+    File, FileId, Files, UNKEPT,
     content::{self, FIRST},
     multipart::{FormReader, Step, malformed},
     storage::{NewObject, PIECE},
@@ -190,7 +190,7 @@ impl Arriving {
                     format!("The files of a workspace have at most {most} bytes together. Delete some first.");
                 return Err(Error::new(Code::BodyTooLarge, message));
             }
-            let file = File { expires_at: Some(store::until(tx.now(), 24)), ..file.clone() };
+            let file = File { expires_at: Some(tx.now().plus(UNKEPT)), ..file.clone() };
             if store::uploaded(tx, app, &file)? { Ok(()) } else { Err(posted_before()) }
         });
         let stored = stored.await;
