@@ -14,7 +14,7 @@ use tenancy::facts::Change;
 
 use crate::{
     catalog::{PlanId, TaxId},
-    providers::sandbox::InvoiceId,
+    providers::stripe::endpoints,
     subscriptions::{Status, SubscriptionId},
     usage::UsageEventId,
 };
@@ -24,7 +24,7 @@ pub(crate) const PLAN_CHANGES: Reader = Reader::of("entitlements", &[PlanChanged
 
 /// Everybody of this room who reads facts.
 pub fn readers() -> Vec<Reader> {
-    vec![PLAN_CHANGES]
+    vec![PLAN_CHANGES, endpoints::READER]
 }
 
 /// What is told outside about subscriptions, payments, entitlements and usage.
@@ -70,6 +70,16 @@ pub struct PlanChangeData {
     pub to_plan: String,
 }
 
+/// How far the provider's total of a metric is off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DriftData {
+    pub workspace_id: TenantId,
+    pub metric: String,
+    pub expected: i64,
+    pub actual: i64,
+}
+
 spine::facts! {
     /// A plan of the catalog was made, changed or deleted.
     PlanChanged = "plan.changed" { plan_id: PlanId, key: String, change: Change }
@@ -99,7 +109,7 @@ spine::facts! {
         /// What was paid, tax included, in major units
         amount: Number,
         currency: Currency,
-        invoice_id: InvoiceId,
+        invoice_id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tax_amount: Option<Number>,
     }
@@ -109,7 +119,7 @@ spine::facts! {
         /// What is due, tax included, in major units
         amount: Number,
         currency: Currency,
-        invoice_id: InvoiceId,
+        invoice_id: String,
         /// How often payment was tried
         attempt: u32,
         /// The provider's decline code
@@ -135,6 +145,10 @@ spine::facts! {
         period_start: Timestamp,
         period_end: Timestamp,
     }
+    /// The provider's total of a metric was another, and is right again.
+    UsageDriftResolved = "usage.drift_resolved" (DriftData)
+    /// The provider's total of a metric stays another, however often ours is sent.
+    UsageDriftUnrecoverable = "usage.drift_unrecoverable" (DriftData)
     /// A gauge was set.
     GaugeSet = "usage.gauge_set" { workspace_id: TenantId, metric: String, value: i64 }
     /// A mistaken event was taken out of its period.

@@ -15,7 +15,15 @@ mod tables;
 pub mod usage;
 
 use entitlements::Refreshing;
-use providers::sandbox::Charging;
+use providers::{
+    sandbox::Charging,
+    stripe::{
+        StripeApi,
+        callbacks::Acting,
+        endpoints::{self, Registering},
+        intents::Finishing,
+    },
+};
 use spine::{Exclusive, Outbox, Runner, Signal};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
@@ -34,14 +42,18 @@ pub struct Billing {
     pub usage: UsageIngestor,
     /// What streams are told of it.
     pub usage_signals: UsageSignals,
+    /// How a Stripe-compatible provider is reached.
+    pub stripe: StripeApi,
+    /// Rung when a provider told something.
+    pub(crate) told: Signal,
 }
 
 impl Billing {
     /// Call it inside a Tokio runtime.
-    pub fn new(tenancy: Tenancy) -> Self {
+    pub fn new(tenancy: Tenancy, stripe: StripeApi) -> Self {
         let usage = tenancy.db.ingestor();
         let usage_signals = usage::signals::open(&tenancy.db);
-        Self { tenancy, usage, usage_signals }
+        Self { tenancy, usage, usage_signals, stripe, told: Signal::new() }
     }
 
     /// Adds the background work of this room.
@@ -49,9 +61,14 @@ impl Billing {
         let (db, plans_changed) = (&self.tenancy.db, Signal::new());
         let heard = plans_changed.clone();
         outbox.follow(facts::PLAN_CHANGES, move |_| heard.wake());
+        let tenancy = self.tenancy.clone();
+        outbox.consume(endpoints::READER, move |tx, fact| endpoints::hear(tx, &tenancy, fact));
         runner.add(Exclusive::new(db, Passing { db: db.clone() }));
         runner.add(Exclusive::new(db, Charging { db: db.clone(), tenancy: self.tenancy.clone() }));
-        runner.add(Exclusive::new(db, Syncing { db: db.clone() }));
+        runner.add(Exclusive::new(db, Finishing(self.clone())));
+        runner.add(Acting { billing: self.clone(), told: self.told.clone() });
+        runner.add(Exclusive::new(db, Registering(self.clone())));
+        runner.add(Exclusive::new(db, Syncing(self.clone())));
         runner.add(Exclusive::new(db, Refreshing { db: db.clone(), plans_changed }));
     }
 }

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use billing::Billing;
+use billing::{Billing, providers::stripe::StripeApi};
 use eventlog::EventLog;
 use files::Files;
 use flags::Flags;
@@ -60,6 +60,8 @@ pub struct Options {
     /// The translator; empty for none.
     pub translate_url: Secret<String>,
     pub files: files::Settings,
+    /// The Stripe-compatible API, without `/v1`.
+    pub payprovider_url: String,
     /// How servers that customers name are called.
     pub outbound: Outbound,
     /// The social and directory providers.
@@ -183,11 +185,14 @@ impl Service {
         let sms = SmsTransport::from_url(&options.sms_url).map_err(|problem| misconfigured("sms_url", &problem))?;
         let translator =
             Translator::from_url(&options.translate_url).map_err(|problem| misconfigured("translate_url", &problem))?;
+        let stripe =
+            StripeApi::new(&options.payprovider_url).map_err(|problem| misconfigured("payprovider_url", &problem))?;
+        let billing = Billing::new(tenancy.clone(), stripe);
         let core = Core {
             db: db.clone(),
             base_url: options.base_url.into(),
             flags: Flags::new(tenancy.clone()),
-            billing: Billing::new(tenancy.clone()),
+            billing: billing.clone(),
             identity: Identity::new(
                 tenancy.clone(),
                 options.login_limits,
@@ -203,7 +208,7 @@ impl Service {
             signing_keys: signing_keys.clone(),
             test_clock,
             outbound: options.outbound,
-            departure: Arc::new(LeavingBilling { db: db.clone() }),
+            departure: Arc::new(LeavingBilling { billing }),
             backup_folder,
             data_folder,
             mail_is_logged: matches!(mail, MailTransport::Log),

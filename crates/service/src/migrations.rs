@@ -45,4 +45,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(34, "staged_until", text!("0034_staged_until")),
     Migration::shared(35, "files", text!("0035_files")),
     Migration::shared(36, "vouched_members", text!("0036_vouched_members")),
+    Migration::shared(37, "payments", text!("0037_payments")),
 ];

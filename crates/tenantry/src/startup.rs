@@ -68,6 +68,7 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
         sms_url: config.sms_url.clone(),
         translate_url: config.translate_url.clone(),
         files: config.files.clone(),
+        payprovider_url: config.payprovider_url.clone(),
         outbound: Outbound::new(Targets::of_service(&config.base_url, config.allow_private_targets)),
         providers: Providers::new(config.providers.clone()),
         webhooks: signals::Settings {

@@ -34,6 +34,7 @@ mod messages;
 mod on_port;
 mod openid_provider;
 pub mod passkeys;
+pub mod payments;
 pub mod people;
 pub mod queued;
 mod receiver;

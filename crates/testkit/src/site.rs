@@ -102,6 +102,8 @@ impl Site {
                 max_bytes: 1024 * 1024,
                 workspace_bytes: 2 * 1024 * 1024,
             },
+            // Nobody listens there.
+            payprovider_url: "http://127.0.0.1:1".into(),
             // Receivers of the tests run on this machine.
             outbound: Outbound::new(Targets::PublicAndLoopback),
             providers: Providers::default(),

@@ -42,6 +42,7 @@ pub async fn open(folder: &std::path::Path) -> Result<Service> {
         sms_url: Secret::new("log:".into()),
         translate_url: Secret::new(String::new()),
         files: files::Settings { folder: folder.join("files"), max_bytes: 1, workspace_bytes: 1 },
+        payprovider_url: "http://127.0.0.1:1".into(),
         outbound: Outbound::new(Targets::Public),
         providers: service::Providers::default(),
         webhooks: signals::Settings::default(),

@@ -48,6 +48,7 @@ async fn open(folder: &Path, database: Option<&str>) -> Result<Service> {
         sms_url: Secret::new("log:".into()),
         translate_url: Secret::new(String::new()),
         files: files::Settings { folder: folder.join("files"), max_bytes: 1, workspace_bytes: 1 },
+        payprovider_url: "http://127.0.0.1:1".into(),
         outbound: Outbound::new(Targets::Public),
         providers: service::Providers::default(),
         webhooks: signals::Settings::default(),

@@ -9,15 +9,17 @@ use tenancy::{
     credentials::{self, Credential},
 };
 
-use super::{signature::is_genuine, store};
+use super::{signature::is_genuine, store, stripe};
 
 /// As much of an event as is always there.
 #[derive(Debug, Deserialize)]
 struct EventHead {
     id: String,
+    #[serde(rename = "type", default)]
+    kind: String,
 }
 
-/// Whether the event is new. The sandbox sends none, so there is nothing to do about it.
+/// Whether the event is new. What it asks for is kept with it, and done after the answer.
 pub(super) fn receive(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, header: &str, body: &[u8]) -> Result<bool> {
     apps::get(tx, app)?;
     let invalid = || Error::new(Code::InvalidSignature, "The body was not signed with this app's webhook secret.");
@@ -30,5 +32,6 @@ pub(super) fn receive(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, header: &s
     if event.id.is_empty() || event.id.len() > 255 || event.id.contains('\0') {
         return Err(Error::invalid("id", "must have 1 to 255 characters"));
     }
-    store::insert_event(tx, app, &event.id)
+    let text = std::str::from_utf8(body).ok().filter(|_| stripe::callbacks::matters(&event.kind));
+    store::insert_event(tx, app, &event.id, text)
 }

@@ -12,7 +12,13 @@ use tenancy::{
 };
 use web::Validate;
 
-use super::{Provider, store};
+use super::{
+    Provider, store,
+    stripe::{
+        Intent, Work,
+        intents::{self, Bought},
+    },
+};
 use crate::{
     catalog::PriceOffer,
     subscriptions::{self, BoughtPlan, BoughtPrice, Purchase},
@@ -79,20 +85,33 @@ pub struct CheckoutAnswer {
     pub checkout_url: Option<String>,
 }
 
+/// A checkout that was begun.
+pub(crate) enum Begun {
+    Here(CheckoutAnswer),
+    /// The rest takes place at the provider.
+    AtProvider(Box<Intent>),
+}
+
 /// Begins a checkout, or assigns the plan where nothing has to be paid.
-pub fn begin(
+pub(crate) fn begin(
     tx: &mut Tx<'_>,
     tenancy: &Tenancy,
     app: &App,
     tenant: TenantId,
     request: &CheckoutRequest,
-) -> Result<CheckoutAnswer> {
-    let provider = super::of(tx, tenancy, app);
-    // Whoever gets a plan for nothing needs no provider.
-    let must_pay = !matches!(provider, Ok(Provider::None));
+) -> Result<Begun> {
+    let provider = super::of(tx, tenancy, app)?;
+    let must_pay = provider != Provider::None;
     let to_pay = subscriptions::begin_checkout(tx, app, tenant, &request.plan_key, request.price_offer, must_pay)?;
-    let Some((plan, price)) = to_pay else { return Ok(CheckoutAnswer::default()) };
-    provider?;
+    let Some((plan, price)) = to_pay else { return Ok(Begun::Here(CheckoutAnswer::default())) };
+    let success_url: Option<String> = request.success_url.clone().map(Into::into);
+    let cancel_url: Option<String> = request.cancel_url.clone().map(Into::into);
+    if provider == Provider::Stripe {
+        let own = app.profile.ui_url.clone().or(app.profile.default_callback_uri.clone());
+        let lands_on = success_url.clone().or(own).unwrap_or_else(|| tenancy.base_url.to_string());
+        let work = Work::Checkout { bought: Bought::of(&plan, &price), lands_on, success_url, cancel_url };
+        return intents::begin(tx, app.id, tenant, work).map(|intent| Begun::AtProvider(Box::new(intent)));
+    }
     let bought_price = BoughtPrice { amount: price.amount, interval: price.interval };
     let plan = BoughtPlan { key: plan.key, name: plan.name, free: false };
     let session = CheckoutSession {
@@ -101,18 +120,28 @@ pub fn begin(
         tenant,
         bought: Purchase { plan, price: Some(bought_price) },
         price: bought_price,
-        success_url: request.success_url.clone().map(Into::into),
-        cancel_url: request.cancel_url.clone().map(Into::into),
+        success_url,
+        cancel_url,
         paid_at: None,
         expires_at: tx.now().plus(OPEN_FOR),
     };
     store::insert_session(tx, &session)?;
-    let public_key = credentials::find(tx, tenancy, app.id, Credential::PayproviderPublicKey)?;
-    Ok(CheckoutAnswer {
+    Ok(Begun::Here(CheckoutAnswer {
         checkout_url: Some(format!("{}/cloud-views/sandbox/checkout/{}", tenancy.base_url, session.id)),
         session_id: Some(session.id),
-        public_key: public_key.map(|key| key.expose().clone()),
-    })
+        public_key: public_key(tx, tenancy, app.id)?,
+    }))
+}
+
+/// What the provider's own script in a browser needs.
+pub(crate) fn public_key(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId) -> Result<Option<String>> {
+    let key = credentials::find(tx, tenancy, app, Credential::PayproviderPublicKey)?;
+    Ok(key.map(|key| key.expose().clone()))
+}
+
+/// Whether a session is the sandbox's.
+pub(crate) fn is_own(id: &str) -> bool {
+    id.starts_with("cs_sandbox_")
 }
 
 /// A session, with its app.

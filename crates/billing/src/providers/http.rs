@@ -43,6 +43,7 @@ pub fn routes() -> Routes<Billing> {
         .post("/account/payprovider/confirm-checkout", confirm, "Confirm that a checkout was paid")
         .answers(404, "There is no such checkout session here")
         .answers(409, "The checkout session has not been paid")
+        .answers(502, PROVIDER_FAILED)
         .get(
             "/account/payprovider/checkoutSession/{session_id}/metadata",
             metadata,
@@ -163,8 +164,7 @@ async fn confirm(
     Valid(request): Valid<ConfirmRequest>,
 ) -> Result<Json<CheckoutOutcome>> {
     let (app, tenant) = (user.app(), user.tenant());
-    let read = move |tx: &mut Tx<'_>| checkout::confirm(tx, app, tenant, &request.session_id);
-    Ok(Json(billing.tenancy.db.snapshot(read).await?))
+    Ok(Json(billing.confirm(app, tenant, request.session_id).await?))
 }
 
 async fn metadata(State(billing): State<Billing>, Path(id): Path<String>) -> Result<Json<CheckoutMetadata>> {
@@ -202,5 +202,6 @@ async fn receive(
 ) -> Result<Empty> {
     let tenancy: Tenancy = billing.tenancy.clone();
     billing.tenancy.db.write(move |tx| callbacks::receive(tx, &tenancy, app, &signature, &body)).await?;
+    billing.told.wake();
     Ok(Empty)
 }

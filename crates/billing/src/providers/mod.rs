@@ -1,4 +1,5 @@
-//! Whoever is paid: nobody, or the sandbox, a payment provider inside this service with which everything can be tried offline.
+//! Whoever is paid: nobody; the sandbox, a payment provider inside this service with which everything can be tried offline; or
+//! a Stripe-compatible provider.
 //! Where nobody is paid, plans are assigned directly.
 
 pub mod callbacks;
@@ -9,9 +10,12 @@ mod money;
 pub mod sandbox;
 pub mod signature;
 mod store;
+pub mod stripe;
+
+pub use desk::ProviderSubscription;
 
 use ::store::Tx;
-use kernel::{Code, Error, Result};
+use kernel::{Result, Secret};
 use tenancy::{
     App, Tenancy,
     credentials::{self, Credential},
@@ -22,10 +26,16 @@ use tenancy::{
 pub enum Provider {
     None,
     Sandbox,
+    /// A Stripe-compatible provider.
+    Stripe,
 }
 
 /// The secret keys of the sandbox begin with this.
 const SANDBOX: &str = "sandbox_";
+
+pub(crate) fn is_sandbox(key: &Secret<String>) -> bool {
+    key.expose().starts_with(SANDBOX)
+}
 
 /// Whether the app has a payment provider: it is switched on and has its secret key.
 pub(crate) fn is_enabled(tx: &mut Tx<'_>, app: &App) -> Result<bool> {
@@ -37,13 +47,10 @@ pub(crate) fn of(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App) -> Result<Provid
     if !app.profile.payprovider_enabled {
         return Ok(Provider::None);
     }
-    match credentials::find(tx, tenancy, app.id, Credential::PayproviderSecretKey)? {
-        None => Ok(Provider::None),
-        Some(key) if key.expose().starts_with(SANDBOX) => Ok(Provider::Sandbox),
-        Some(_) => {
-            let message = "This installation can only be paid through the sandbox: set a payproviderSecretKey that starts \
-                           with sandbox_.";
-            Err(Error::new(Code::ProviderFailed, message))
-        }
-    }
+    let key = credentials::find(tx, tenancy, app.id, Credential::PayproviderSecretKey)?;
+    Ok(match key {
+        None => Provider::None,
+        Some(key) if is_sandbox(&key) => Provider::Sandbox,
+        Some(_) => Provider::Stripe,
+    })
 }

@@ -63,7 +63,7 @@ fn tell_paid(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, bill: Bill) -> Resul
         workspace_id: tenant,
         amount: bill.total().to_major(),
         currency: bill.net.currency,
-        invoice_id: tx.new_id(),
+        invoice_id: tx.new_id::<InvoiceKind>().to_string(),
         tax_amount: bill.tax.map(Money::to_major),
     };
     emit(tx, (app, tenant), &fact)
@@ -240,7 +240,7 @@ pub(crate) fn charge(
         workspace_id: tenant,
         amount: bill.total().to_major(),
         currency: bill.net.currency,
-        invoice_id: tx.new_id(),
+        invoice_id: tx.new_id::<InvoiceKind>().to_string(),
         attempt,
         past_due_reason: "card_declined".to_owned(),
         card_last4: Some(card.last4),

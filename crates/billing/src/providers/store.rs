@@ -173,10 +173,11 @@ pub(super) const DUE: &str =
 pub(super) const NEXT_DUE: &str = "SELECT min(charge_at) FROM sandbox_subscriptions WHERE charge_at IS NOT NULL";
 
 /// False when the event was taken in before.
-pub(super) fn insert_event(tx: &mut Tx<'_>, app: AppId, event: &str) -> Result<bool> {
+pub(super) fn insert_event(tx: &mut Tx<'_>, app: AppId, event: &str, payload: Option<&str>) -> Result<bool> {
+    let due = payload.map(|_| tx.now());
     tx.changes_one(
-        "INSERT INTO provider_events (app_id, event_id, expires_at) VALUES ($1, $2, $3) \
+        "INSERT INTO provider_events (app_id, event_id, expires_at, payload, next_at) VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT (app_id, event_id) DO NOTHING",
-        &args![app, event, tx.now().plus(EVENTS_KEPT)],
+        &args![app, event, tx.now().plus(EVENTS_KEPT), payload, due],
     )
 }

@@ -189,6 +189,24 @@ impl Agreement {
         self.cycle().at(now)
     }
 
+    /// The same with the periods of which the provider says that this is the present one.
+    #[must_use]
+    pub fn aligned(&self, period: Period) -> Self {
+        let mut aligned = self.clone();
+        if self.period(period.start).start != period.start {
+            aligned.anchor = period.start;
+        }
+        if let State::Ending(ending) = &mut aligned.state
+            && !ending.trial
+        {
+            ending.at = period.end;
+        }
+        if let Some(change) = &mut aligned.scheduled {
+            change.at = period.end;
+        }
+        aligned
+    }
+
     pub fn dunning(&self) -> Option<Dunning> {
         match self.state {
             State::PastDue(dunning) => Some(dunning),

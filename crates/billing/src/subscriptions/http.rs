@@ -17,6 +17,8 @@ use crate::{Billing, catalog, payment_details::days_left, providers};
 /// The plan that a trial is of when none is named.
 const TRIED_BY_DEFAULT: &str = "pro";
 
+const PROVIDER_FAILED: &str = "The payment provider cannot be used";
+
 pub fn routes() -> Routes<Billing> {
     Routes::new("Subscriptions")
         .get("/billing/state", state, "Get the state of the workspace's subscription")
@@ -30,21 +32,25 @@ pub fn routes() -> Routes<Billing> {
         .post("/billing/cancel", cancel, "Cancel the subscription at the end of its period")
         .description("A trial ends with the trial. A subscription that was canceled before is returned unchanged.")
         .answers(404, "The workspace has no subscription")
+        .answers(502, PROVIDER_FAILED)
         .post("/billing/reactivate", reactivate, "Continue a subscription that is about to end")
         .description("Any other subscription is returned unchanged. A change of plan that was waiting is dropped.")
         .answers(404, "The workspace has no subscription")
+        .answers(502, PROVIDER_FAILED)
         .post("/billing/trial/start", start_trial, "Start a trial")
         .description("Of the plan `pro` unless `planSlug` names another. A trial that is running is returned unchanged.")
         .answers(409, "The trial has been used, or a paid subscription is running")
         .get("/account/subscription/status", status, "See what the workspace has to do about plan and payments")
         .post("/account/subscription/select", select, "Select a free plan")
         .description("While a paid subscription is running at the payment provider, the plan begins when its period ends.")
+        .answers(502, PROVIDER_FAILED)
         .post("/account/subscription/change", change, "Change to another plan or price")
         .description(
             "Applied through the payment provider when the subscription is running there, else directly. A free plan waits \
              for the end of a period that was paid for. Another interval begins a new period, which is paid for at once.",
         )
         .answers(409, "The new period could not be paid for")
+        .answers(502, PROVIDER_FAILED)
         .get(
             "/account/tenant/{tenant_id}/subscription/history",
             history,
@@ -94,14 +100,14 @@ async fn cancel(
     UserCaller(user, _): UserCaller<TenantWrite>,
     State(billing): State<Billing>,
 ) -> Result<Created<SubscriptionView>> {
-    Ok(shown(&write(&billing, &user, super::cancel).await?))
+    Ok(shown(&billing.cancel(&user, user.app(), user.tenant()).await?))
 }
 
 async fn reactivate(
     UserCaller(user, _): UserCaller<TenantWrite>,
     State(billing): State<Billing>,
 ) -> Result<Created<SubscriptionView>> {
-    Ok(shown(&write(&billing, &user, super::reactivate).await?))
+    Ok(shown(&billing.reactivate(&user, user.app(), user.tenant()).await?))
 }
 
 async fn start_trial(
@@ -121,7 +127,7 @@ async fn select(
     State(billing): State<Billing>,
     Valid(choice): Valid<PlanSelection>,
 ) -> Result<CreatedEmpty> {
-    write(&billing, &user, move |tx, app, tenant| super::select(tx, app, tenant, &choice.plan_key)).await?;
+    billing.select(&user, user.app(), user.tenant(), choice.plan_key.to_string()).await?;
     Ok(CreatedEmpty)
 }
 
@@ -130,10 +136,8 @@ async fn change(
     State(billing): State<Billing>,
     Valid(choice): Valid<PlanSwitch>,
 ) -> Result<CreatedEmpty> {
-    let changed = write(&billing, &user, move |tx, app, tenant| {
-        super::change(tx, app, tenant, &choice.plan_key, choice.price_offer)
-    });
-    changed.await?;
+    let owner = (user.app(), user.tenant());
+    billing.change(&user, owner, choice.plan_key.to_string(), choice.price_offer).await?;
     Ok(CreatedEmpty)
 }
 

@@ -34,7 +34,10 @@ use crate::{
         SubscriptionPastDue, SubscriptionPlanChanged, SubscriptionReactivated, SubscriptionTrialEnded,
         SubscriptionTrialStarted,
     },
-    providers::{self, sandbox},
+    providers::{
+        self, sandbox,
+        stripe::{self, Update, intents::Bought},
+    },
 };
 use rules::{Beginning, Command, Step, Told};
 
@@ -200,6 +203,7 @@ fn settle(
     told.iter().try_for_each(|told| tell(tx, app.id, after, told))?;
     before.map_or(Ok(()), |before| tell_lesser(tx, app.id, before, after))?;
     sandbox::follow(tx, app.id, before, after)?;
+    stripe::follow(tx, app.id, before, after)?;
     entitlements::refresh(tx, app.id, after.tenant).map(|_| ())
 }
 
@@ -308,7 +312,7 @@ pub(crate) fn assign_by_key(
 }
 
 /// `POST /account/subscription/select`: a free plan, at once or when the paid period ends.
-pub fn select(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str) -> Result<()> {
+pub(crate) fn select(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str) -> Result<Change<()>> {
     let current = locked(tx, app, tenant)?;
     let plan = plan_to_assign(tx, app.id, "planKey", plan_key)?;
     if !plan.is_free() {
@@ -317,27 +321,61 @@ pub fn select(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str) -> R
     take_free(tx, app, tenant, current, &plan)
 }
 
-fn take_free(tx: &mut Tx<'_>, app: &App, tenant: TenantId, current: Option<Subscription>, plan: &Plan) -> Result<()> {
+fn take_free(
+    tx: &mut Tx<'_>,
+    app: &App,
+    tenant: TenantId,
+    current: Option<Subscription>,
+    plan: &Plan,
+) -> Result<Change<()>> {
     let bought = Purchase::of(plan, plan.prices.first());
     let running = current.as_ref().map(|subscription| &subscription.agreement).filter(|agreement| !agreement.is_over());
     let command = match running {
-        Some(agreement) if agreement.runs_at_provider() => Command::Schedule(bought.plan.clone()),
+        Some(agreement) if agreement.runs_at_provider() => {
+            let BoughtPlan { key, name, .. } = bought.plan.clone();
+            if let Some(change) = by_provider(tx, app.id, tenant, Update::Schedule { key, name })? {
+                return Ok(change);
+            }
+            Command::Schedule(bought.plan.clone())
+        }
         Some(agreement) if agreement.bought.plan.key == plan.key && agreement.status() == Status::Active => {
-            return Ok(());
+            return Ok(Change::Made(()));
         }
         _ => Command::Assign(bought.clone()),
     };
-    apply_or_begin(tx, app, tenant, current, &command, (bought, Beginning::Assigned)).map(|_| ())
+    apply_or_begin(tx, app, tenant, current, &command, (bought, Beginning::Assigned)).map(|_| Change::Made(()))
+}
+
+/// A change that a customer asks for.
+pub(crate) enum Change<T> {
+    Made(T),
+    /// The provider that renews it has to change it first.
+    ByProvider {
+        subscription: String,
+        how: Update,
+    },
+}
+
+/// What the provider outside has to do first, if the subscription runs there.
+fn by_provider<T>(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, how: Update) -> Result<Option<Change<T>>> {
+    let there = stripe::find(tx, app, tenant)?;
+    Ok(there.map(|there| Change::ByProvider { subscription: there.subscription, how }))
 }
 
 /// `POST /account/subscription/change`.
-pub fn change(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str, offer: Option<PriceOffer>) -> Result<()> {
+pub(crate) fn change(
+    tx: &mut Tx<'_>,
+    app: &App,
+    tenant: TenantId,
+    plan_key: &str,
+    offer: Option<PriceOffer>,
+) -> Result<Change<()>> {
     let current = locked(tx, app, tenant)?;
     let plan = plan_to_assign(tx, app.id, "planKey", plan_key)?;
     let running = current.as_ref().map(|subscription| &subscription.agreement).filter(|agreement| !agreement.is_over());
     let same_plan = running.is_some_and(|agreement| agreement.bought.plan.key == plan.key);
     if same_plan && offer.is_none() && running.is_some_and(|agreement| agreement.scheduled.is_none()) {
-        return Ok(());
+        return Ok(Change::Made(()));
     }
     let price = catalog::plans::offered_price(&plan, offer)?;
     if plan.is_free() {
@@ -346,15 +384,23 @@ pub fn change(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_key: &str, offe
     let bought = Purchase::of(&plan, price.as_ref());
     let at_provider = running.is_some_and(Agreement::runs_at_provider);
     if running.is_some_and(|agreement| agreement.bought == bought && agreement.scheduled.is_none()) {
-        return Ok(());
+        return Ok(Change::Made(()));
     }
     if !at_provider && providers::is_enabled(tx, app)? {
         return Err(checkout_required());
     }
+    if let Some(price) = price.as_ref().filter(|_| at_provider)
+        && let Some(change) = by_provider(tx, app.id, tenant, Update::Change(Bought::of(&plan, price)))?
+    {
+        return Ok(change);
+    }
     let begins_period = running.is_some_and(|agreement| agreement.bought.interval() != bought.interval());
     let command = if at_provider { Command::ChangePaid(bought.clone()) } else { Command::Assign(bought.clone()) };
     let changed = apply_or_begin(tx, app, tenant, current, &command, (bought, Beginning::Assigned))?;
-    if at_provider && begins_period { sandbox::pay_new_period(tx, app.id, &changed) } else { Ok(()) }
+    if at_provider && begins_period {
+        sandbox::pay_new_period(tx, app.id, &changed)?;
+    }
+    Ok(Change::Made(()))
 }
 
 /// What there is to pay for a plan; `None` when there was nothing, and the plan counts already.
@@ -373,7 +419,7 @@ pub(crate) fn begin_checkout(
         return Err(paid_is_running());
     }
     if plan.is_free() {
-        return take_free(tx, app, tenant, current, &plan).map(|()| None);
+        return take_free(tx, app, tenant, current, &plan).map(|_| None);
     }
     if must_pay {
         return Ok(price.map(|price| (plan, price)));
@@ -403,6 +449,18 @@ pub(crate) fn command(tx: &mut Tx<'_>, app: &App, current: Subscription, command
     apply(tx, app, current, command)
 }
 
+/// Counts from the provider's present period from now on.
+pub(crate) fn align(tx: &mut Tx<'_>, app: &App, mut current: Subscription, period: Period) -> Result<Subscription> {
+    let aligned = current.agreement.aligned(period);
+    if aligned == current.agreement {
+        return Ok(current);
+    }
+    current.agreement = aligned;
+    store::update(tx, app.id, &current)?;
+    entitlements::refresh(tx, app.id, current.tenant)?;
+    Ok(current)
+}
+
 fn paid_is_running() -> Error {
     Error::new(Code::SubscriptionRunning, "A paid subscription is running. Change or cancel it instead.")
 }
@@ -429,17 +487,26 @@ pub fn ensure(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_slug: Option<&s
 }
 
 /// `POST /billing/cancel`.
-pub fn cancel(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Subscription> {
+pub(crate) fn cancel(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Change<Subscription>> {
     let current = locked(tx, app, tenant)?.ok_or_else(not_found)?;
-    apply(tx, app, current, &Command::Cancel)
+    if matches!(current.agreement.state, State::Active | State::PastDue(_))
+        && let Some(change) = by_provider(tx, app.id, tenant, Update::Cancel)?
+    {
+        return Ok(change);
+    }
+    apply(tx, app, current, &Command::Cancel).map(Change::Made)
 }
 
 /// `POST /billing/reactivate`.
-pub fn reactivate(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Subscription> {
+pub(crate) fn reactivate(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Change<Subscription>> {
     let current = locked(tx, app, tenant)?.ok_or_else(not_found)?;
     let agreement = &current.agreement;
+    let is_ending = matches!(agreement.state, State::Ending(_)) || agreement.scheduled.is_some();
+    if is_ending && let Some(change) = by_provider(tx, app.id, tenant, Update::Reactivate)? {
+        return Ok(change);
+    }
     let must_pay = agreement.is_paid() && !agreement.runs_at_provider() && providers::is_enabled(tx, app)?;
-    apply(tx, app, current, &Command::Reactivate { must_pay })
+    apply(tx, app, current, &Command::Reactivate { must_pay }).map(Change::Made)
 }
 
 /// `POST /billing/trial/start`. A workspace tries each plan once.

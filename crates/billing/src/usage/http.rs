@@ -212,7 +212,7 @@ async fn sync(
     Path(workspace): Path<String>,
 ) -> Result<Json<SyncAnswer>> {
     let (app, tenant) = own(&caller, &workspace)?;
-    Ok(Json(billing.tenancy.db.by(&caller).write(move |tx| super::sync::sync(tx, app, tenant)).await?))
+    Ok(Json(billing.sync(&caller, app, tenant).await?))
 }
 
 async fn void(

@@ -18,6 +18,7 @@ use spine::emit;
 pub use ingest::{Recorded, UsageIngest, UsageRow};
 pub use rules::{MetricUsage, QuotaSnapshot, UsageSnapshot};
 pub use signals::{UsageSignal, UsageSignals};
+pub(crate) use sync::Total;
 pub use sync::{SyncAnswer, Syncing};
 
 use self::store::Counter;

@@ -257,7 +257,8 @@ pub(super) struct DueCounter {
     pub(super) app: AppId,
     pub(super) tenant: TenantId,
     pub(super) metric: String,
-    pub(super) period_start: Timestamp,
+    pub(super) period: Period,
+    pub(super) used: i64,
 }
 
 impl FromRow for DueCounter {
@@ -266,12 +267,80 @@ impl FromRow for DueCounter {
             app: row.get("app_id")?,
             tenant: row.get("tenant_id")?,
             metric: row.get("metric")?,
-            period_start: row.get("period_start")?,
+            period: Period { start: row.get("period_start")?, end: row.get("period_end")? },
+            used: row.get("used")?,
         })
     }
 }
 
-pub(super) const SYNC_DUE: &str = "SELECT app_id, tenant_id, metric, period_start FROM usage_counters \
+/// What the provider made of a total that was sent: how often it was another, and which.
+pub(super) fn drift(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    metric: &str,
+    start: Timestamp,
+) -> Result<Option<(u32, i64)>> {
+    let found: Option<(u32, Option<i64>)> = tx.opt(
+        "SELECT drift_attempts, drift_total FROM usage_counters WHERE app_id = $1 AND tenant_id = $2 AND metric = $3 \
+         AND period_start = $4",
+        &args![app, tenant, metric, start],
+    )?;
+    Ok(found.and_then(|(attempts, total)| Some((attempts, total?))))
+}
+
+pub(super) fn set_drift(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    metric: &str,
+    start: Timestamp,
+    drift: Option<(u32, i64)>,
+    again: Option<Timestamp>,
+) -> Result<()> {
+    let (attempts, total) = drift.unzip();
+    tx.run(
+        "UPDATE usage_counters SET drift_attempts = $5, drift_total = $6, sync_at = COALESCE(CAST($7 AS BIGINT), sync_at) \
+         WHERE app_id = $1 AND tenant_id = $2 AND metric = $3 AND period_start = $4",
+        &args![app, tenant, metric, start, attempts.unwrap_or(0), total, again],
+    )
+}
+
+/// What was recorded while the total was on its way is due again.
+pub(super) fn mark_sent(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    metric: &str,
+    start: Timestamp,
+    used: i64,
+    again: Timestamp,
+) -> Result<()> {
+    tx.run(
+        "UPDATE usage_counters SET last_synced_at = $5, last_sync_status = 'ok', last_sync_error = NULL, \
+         sync_at = CASE WHEN used = $6 THEN NULL ELSE CAST($7 AS BIGINT) END \
+         WHERE app_id = $1 AND tenant_id = $2 AND metric = $3 AND period_start = $4",
+        &args![app, tenant, metric, start, tx.now(), used, again],
+    )
+}
+
+pub(super) fn mark_failed(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    metric: &str,
+    start: Timestamp,
+    error: &str,
+    again: Timestamp,
+) -> Result<()> {
+    tx.run(
+        "UPDATE usage_counters SET last_sync_status = 'failed', last_sync_error = $5, sync_at = $6 \
+         WHERE app_id = $1 AND tenant_id = $2 AND metric = $3 AND period_start = $4",
+        &args![app, tenant, metric, start, error, again],
+    )
+}
+
+pub(super) const SYNC_DUE: &str = "SELECT app_id, tenant_id, metric, period_start, period_end, used FROM usage_counters \
      WHERE sync_at <= $1 ORDER BY sync_at LIMIT $2";
 pub(super) const NEXT_SYNC: &str = "SELECT min(sync_at) FROM usage_counters WHERE sync_at IS NOT NULL";
 

@@ -16,9 +16,8 @@ use identity::hosted::{
 use kernel::{AppId, Code, Currency, Error, Key, Page, Result, Timestamp, WebUrl};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::Tx;
 use tenancy::{
-    App, apps,
+    apps,
     branding::{self, Translations},
     workspaces,
 };
@@ -163,15 +162,9 @@ async fn submit(
 /// Where to go next, if not to the page itself.
 async fn act(core: &Core, request: &hosted::Request, visitor: &Visitor, form: &PlanForm) -> Result<Option<String>> {
     let (app, tenant, author) = (visitor.app.id, visitor.tenant, visitor.author(request.scope()));
-    let change = |work: fn(&mut Tx<'_>, &App, kernel::TenantId) -> Result<Subscription>| {
-        core.db.by(&author).write(move |tx| {
-            let app = apps::get(tx, app)?;
-            work(tx, &app, tenant).map(|_| None)
-        })
-    };
     match form.action {
-        Action::Cancel => change(subscriptions::cancel).await,
-        Action::Reactivate => change(subscriptions::reactivate).await,
+        Action::Cancel => core.billing.cancel(&author, app, tenant).await.map(|_| None),
+        Action::Reactivate => core.billing.reactivate(&author, app, tenant).await.map(|_| None),
         Action::Manage => core.billing.portal(&author, app, tenant).await,
         Action::Trial => {
             let plan = form.plan()?;
@@ -188,20 +181,14 @@ async fn act(core: &Core, request: &hosted::Request, visitor: &Visitor, form: &P
 async fn take(core: &Core, visitor: &Visitor, author: &kernel::Author, form: &PlanForm) -> Result<Option<String>> {
     let (app, tenant, plan, offer) = (visitor.app.id, visitor.tenant, form.plan()?, form.offer());
     let key = plan.clone();
-    let changed = core.db.by(author).write(move |tx| {
-        let app = apps::get(tx, app)?;
-        let running = subscriptions::find(tx, app.id, tenant)?;
+    let read = core.db.read(move |tx| {
+        let running = subscriptions::find(tx, app, tenant)?;
         let at_provider = running.is_some_and(|found| found.agreement.runs_at_provider());
-        let free = catalog::find_plan_by_key(tx, app.id, &key)?.is_some_and(|plan| plan.is_free());
-        if free {
-            subscriptions::select(tx, &app, tenant, &key)?;
-        } else if at_provider {
-            subscriptions::change(tx, &app, tenant, &key, offer)?;
-        }
+        let free = catalog::find_plan_by_key(tx, app, &key)?.is_some_and(|plan| plan.is_free());
         Ok(free || at_provider)
     });
-    if changed.await? {
-        return Ok(None);
+    if read.await? {
+        return core.billing.change(author, (app, tenant), plan.to_string(), offer).await.map(|()| None);
     }
     let back: Option<WebUrl> = format!("{}{}", core.base_url, path(app)).parse().ok();
     let request = CheckoutRequest { plan_key: plan, price_offer: offer, success_url: back.clone(), cancel_url: back };

@@ -2,6 +2,7 @@
 //! know nothing of subscriptions and their provider.
 
 use billing::{
+    Billing,
     subscriptions::{self, wire::SubscriptionView},
     usage,
 };
@@ -9,8 +10,7 @@ use futures_util::future::BoxFuture;
 use kernel::{AppId, Error, Result, TenantId};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
-use store::Db;
+use serde_json::{Map, Value, json};
 
 /// Why a workspace cannot be deleted now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -51,26 +51,31 @@ pub trait Departure: Send + Sync {
 /// Billing's own answer.
 #[derive(Clone)]
 pub struct LeavingBilling {
-    pub db: Db,
+    pub billing: Billing,
 }
 
 impl Departure for LeavingBilling {
     fn look(&self, app: AppId, tenant: TenantId) -> BoxFuture<'_, Result<Farewell>> {
-        let looked = self.db.snapshot(move |tx| {
-            let subscription = subscriptions::find(tx, app, tenant)?;
-            let shown = subscription.as_ref().map(|found| serde_json::to_value(SubscriptionView::from(found)));
-            let shown = shown.transpose().map_err(Error::internal)?;
+        Box::pin(async move {
+            let looked = self.billing.tenancy.db.snapshot(move |tx| {
+                let subscription = subscriptions::find(tx, app, tenant)?;
+                let shown = subscription.as_ref().map(|found| serde_json::to_value(SubscriptionView::from(found)));
+                let shown = shown.transpose().map_err(Error::internal)?;
+                Ok((usage::count_events(tx, app, tenant)?, shown))
+            });
+            let (usage_events, shown) = looked.await?;
+            let there = self.billing.at_provider(app, tenant).await?;
+            let there = there.map(|there| json!({ "id": there.subscription, "customer": there.customer }));
             Ok(Farewell {
-                usage_events: usage::count_events(tx, app, tenant)?,
+                usage_events,
                 subscription: shown.and_then(|shown| shown.as_object().cloned()),
+                provider_subscription: there.and_then(|there| there.as_object().cloned()),
                 ..Farewell::default()
             })
-        });
-        Box::pin(looked)
+        })
     }
 
-    /// No subscription is at a provider outside, so there is nothing to cancel there.
-    fn settle(&self, _: AppId, _: TenantId) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
+    fn settle(&self, app: AppId, tenant: TenantId) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.billing.leave(app, tenant))
     }
 }

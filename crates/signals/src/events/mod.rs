@@ -3,7 +3,6 @@
 //! A type is one struct: the fact's payload is the webhook's `data` as it stands, and the sample and the published schema
 //! come from the same struct. To define a further type, add its struct and one row to [`TYPES`].
 
-mod drift;
 mod envelope;
 mod http;
 mod live;
@@ -76,8 +75,8 @@ pub static TYPES: [EventDefinition; 19] = {
         event::<paid::PaymentFailed>(Billing, "A renewal payment failed; `pastDueReason` drives messaging"),
         event::<paid::QuotaExhausted>(Billing, "A metered quota crossed 100% of the plan limit"),
         event::<paid::EntitlementsChanged>(Billing, "The workspace entitlement set changed"),
-        event::<drift::UsageDriftResolved>(Billing, "Usage drift against the payment provider was auto-healed"),
-        event::<drift::UsageDriftUnrecoverable>(Billing, "Drift healing exhausted its retries"),
+        event::<paid::UsageDriftResolved>(Billing, "Usage drift against the payment provider was auto-healed"),
+        event::<paid::UsageDriftUnrecoverable>(Billing, "Drift healing exhausted its retries"),
     ]
 };
 

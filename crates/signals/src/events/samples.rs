@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use billing::{
     facts::{
-        EntitlementsChanged, PaymentFailed, PaymentSucceeded, PlanChangeData, QuotaExhausted, SubscriptionCanceled,
-        SubscriptionCreated, SubscriptionData, SubscriptionPastDue, SubscriptionPlanChanged, SubscriptionReactivated,
-        SubscriptionTrialEnded, SubscriptionTrialStarted,
+        DriftData, EntitlementsChanged, PaymentFailed, PaymentSucceeded, PlanChangeData, QuotaExhausted,
+        SubscriptionCanceled, SubscriptionCreated, SubscriptionData, SubscriptionPastDue, SubscriptionPlanChanged,
+        SubscriptionReactivated, SubscriptionTrialEnded, SubscriptionTrialStarted, UsageDriftResolved,
+        UsageDriftUnrecoverable,
     },
     subscriptions::Status,
 };
@@ -16,8 +17,6 @@ use tenancy::facts::{
     MemberData, TenantCreated, TenantDeleted, TenantUpdated, TenantUserCreated, TenantUserDeleted, TenantUserUpdated,
     WorkspaceData,
 };
-
-use super::drift::{EventDriftData, UsageDriftResolved, UsageDriftUnrecoverable};
 
 /// A value as it could be in an event of this workspace.
 pub(super) trait Sample: Sized {
@@ -61,14 +60,14 @@ samples! {
         workspace_id: workspace,
         amount: Number::from(29),
         currency: euro(),
-        invoice_id: sample_id(),
+        invoice_id: "in_1".into(),
         tax_amount: None,
     };
     PaymentFailed: workspace => Self {
         workspace_id: workspace,
         amount: Number::from(29),
         currency: euro(),
-        invoice_id: sample_id(),
+        invoice_id: "in_1".into(),
         attempt: 1,
         past_due_reason: "card_declined".into(),
         card_last4: Some("0341".into()),
@@ -117,6 +116,6 @@ fn ending(subscription: SubscriptionData) -> SubscriptionData {
     SubscriptionData { ends_at: Some(Timestamp::from_seconds(1_769_904_000)), ..subscription }
 }
 
-fn drift(workspace: TenantId) -> EventDriftData {
-    EventDriftData { workspace_id: workspace, metric: "api_calls".into(), expected: 1_000, actual: 990 }
+fn drift(workspace: TenantId) -> DriftData {
+    DriftData { workspace_id: workspace, metric: "api_calls".into(), expected: 1_000, actual: 990 }
 }

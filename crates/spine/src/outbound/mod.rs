@@ -156,7 +156,7 @@ impl Outbound {
 }
 
 /// What every client of ours is like, guarded or not.
-pub(crate) fn client_builder() -> reqwest::ClientBuilder {
+pub fn client_builder() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .redirect(redirect::Policy::none())
         .referer(false)

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use billing::providers::stripe::StripeApi;
 use kernel::Secret;
 use service::{ProviderSettings, ResponseMode};
 use spine::{mail::MailTransport, sms::SmsTransport, translator::Translator};
@@ -37,6 +38,7 @@ pub struct Config {
     pub sms_url: Secret<String>,
     pub translate_url: Secret<String>,
     pub files: files::Settings,
+    pub payprovider_url: String,
     pub allow_private_targets: bool,
     pub trusted_proxies: Vec<String>,
     pub test_clock: bool,
@@ -122,6 +124,7 @@ impl Reader<'_> {
             sms_url: self.url("sms_url", |url| SmsTransport::from_url(url).map(|_| ())),
             translate_url: self.translate_url(),
             files: self.files(&data_dir),
+            payprovider_url: self.payprovider_url(),
             allow_private_targets: self.switch("allow_private_targets"),
             trusted_proxies: self.list("trusted_proxies"),
             test_clock: self.switch("test_clock"),
@@ -165,6 +168,14 @@ impl Reader<'_> {
             self.problem("base_url", "must be an http or https URL without query or fragment");
         }
         trimmed.to_owned()
+    }
+
+    fn payprovider_url(&mut self) -> String {
+        let url = self.text("payprovider_url");
+        if let Err(problem) = StripeApi::new(&url) {
+            self.problem("payprovider_url", &problem);
+        }
+        url
     }
 
     /// A URL that may hold a password, judged by whoever will use it.

@@ -178,6 +178,11 @@ static GENERAL: &[Setting] = &[
     ),
     number("files.max_bytes", "67108864", "The largest file that can be uploaded, in bytes."),
     number("files.workspace_bytes", "1073741824", "What all files of a workspace may take up together, in bytes."),
+    text(
+        "payprovider_url",
+        "https://api.stripe.com",
+        "The Stripe-compatible API of the payment provider, without /v1, for apps whose secret key is not the sandbox's.",
+    ),
     switch(
         "allow_private_targets",
         "Let webhooks, identity providers and files to import be on private and loopback addresses. Without it only \

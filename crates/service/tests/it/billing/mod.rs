@@ -1,4 +1,5 @@
 //! `/billing/…`.
 
 mod life;
+mod races;
 mod subscriptions;

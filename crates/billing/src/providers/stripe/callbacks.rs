@@ -1,0 +1,225 @@
+//! What the provider tells, acted on after it was kept: subscriptions are read from it again, payments come from the invoice in
+//! the signed event. One that cannot be acted on now is tried again. Nodes do not share events out: acting on one twice at the
+//! same time changes nothing.
+
+use std::time::Duration;
+
+use ::store::{Tx, args};
+use futures_util::future::join_all;
+use kernel::{AppId, Code, Money, Result, TenantId, Timestamp};
+use serde::Deserialize;
+use serde_json::Value;
+use spine::{Job, Signal, Worked, emit};
+use tenancy::{
+    App, Tenancy, apps,
+    mails::{self, AppMail},
+    members, workspaces,
+};
+use tokio::sync::watch;
+
+use super::{
+    calls::id_of,
+    invoice::Invoice,
+    store::{self, Waiting},
+};
+use crate::{
+    Billing,
+    facts::{PaymentFailed, PaymentSucceeded},
+    providers::Provider,
+};
+
+/// The types of events that mean something here.
+pub(crate) const EVENTS: [&str; 7] = [
+    "checkout.session.completed",
+    "checkout.session.async_payment_succeeded",
+    "customer.subscription.created",
+    "customer.subscription.updated",
+    "customer.subscription.deleted",
+    "invoice.paid",
+    "invoice.payment_failed",
+];
+
+/// Events per run, and at once.
+const BATCH: i64 = 64;
+const AT_ONCE: usize = 8;
+
+/// What an event is about.
+enum Told {
+    Session(String),
+    Subscription(String),
+    Invoice { invoice: Box<Invoice>, paid: bool },
+    Nothing,
+}
+
+/// Whether there is anything to do about an event of this type.
+pub(crate) fn matters(kind: &str) -> bool {
+    EVENTS.contains(&kind)
+}
+
+/// What does not look like an event that is known asks for nothing.
+fn read(payload: &str) -> Told {
+    #[derive(Deserialize)]
+    struct Event {
+        #[serde(rename = "type")]
+        kind: String,
+        data: Data,
+    }
+    #[derive(Deserialize)]
+    struct Data {
+        object: Value,
+    }
+    let Ok(Event { kind, data: Data { object } }) = serde_json::from_str(payload) else { return Told::Nothing };
+    let id = id_of(&object).filter(|id| !id.is_empty());
+    match (kind.split_once('.').map(|(first, _)| first), id) {
+        (Some("checkout"), Some(id)) => Told::Session(id),
+        (Some("customer"), Some(id)) => Told::Subscription(id),
+        (Some("invoice"), Some(_)) => serde_json::from_value(object).map_or(Told::Nothing, |invoice| Told::Invoice {
+            invoice: Box::new(invoice),
+            paid: kind == "invoice.paid",
+        }),
+        _ => Told::Nothing,
+    }
+}
+
+/// Acts on what was told.
+pub struct Acting {
+    pub billing: Billing,
+    /// Rung when something was told.
+    pub told: Signal,
+}
+
+impl Job for Acting {
+    fn name(&self) -> &'static str {
+        "provider-events"
+    }
+
+    fn every(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+
+    fn signals(&self) -> Vec<watch::Receiver<u64>> {
+        vec![self.told.listen()]
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        let db = &self.billing.tenancy.db;
+        let now = db.clock().now();
+        let due = db.read(move |tx| tx.all::<Waiting>(store::EVENTS_DUE, &args![now, BATCH])).await?;
+        for events in due.chunks(AT_ONCE) {
+            for acted in join_all(events.iter().map(|waiting| self.act_or_postpone(waiting))).await {
+                acted?;
+            }
+        }
+        Ok(Worked::some_if(!due.is_empty()))
+    }
+
+    async fn next_due(&self) -> Result<Option<Timestamp>> {
+        let next: Option<(Option<Timestamp>,)> = self.billing.tenancy.db.get_one(store::NEXT_EVENT, &[]).await?;
+        Ok(next.and_then(|(at,)| at))
+    }
+}
+
+impl Acting {
+    async fn act_or_postpone(&self, waiting: &Waiting) -> Result<()> {
+        let Waiting { app, event, payload, attempts } = waiting;
+        let Err(error) = self.billing.act(*app, event, payload).await else { return Ok(()) };
+        tracing::warn!(%app, event, ?error, "an event of the payment provider could not be acted on");
+        let (app, event, later) = (*app, event.clone(), Duration::from_mins(1 << attempts.min(&8)));
+        self.billing.tenancy.db.write(move |tx| store::postpone_event(tx, app, &event, tx.now().plus(later))).await
+    }
+}
+
+impl Billing {
+    async fn act(&self, app: AppId, event: &str, payload: &str) -> Result<()> {
+        let told = if self.is_paid_at_stripe(app).await? { read(payload) } else { Told::Nothing };
+        match &told {
+            Told::Session(id) => ignore_unknown(self.take_over_session(app, id).await.map(|_| ()))?,
+            Told::Subscription(id) => ignore_unknown(self.take_over_subscription(app, id).await)?,
+            Told::Invoice { invoice, .. } => {
+                if let Some(id) = invoice.subscription() {
+                    ignore_unknown(self.take_over_subscription(app, &id).await)?;
+                }
+            }
+            Told::Nothing => {}
+        }
+        let (tenancy, event) = (self.tenancy.clone(), event.to_owned());
+        let write = self.tenancy.db.write(move |tx| {
+            if !store::finish_event(tx, app, &event)? {
+                return Ok(());
+            }
+            match &told {
+                Told::Invoice { invoice, paid } => tell(tx, &tenancy, app, invoice, *paid),
+                Told::Session(_) | Told::Subscription(_) | Told::Nothing => Ok(()),
+            }
+        });
+        write.await
+    }
+
+    /// Whether whoever signed the event is somebody who can be asked.
+    async fn is_paid_at_stripe(&self, app: AppId) -> Result<bool> {
+        let tenancy = self.tenancy.clone();
+        let read = self.tenancy.db.read(move |tx| {
+            let app = apps::get(tx, app)?;
+            crate::providers::of(tx, &tenancy, &app)
+        });
+        match read.await {
+            Ok(provider) => Ok(matches!(provider, Provider::Stripe)),
+            Err(error) if error.code() == Code::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Another system may use the same account: what is not ours is passed over.
+fn ignore_unknown(outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Err(error) if error.code() == Code::NotFound => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// The payment that an invoice tells of. Nothing was paid by one over nothing.
+fn tell(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, invoice: &Invoice, paid: bool) -> Result<()> {
+    let Some(customer) = invoice.customer() else { return Ok(()) };
+    let Some(tenant) = store::tenant_of_customer(tx, app, &customer)? else { return Ok(()) };
+    let app = apps::get(tx, app)?;
+    // It is about to go, and nobody is left to be told.
+    if workspaces::billing_view(tx, app.id, tenant).is_err() {
+        return Ok(());
+    }
+    let amount = if paid { invoice.paid() } else { invoice.due() };
+    let Some(amount) = amount.filter(|amount| amount.minor > 0) else { return Ok(()) };
+    if paid {
+        let fact = PaymentSucceeded {
+            workspace_id: tenant,
+            amount: amount.to_major(),
+            currency: amount.currency,
+            invoice_id: invoice.id.clone(),
+            tax_amount: invoice.tax().map(Money::to_major),
+        };
+        return emit(tx, (app.id, tenant), &fact);
+    }
+    let fact = PaymentFailed {
+        workspace_id: tenant,
+        amount: amount.to_major(),
+        currency: amount.currency,
+        invoice_id: invoice.id.clone(),
+        attempt: invoice.attempt(),
+        past_due_reason: invoice.reason().to_owned(),
+        card_last4: invoice.card_last4().map(str::to_owned),
+    };
+    emit(tx, (app.id, tenant), &fact)?;
+    if invoice.attempt() == 1 { mail(tx, tenancy, &app, tenant, invoice) } else { Ok(()) }
+}
+
+/// The first failure is mailed to those who can do something about it.
+fn mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: TenantId, invoice: &Invoice) -> Result<()> {
+    let workspace = workspaces::get(tx, app.id, tenant)?.name;
+    let link = invoice.hosted_invoice_url.clone().or(app.profile.ui_url.clone());
+    let link = link.unwrap_or_else(|| tenancy.base_url.to_string());
+    for to in members::owner_addresses(tx, app.id, tenant)? {
+        let mail = AppMail::PaymentFailure { workspace: workspace.clone(), link: link.clone() };
+        mails::queue(tx, tenancy, app, &to, &mail)?;
+    }
+    Ok(())
+}
