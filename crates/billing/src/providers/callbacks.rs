@@ -4,6 +4,7 @@
 use ::store::Tx;
 use kernel::{AppId, Code, Error, Result};
 use serde::Deserialize;
+use serde_json::Value;
 use tenancy::{
     Tenancy, apps,
     credentials::{self, Credential},
@@ -16,7 +17,7 @@ use super::{signature::is_genuine, store, stripe};
 struct EventHead {
     id: String,
     #[serde(rename = "type", default)]
-    kind: String,
+    kind: Value,
 }
 
 /// Whether the event is new. What it asks for is kept with it, and done after the answer.
@@ -32,6 +33,6 @@ pub(super) fn receive(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, header: &s
     if event.id.is_empty() || event.id.len() > 255 || event.id.contains('\0') {
         return Err(Error::invalid("id", "must have 1 to 255 characters"));
     }
-    let text = std::str::from_utf8(body).ok().filter(|_| stripe::callbacks::matters(&event.kind));
+    let text = std::str::from_utf8(body).ok().filter(|_| event.kind.as_str().is_some_and(stripe::events::matters));
     store::insert_event(tx, app, &event.id, text)
 }

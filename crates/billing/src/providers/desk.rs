@@ -8,7 +8,7 @@ use tenancy::{App, apps};
 use super::{
     Provider,
     checkout::{self, Begun, CheckoutAnswer, CheckoutOutcome, CheckoutRequest},
-    sandbox::portal,
+    sandbox::{self, portal},
     stripe::{
         self, CallFailure, Intent, Work,
         intents::{self, Outcome},
@@ -157,8 +157,10 @@ impl Billing {
         tenant: TenantId,
         change: impl Fn(&mut Tx<'_>, &App, TenantId) -> Result<Change<T>> + Send + 'static,
     ) -> Result<Begin<T>> {
+        let tenancy = self.tenancy.clone();
         let begun = self.tenancy.db.by(who).write(move |tx| {
             let app = apps::get(tx, app)?;
+            sandbox::catch_up(tx, &tenancy, app.id, tenant)?;
             match change(tx, &app, tenant)? {
                 Change::Made(made) => Ok(Begin::Done(made)),
                 Change::ByProvider { subscription, how } => {
@@ -172,8 +174,16 @@ impl Billing {
 
     /// Before a workspace is deleted: what it pays for ends with its period, without refund or proration.
     pub async fn leave(&self, app: AppId, tenant: TenantId) -> Result<()> {
-        let read = self.tenancy.db.read(move |tx| stripe::find(tx, app, tenant));
-        let Some(there) = read.await? else { return Ok(()) };
+        let read = self
+            .tenancy
+            .db
+            .read(move |tx| Ok((stripe::find(tx, app, tenant)?, stripe::ends_waiting(tx, app, tenant)?)));
+        let (there, waiting) = read.await?;
+        // Its rows go with the workspace, so that no job could finish these.
+        for intent in &waiting {
+            self.carry_out(intent).await?;
+        }
+        let Some(there) = there else { return Ok(()) };
         let account = self.account(app).await?;
         let nonce = self.tenancy.db.entropy().base62(16);
         let key = format!("tenantry-leave-{tenant}-{nonce}");

@@ -8,7 +8,7 @@ pub mod portal;
 use std::time::Duration;
 
 use ::store::{Db, Tx, args};
-use kernel::{AppId, Code, Error, Money, Result, TenantId, Timestamp, id_kinds};
+use kernel::{Actor, AppId, Code, Error, Money, Result, TenantId, Timestamp, id_kinds};
 use spine::{Job, Worked, emit};
 use tenancy::{
     App, Tenancy, apps,
@@ -187,6 +187,19 @@ impl Job for Charging {
         let next: Option<(Option<Timestamp>,)> = self.db.get_one(store::NEXT_DUE, &[]).await?;
         Ok(next.and_then(|(at,)| at))
     }
+}
+
+/// Charges what became due a moment ago, before somebody changes the subscription: a period that has begun is paid for.
+pub(crate) fn catch_up(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, tenant: TenantId) -> Result<()> {
+    let due = store::card(tx, app, tenant)?.and_then(|card| card.charges.at).filter(|at| *at <= tx.now());
+    if due.is_none() {
+        return Ok(());
+    }
+    let caller = tx.author().actor.clone();
+    tx.acting_as(Actor::system());
+    charge_if_due(tx, tenancy, app, tenant)?;
+    tx.acting_as(caller);
+    Ok(())
 }
 
 fn charge_if_due(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, tenant: TenantId) -> Result<()> {

@@ -163,6 +163,11 @@ impl Agreement {
         }
     }
 
+    /// Whether what is paid for now is not renewed.
+    pub fn is_ending(&self) -> bool {
+        matches!(self.state, State::Ending(_)) || self.scheduled.is_some()
+    }
+
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::Canceled { .. })
     }

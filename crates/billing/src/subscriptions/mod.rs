@@ -308,7 +308,13 @@ pub(crate) fn assign_by_key(
     let plan = plan_to_assign(tx, app.id, "planKey", plan_key)?;
     let price = catalog::plans::chosen_price(&plan, offer)?;
     let bought = Purchase::of(&plan, price.as_ref());
-    apply_or_begin(tx, app, tenant, current, &Command::Assign(bought.clone()), (bought, Beginning::Assigned))
+    let is_ending = current.as_ref().is_some_and(|current| current.agreement.is_ending());
+    let assigned =
+        apply_or_begin(tx, app, tenant, current, &Command::Assign(bought.clone()), (bought, Beginning::Assigned))?;
+    if is_ending {
+        stripe::resume(tx, app.id, &assigned)?;
+    }
+    Ok(assigned)
 }
 
 /// `POST /account/subscription/select`: a free plan, at once or when the paid period ends.
@@ -389,10 +395,12 @@ pub(crate) fn change(
     if !at_provider && providers::is_enabled(tx, app)? {
         return Err(checkout_required());
     }
-    if let Some(price) = price.as_ref().filter(|_| at_provider)
-        && let Some(change) = by_provider(tx, app.id, tenant, Update::Change(Bought::of(&plan, price)))?
-    {
-        return Ok(change);
+    if let Some(price) = price.as_ref().filter(|_| at_provider) {
+        let resume = running.is_some_and(|agreement| agreement.scheduled.is_some());
+        let how = Update::Change { bought: Bought::of(&plan, price), resume };
+        if let Some(change) = by_provider(tx, app.id, tenant, how)? {
+            return Ok(change);
+        }
     }
     let begins_period = running.is_some_and(|agreement| agreement.bought.interval() != bought.interval());
     let command = if at_provider { Command::ChangePaid(bought.clone()) } else { Command::Assign(bought.clone()) };
@@ -501,8 +509,9 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Cha
 pub(crate) fn reactivate(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Change<Subscription>> {
     let current = locked(tx, app, tenant)?.ok_or_else(not_found)?;
     let agreement = &current.agreement;
-    let is_ending = matches!(agreement.state, State::Ending(_)) || agreement.scheduled.is_some();
-    if is_ending && let Some(change) = by_provider(tx, app.id, tenant, Update::Reactivate)? {
+    if agreement.is_ending()
+        && let Some(change) = by_provider(tx, app.id, tenant, Update::Reactivate)?
+    {
         return Ok(change);
     }
     let must_pay = agreement.is_paid() && !agreement.runs_at_provider() && providers::is_enabled(tx, app)?;

@@ -1,6 +1,7 @@
 //! The real program: its commands, and its server from the outside.
 
 mod backups;
+mod billing;
 mod commands;
 mod configuration;
 mod flags;

@@ -101,6 +101,26 @@ fn post(kept: &mut Kept, path: &str, form: Value) -> Result<Value, Refusal> {
         "billing/meters" if kept.meter(&form["event_name"]).is_some() => {
             Err(bad("event_name", "An active meter with the same event name already exists"))
         }
+        "prices" => {
+            let has_amount = form.get("unit_amount").or(form.get("unit_amount_decimal")).is_some();
+            let is_metered = form["recurring"]["usage_type"] == "metered";
+            if has_amount == (form["billing_scheme"] == "tiered") {
+                return Err(bad("unit_amount", "Missing required param: unit_amount, or tiers instead of it."));
+            }
+            if is_metered != form["recurring"].get("meter").is_some() {
+                return Err(bad("recurring[meter]", "A metered price, and no other, must be backed by a meter."));
+            }
+            Ok(kept.create(path, form))
+        }
+        "checkout/sessions" => {
+            for line in form["line_items"].as_object().into_iter().flat_map(|lines| lines.values()) {
+                let is_metered = kept.is_metered(&line["price"]);
+                if is_metered == line.get("quantity").is_some() {
+                    return Err(bad("line_items[0][quantity]", "A quantity is for prices that are not metered."));
+                }
+            }
+            Ok(kept.create(path, form))
+        }
         _ => Ok(kept.create(path, form)),
     }
 }
@@ -117,11 +137,9 @@ fn update(kept: &mut Kept, id: &str, form: &Value) -> Result<Value, Refusal> {
     if let Some(cancel) = form.get("cancel_at_period_end") {
         changed["cancel_at_period_end"] = json!(cancel == "true");
     }
-    if let Some(item) = form.pointer("/items/0") {
-        if item["id"] != known["items"]["data"][0]["id"] {
-            return Err(bad("items[0][id]", "No such subscription item"));
-        }
-        changed["items"] = kept.repriced(&known, &item["price"]);
+    if let Some(entries) = form["items"].as_object() {
+        changed["items"] =
+            kept.with_items(&known, entries.values()).ok_or_else(|| bad("items[0][id]", "No such item"))?;
     }
     kept.change(id, &changed);
     Ok(kept.objects[id].clone())

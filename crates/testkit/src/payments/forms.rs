@@ -13,6 +13,8 @@ pub(super) enum Kind {
     Flag,
     Whole,
     Decimal,
+    /// An amount in minor units, with up to twelve decimals.
+    Fine,
     Currency,
     Country,
     /// An object of this kind that exists.
@@ -20,7 +22,7 @@ pub(super) enum Kind {
     OneOf(&'static [&'static str]),
 }
 
-use Kind::{Country, Currency, Decimal, Flag, Id, OneOf, Text, Url, Whole};
+use Kind::{Country, Currency, Decimal, Fine, Flag, Id, OneOf, Text, Url, Whole};
 
 /// A parameter; `*` in its name stands for any member, `#` for any number.
 type Parameter = (&'static str, Kind, bool);
@@ -34,8 +36,16 @@ pub(super) fn parameters(path: &str) -> Option<&'static [Parameter]> {
         "prices" => &[
             ("product", Id("prod"), true),
             ("currency", Currency, true),
-            ("unit_amount", Whole, true),
+            ("unit_amount", Whole, false),
+            ("unit_amount_decimal", Fine, false),
+            ("billing_scheme", OneOf(&["per_unit", "tiered"]), false),
+            ("tiers_mode", OneOf(&["graduated", "volume"]), false),
+            ("tiers[#][up_to]", Text, false),
+            ("tiers[#][unit_amount]", Whole, false),
+            ("tiers[#][unit_amount_decimal]", Fine, false),
             ("recurring[interval]", OneOf(&["day", "week", "month", "year"]), true),
+            ("recurring[usage_type]", OneOf(&["licensed", "metered"]), false),
+            ("recurring[meter]", Id("mtr"), false),
             METADATA,
         ],
         "tax_rates" => &[
@@ -49,7 +59,7 @@ pub(super) fn parameters(path: &str) -> Option<&'static [Parameter]> {
             ("mode", OneOf(&["subscription"]), true),
             ("customer", Id("cus"), false),
             ("line_items[#][price]", Id("price"), true),
-            ("line_items[#][quantity]", Whole, true),
+            ("line_items[#][quantity]", Whole, false),
             ("line_items[#][dynamic_tax_rates][#]", Id("txr"), false),
             ("success_url", Url, true),
             ("cancel_url", Url, false),
@@ -78,6 +88,7 @@ pub(super) fn parameters(path: &str) -> Option<&'static [Parameter]> {
             ("cancel_at_period_end", Flag, false),
             ("items[#][id]", Id("si"), false),
             ("items[#][price]", Id("price"), false),
+            ("items[#][deleted]", Flag, false),
             ("proration_behavior", OneOf(&["create_prorations", "none", "always_invoice"]), false),
         ],
         "event_summaries" => &[("customer", Id("cus"), true), ("start_time", Whole, true), ("end_time", Whole, true)],
@@ -136,6 +147,10 @@ fn fits(kept: &Kept, kind: Kind, value: &str) -> Result<(), &'static str> {
         Flag => is(matches!(value, "true" | "false"), "Invalid boolean"),
         Whole => is(value.parse::<i64>().is_ok_and(|number| number >= 0), "Invalid integer"),
         Decimal => is(value.parse::<f64>().is_ok_and(|number| (0.0..=100.0).contains(&number)), "Invalid decimal"),
+        Fine => {
+            let decimals = value.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+            is(value.parse::<f64>().is_ok_and(|number| number >= 0.0) && decimals <= 12, "Invalid decimal")
+        }
         Currency => {
             let lower = value.len() == 3 && value.bytes().all(|byte| byte.is_ascii_lowercase());
             is(lower, "Invalid currency")

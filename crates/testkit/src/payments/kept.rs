@@ -88,7 +88,10 @@ impl Kept {
         object["created"] = json!(self.now);
         object["livemode"] = json!(false);
         match prefix {
-            "price" => object["unit_amount"] = json!(whole(&object["unit_amount"])),
+            "price" => {
+                let amount = object.get("unit_amount").map(whole);
+                object["unit_amount"] = json!(amount);
+            }
             "cs_test" => {
                 object["status"] = json!("open");
                 object["payment_status"] = json!("unpaid");
@@ -117,12 +120,10 @@ impl Kept {
 
     pub(super) fn pay(&mut self, session: &str) -> String {
         let checkout = self.objects.get(session).cloned().expect("a checkout session");
-        let price = checkout["line_items"]["0"]["price"].clone();
-        let (id, item, (start, end)) = (self.new_id("sub"), self.new_id("si"), self.period(&price));
-        let items = json!({ "object": "list", "data": [{
-            "id": item, "object": "subscription_item", "price": self.objects[price.as_str().expect("an id")],
-            "current_period_start": start, "current_period_end": end,
-        }] });
+        let id = self.new_id("sub");
+        let lines: Vec<Value> = checkout["line_items"].as_object().expect("lines").values().cloned().collect();
+        let data: Vec<Value> = lines.iter().map(|line| self.new_item(&line["price"])).collect();
+        let items = json!({ "object": "list", "data": data });
         let subscription = json!({
             "id": id, "object": "subscription", "status": "active", "cancel_at_period_end": false,
             "customer": checkout["customer"], "items": items, "metadata": checkout["subscription_data"]["metadata"],
@@ -139,6 +140,19 @@ impl Kept {
         id
     }
 
+    pub(super) fn is_metered(&self, price: &Value) -> bool {
+        let price = price.as_str().and_then(|id| self.objects.get(id));
+        price.is_some_and(|price| price["recurring"]["usage_type"] == "metered")
+    }
+
+    fn new_item(&mut self, price: &Value) -> Value {
+        let (id, (start, end)) = (self.new_id("si"), self.period(price));
+        json!({
+            "id": id, "object": "subscription_item", "price": self.objects[price.as_str().expect("an id")],
+            "current_period_start": start, "current_period_end": end,
+        })
+    }
+
     fn tell_invoice(&mut self, subscription: &Value, paid: bool, attempt: u32) {
         let amount = whole(&subscription["items"]["data"][0]["price"]["unit_amount"]);
         let id = self.new_id("in");
@@ -149,6 +163,9 @@ impl Kept {
             "amount_paid": if paid { amount } else { 0 }, "amount_due": amount, "attempt_count": attempt,
             "hosted_invoice_url": format!("https://pay.example/i/{id}"),
         });
+        if paid {
+            self.tell("invoice.payment_succeeded", &invoice);
+        }
         self.tell(if paid { "invoice.paid" } else { "invoice.payment_failed" }, &invoice);
     }
 
@@ -163,18 +180,31 @@ impl Kept {
         self.tell_invoice(&subscription, paid, attempt);
     }
 
-    /// The items of a subscription with another price; another interval begins another period.
-    pub(super) fn repriced(&self, subscription: &Value, price: &Value) -> Value {
-        let mut items = subscription["items"].clone();
-        let price = self.objects[price.as_str().expect("an id")].clone();
-        let before = items["data"][0]["price"]["recurring"]["interval"].clone();
-        if price["recurring"]["interval"] != before {
-            let (start, end) = self.period(&price["id"]);
-            items["data"][0]["current_period_start"] = json!(start);
-            items["data"][0]["current_period_end"] = json!(end);
+    /// The items of a subscription with some changed, removed and added; another interval begins another period.
+    pub(super) fn with_items<'a>(
+        &mut self,
+        subscription: &Value,
+        entries: impl Iterator<Item = &'a Value>,
+    ) -> Option<Value> {
+        let mut items = subscription["items"]["data"].as_array()?.clone();
+        for entry in entries {
+            let known = items.iter().position(|item| item["id"] == entry["id"]);
+            match (entry.get("id"), known) {
+                (Some(_), None) => return None,
+                (Some(_), Some(place)) if entry["deleted"] == "true" => drop(items.remove(place)),
+                (Some(_), Some(place)) => {
+                    let item = &mut items[place];
+                    let price = self.objects[entry["price"].as_str()?].clone();
+                    if price["recurring"]["interval"] != item["price"]["recurring"]["interval"] {
+                        let (start, end) = self.period(&price["id"]);
+                        (item["current_period_start"], item["current_period_end"]) = (json!(start), json!(end));
+                    }
+                    item["price"] = price;
+                }
+                (None, _) => items.push(self.new_item(&entry["price"])),
+            }
         }
-        items["data"][0]["price"] = price;
-        items
+        Some(json!({ "object": "list", "data": items }))
     }
 
     pub(super) fn change(&mut self, id: &str, members: &Value) {

@@ -9,7 +9,7 @@ use vault::hmac_sha256_hex;
 use super::{PaymentProvider, SECRET_KEY};
 use crate::{Answer, EngineName, Fixture, TestApp, Workspace};
 
-const WEBHOOK_SECRET: &str = "whsec_of_the_tests";
+pub const WEBHOOK_SECRET: &str = "whsec_of_the_tests";
 
 /// The scene of a test about payments.
 #[derive(Clone)]
@@ -24,11 +24,7 @@ impl Fixture for Stage {
         let provider = Arc::new(PaymentProvider::start().await);
         let url = provider.url().to_owned();
         let app = TestApp::start_with(engine, move |options| options.payprovider_url = url).await;
-        let credentials = json!({
-            "payproviderSecretKey": SECRET_KEY, "payproviderPublicKey": "pk_1", "payproviderWebhookSecret": WEBHOOK_SECRET,
-        });
-        app.key().put("/account/app", json!({ "payproviderEnabled": true })).await.expect(200);
-        app.key().put("/account/app/credentials", credentials).await.expect(200);
+        enable(&app).await;
         let acme = app.workspace("acme").await;
         Self { app, provider, acme }
     }
@@ -36,6 +32,15 @@ impl Fixture for Stage {
     async fn finish(self) {
         self.app.end().await;
     }
+}
+
+/// Lets an app be paid at the provider of the tests.
+pub async fn enable(app: &TestApp) {
+    let credentials = json!({
+        "payproviderSecretKey": SECRET_KEY, "payproviderPublicKey": "pk_1", "payproviderWebhookSecret": WEBHOOK_SECRET,
+    });
+    app.key().put("/account/app", json!({ "payproviderEnabled": true })).await.expect(200);
+    app.key().put("/account/app/credentials", credentials).await.expect(200);
 }
 
 impl Stage {
@@ -86,8 +91,13 @@ impl Stage {
 /// Sends an event to a node, signed with the app's secret.
 pub async fn tell(node: &TestApp, event: &Value) -> Answer {
     let (body, at) = (event.to_string(), node.service().core().db.clock().now().as_seconds());
-    let signature = hmac_sha256_hex(WEBHOOK_SECRET.as_bytes(), format!("{at}.{body}").as_bytes());
-    let caller = node.anon().header("provider-signature", &format!("t={at},v1={signature}"));
+    let caller = node.anon().header("provider-signature", &signature(&body, at));
     let path = format!("/account/payprovider/webhook/{}", node.app_id());
     caller.header("content-type", "application/json").send(Method::POST, &path, body).await
+}
+
+/// The header that proves that the provider sent this then.
+pub fn signature(body: &str, at: i64) -> String {
+    let signature = hmac_sha256_hex(WEBHOOK_SECRET.as_bytes(), format!("{at}.{body}").as_bytes());
+    format!("t={at},v1={signature}")
 }

@@ -116,6 +116,7 @@ async fn submit(
 
 fn act(tx: &mut Tx<'_>, tenancy: &Tenancy, id: &str, form: &PortalForm) -> Result<Result<(), Refused>> {
     let Setting { app, tenant, .. } = Setting::of(tx, id)?;
+    super::catch_up(tx, tenancy, app.id, tenant)?;
     match form.action {
         Action::Cancel => subscriptions::cancel(tx, &app, tenant).map(|_| Ok(())),
         Action::Reactivate => subscriptions::reactivate(tx, &app, tenant).map(|_| Ok(())),

@@ -7,8 +7,6 @@ use std::time::Duration;
 use ::store::{Tx, args};
 use futures_util::future::join_all;
 use kernel::{AppId, Code, Money, Result, TenantId, Timestamp};
-use serde::Deserialize;
-use serde_json::Value;
 use spine::{Job, Signal, Worked, emit};
 use tenancy::{
     App, Tenancy, apps,
@@ -18,68 +16,19 @@ use tenancy::{
 use tokio::sync::watch;
 
 use super::{
-    calls::id_of,
+    events::ProviderEvent,
     invoice::Invoice,
     store::{self, Waiting},
 };
 use crate::{
     Billing,
     facts::{PaymentFailed, PaymentSucceeded},
-    providers::Provider,
+    providers::{Provider, store::insert_event},
 };
-
-/// The types of events that mean something here.
-pub(crate) const EVENTS: [&str; 7] = [
-    "checkout.session.completed",
-    "checkout.session.async_payment_succeeded",
-    "customer.subscription.created",
-    "customer.subscription.updated",
-    "customer.subscription.deleted",
-    "invoice.paid",
-    "invoice.payment_failed",
-];
 
 /// Events per run, and at once.
 const BATCH: i64 = 64;
 const AT_ONCE: usize = 8;
-
-/// What an event is about.
-enum Told {
-    Session(String),
-    Subscription(String),
-    Invoice { invoice: Box<Invoice>, paid: bool },
-    Nothing,
-}
-
-/// Whether there is anything to do about an event of this type.
-pub(crate) fn matters(kind: &str) -> bool {
-    EVENTS.contains(&kind)
-}
-
-/// What does not look like an event that is known asks for nothing.
-fn read(payload: &str) -> Told {
-    #[derive(Deserialize)]
-    struct Event {
-        #[serde(rename = "type")]
-        kind: String,
-        data: Data,
-    }
-    #[derive(Deserialize)]
-    struct Data {
-        object: Value,
-    }
-    let Ok(Event { kind, data: Data { object } }) = serde_json::from_str(payload) else { return Told::Nothing };
-    let id = id_of(&object).filter(|id| !id.is_empty());
-    match (kind.split_once('.').map(|(first, _)| first), id) {
-        (Some("checkout"), Some(id)) => Told::Session(id),
-        (Some("customer"), Some(id)) => Told::Subscription(id),
-        (Some("invoice"), Some(_)) => serde_json::from_value(object).map_or(Told::Nothing, |invoice| Told::Invoice {
-            invoice: Box::new(invoice),
-            paid: kind == "invoice.paid",
-        }),
-        _ => Told::Nothing,
-    }
-}
 
 /// Acts on what was told.
 pub struct Acting {
@@ -131,16 +80,17 @@ impl Acting {
 
 impl Billing {
     async fn act(&self, app: AppId, event: &str, payload: &str) -> Result<()> {
-        let told = if self.is_paid_at_stripe(app).await? { read(payload) } else { Told::Nothing };
+        let told =
+            if self.is_paid_at_stripe(app).await? { ProviderEvent::read(payload) } else { ProviderEvent::Nothing };
         match &told {
-            Told::Session(id) => ignore_unknown(self.take_over_session(app, id).await.map(|_| ()))?,
-            Told::Subscription(id) => ignore_unknown(self.take_over_subscription(app, id).await)?,
-            Told::Invoice { invoice, .. } => {
+            ProviderEvent::Session(id) => ignore_unknown(self.take_over_session(app, id).await.map(|_| ()))?,
+            ProviderEvent::Subscription(id) => ignore_unknown(self.take_over_subscription(app, id).await)?,
+            ProviderEvent::Invoice { invoice, .. } => {
                 if let Some(id) = invoice.subscription() {
                     ignore_unknown(self.take_over_subscription(app, &id).await)?;
                 }
             }
-            Told::Nothing => {}
+            ProviderEvent::Nothing => {}
         }
         let (tenancy, event) = (self.tenancy.clone(), event.to_owned());
         let write = self.tenancy.db.write(move |tx| {
@@ -148,8 +98,8 @@ impl Billing {
                 return Ok(());
             }
             match &told {
-                Told::Invoice { invoice, paid } => tell(tx, &tenancy, app, invoice, *paid),
-                Told::Session(_) | Told::Subscription(_) | Told::Nothing => Ok(()),
+                ProviderEvent::Invoice { invoice, paid } => tell(tx, &tenancy, app, invoice, *paid),
+                ProviderEvent::Session(_) | ProviderEvent::Subscription(_) | ProviderEvent::Nothing => Ok(()),
             }
         });
         write.await
@@ -189,6 +139,12 @@ fn tell(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, invoice: &Invoice, paid:
     }
     let amount = if paid { invoice.paid() } else { invoice.due() };
     let Some(amount) = amount.filter(|amount| amount.minor > 0) else { return Ok(()) };
+    // Several events may tell of the same payment.
+    let once =
+        if paid { format!("{} paid", invoice.id) } else { format!("{} failed {}", invoice.id, invoice.attempt()) };
+    if !insert_event(tx, app.id, &once, None)? {
+        return Ok(());
+    }
     if paid {
         let fact = PaymentSucceeded {
             workspace_id: tenant,

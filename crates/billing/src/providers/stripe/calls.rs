@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     client::{Account, Called},
     form::ApiForm,
+    intents::{Bought, Overage},
 };
 use crate::{
     catalog::{Interval, taxes::Tax},
@@ -49,6 +50,9 @@ pub struct ApiSubscription {
     pub id: String,
     #[serde(default)]
     pub status: String,
+    /// An id, or the object itself.
+    #[serde(default)]
+    pub customer: Value,
     #[serde(default)]
     pub cancel_at_period_end: bool,
     #[serde(default)]
@@ -90,9 +94,16 @@ impl ApiSubscription {
         matches!(self.status.as_str(), "canceled" | "incomplete_expired")
     }
 
+    /// What the plan itself is paid by, among what is metered.
+    pub fn plan_item(&self) -> Option<&Item> {
+        let is_metered =
+            |item: &&Item| item.price.pointer("/recurring/usage_type").is_some_and(|usage| usage == "metered");
+        self.items.data.iter().find(|item| !is_metered(item))
+    }
+
     /// What it is for.
     pub fn price(&self) -> Option<String> {
-        self.items.data.first().and_then(|item| id_of(&item.price))
+        self.plan_item().and_then(|item| id_of(&item.price))
     }
 }
 
@@ -126,6 +137,33 @@ impl Account {
         self.post("prices", &form, &once("price", &form)).await
     }
 
+    /// What units of a meter cost beyond a limit.
+    pub(super) async fn create_overage_price(
+        &self,
+        product: &str,
+        meter: &str,
+        bought: &Bought,
+        overage: &Overage,
+    ) -> Called<Object> {
+        let form = ApiForm::new()
+            .set("product", product)
+            .set("currency", &bought.amount().currency.code().to_ascii_lowercase())
+            .set("recurring[interval]", &bought.interval)
+            .set("recurring[usage_type]", "metered")
+            .set("recurring[meter]", meter);
+        let form = if overage.limit == 0 {
+            form.set("billing_scheme", "per_unit").set("unit_amount_decimal", &overage.unit)
+        } else {
+            form.set("billing_scheme", "tiered")
+                .set("tiers_mode", "graduated")
+                .set("tiers[0][up_to]", &overage.limit)
+                .set("tiers[0][unit_amount]", &0)
+                .set("tiers[1][up_to]", "inf")
+                .set("tiers[1][unit_amount_decimal]", &overage.unit)
+        };
+        self.post("prices", &form, &once("overage", &form)).await
+    }
+
     pub async fn create_tax_rate(&self, tax: &Tax) -> Called<Object> {
         let form = ApiForm::new()
             .set("display_name", &tax.name)
@@ -138,12 +176,18 @@ impl Account {
 
     pub async fn create_session(&self, order: &Order<'_>, key: &str) -> Called<ApiCheckoutSession> {
         let metadata = [("tenantId", order.tenant.to_string()), ("planKey", order.plan.to_owned())];
-        let form = ApiForm::new()
+        let mut form = ApiForm::new()
             .set("mode", "subscription")
             .set("customer", order.customer)
             .set("line_items[0][price]", order.price)
             .set("line_items[0][quantity]", &1)
-            .set_list("line_items[0][dynamic_tax_rates]", order.tax_rates)
+            .set_list("line_items[0][dynamic_tax_rates]", order.tax_rates);
+        for (place, price) in (1..).zip(order.overages) {
+            form = form
+                .set(&format!("line_items[{place}][price]"), price)
+                .set_list(&format!("line_items[{place}][dynamic_tax_rates]"), order.tax_rates);
+        }
+        form = form
             .set("success_url", order.success_url)
             .set_some("cancel_url", order.cancel_url)
             .set("client_reference_id", &order.tenant)
@@ -171,12 +215,18 @@ impl Account {
         self.post(&format!("subscriptions/{id}"), &form, key).await
     }
 
-    pub async fn change_price(&self, id: &str, item: &str, price: &str, key: &str) -> Called<ApiSubscription> {
-        let form = ApiForm::new()
-            .set("items[0][id]", item)
-            .set("items[0][price]", price)
-            .set("cancel_at_period_end", &false)
-            .set("proration_behavior", "create_prorations");
+    pub async fn change_price(&self, id: &str, change: &PriceChange, key: &str) -> Called<ApiSubscription> {
+        let PriceChange { item, price, removed, added, resume } = change;
+        let mut form = ApiForm::new().set("items[0][id]", item).set("items[0][price]", price);
+        for (place, item) in (1..).zip(removed) {
+            form = form.set(&format!("items[{place}][id]"), item).set(&format!("items[{place}][deleted]"), &true);
+        }
+        for (place, price) in (1 + removed.len()..).zip(added) {
+            form = form.set(&format!("items[{place}][price]"), price);
+        }
+        form = form
+            .set("proration_behavior", "create_prorations")
+            .set_some("cancel_at_period_end", resume.then_some("false"));
         self.post(&format!("subscriptions/{id}"), &form, key).await
     }
 
@@ -186,12 +236,26 @@ impl Account {
     }
 }
 
+/// What a subscription is to be paid by from now on.
+pub struct PriceChange {
+    /// What the plan itself is paid by, and its new price.
+    pub item: String,
+    pub price: String,
+    /// What was metered for the plan before, and is for the new one.
+    pub removed: Vec<String>,
+    pub added: Vec<String>,
+    /// It was about to end, and is not any more.
+    pub resume: bool,
+}
+
 /// What is to be bought.
 pub struct Order<'a> {
     pub tenant: TenantId,
     pub customer: &'a str,
     pub price: &'a str,
     pub plan: &'a str,
+    /// What is metered beside it.
+    pub overages: &'a [String],
     pub tax_rates: &'a [String],
     pub success_url: &'a str,
     pub cancel_url: Option<&'a str>,

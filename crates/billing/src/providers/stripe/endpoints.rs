@@ -13,7 +13,7 @@ use tenancy::{
 };
 
 use super::{
-    callbacks::EVENTS,
+    events::EVENTS,
     intents::Stuck,
     store::{self, ENDPOINTS_DUE, NEXT_ENDPOINT},
 };

@@ -10,14 +10,17 @@ use serde::{Deserialize, Serialize};
 use spine::{Job, Worked};
 
 use super::{
-    calls::{ApiCheckoutSession, ApiSubscription, Order},
+    calls::{ApiCheckoutSession, ApiSubscription, Order, PriceChange},
     client::{Account, CallFailure},
     link::Said,
     store,
 };
 use crate::{
     Billing,
-    catalog::{Interval, Plan, Price},
+    catalog::{
+        Interval, Plan, Price,
+        plans::{Quota, QuotaPolicy},
+    },
     providers::{checkout::CheckoutSession, store::insert_session},
     subscriptions::{BoughtPlan, BoughtPrice, Purchase, Subscription},
 };
@@ -56,6 +59,39 @@ pub(crate) struct Bought {
     amount_minor: i64,
     currency: Currency,
     pub(super) interval: Interval,
+    /// What is billed beyond the plan's limits.
+    pub(super) overages: Vec<Overage>,
+}
+
+/// What units beyond a metered limit cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Overage {
+    pub(super) metric: String,
+    pub(super) limit: i64,
+    /// Of one unit, in minor units of the price's currency, perhaps with decimals.
+    pub(super) unit: String,
+}
+
+impl Overage {
+    fn of(quota: &Quota, currency: Currency) -> Option<Self> {
+        let amount = quota.unit_amount.as_ref().filter(|_| quota.policy == QuotaPolicy::Metered)?;
+        let unit = shifted(&amount.to_string(), currency.digits())?;
+        Some(Self { metric: quota.metric.clone(), limit: quota.limit, unit })
+    }
+}
+
+/// A decimal times a power of ten, digit by digit: `0.005` and 2 is `0.5`. `None` for what is written with an exponent.
+fn shifted(decimal: &str, places: u32) -> Option<String> {
+    if !decimal.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return None;
+    }
+    let places = usize::try_from(places).ok()?;
+    let (whole, rest) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let rest = format!("{rest:0<places$}");
+    let whole = format!("{whole}{}", &rest[..places]);
+    let (whole, rest) = (whole.trim_start_matches('0'), rest[places..].trim_end_matches('0'));
+    let whole = if whole.is_empty() { "0" } else { whole };
+    Some(if rest.is_empty() { whole.to_owned() } else { format!("{whole}.{rest}") })
 }
 
 impl Bought {
@@ -68,6 +104,7 @@ impl Bought {
             amount_minor: price.amount.minor,
             currency: price.amount.currency,
             interval: price.interval,
+            overages: plan.quotas.iter().filter_map(|quota| Overage::of(quota, price.amount.currency)).collect(),
         }
     }
 
@@ -111,7 +148,11 @@ pub(crate) enum Work {
 pub(crate) enum Update {
     Cancel,
     Reactivate,
-    Change(Bought),
+    Change {
+        bought: Bought,
+        /// A free plan was to come after it, and is not any more.
+        resume: bool,
+    },
     /// To a free plan, once the period that was paid for is over.
     Schedule {
         key: String,
@@ -206,12 +247,14 @@ impl Billing {
         let Intent { id, app, tenant, .. } = intent;
         let customer = self.customer(account, *app, *tenant).await?;
         let price = self.price(account, *app, bought).await?;
+        let overages = self.overage_prices(account, *app, bought).await?;
         let tax_rates = self.tax_rates(account, *app).await?;
         let order = Order {
             tenant: *tenant,
             customer: &customer,
             price: &price,
             plan: &bought.plan_key,
+            overages: &overages,
             tax_rates: &tax_rates,
             success_url: lands_on,
             cancel_url,
@@ -261,7 +304,9 @@ impl Billing {
         let there = match how {
             Update::Cancel | Update::Schedule { .. } => account.cancel_at_period_end(subscription, true, &key).await?,
             Update::Reactivate => account.cancel_at_period_end(subscription, false, &key).await?,
-            Update::Change(bought) => self.change_there(account, intent.app, subscription, bought, &key).await?,
+            Update::Change { bought, resume } => {
+                self.change_there(account, intent.app, subscription, (bought, *resume), &key).await?
+            }
         };
         let said = known.map(|known| Said { known, there });
         let taken = self.take_over_outcome(intent, how, said).await?;
@@ -273,14 +318,17 @@ impl Billing {
         account: &Account,
         app: AppId,
         subscription: &str,
-        bought: &Bought,
+        (bought, resume): (&Bought, bool),
         key: &str,
     ) -> Result<ApiSubscription, Stuck> {
         let price = self.price(account, app, bought).await?;
+        let added = self.overage_prices(account, app, bought).await?;
         let there = account.subscription(subscription).await?;
-        let item = there.items.data.first().map(|item| item.id.clone());
+        let item = there.plan_item().map(|item| item.id.clone());
         let item = item.ok_or_else(|| CallFailure::Refused("the subscription has no item".to_owned()))?;
-        Ok(account.change_price(subscription, &item, &price, key).await?)
+        let removed = there.items.data.into_iter().map(|item| item.id).filter(|id| *id != item).collect();
+        let change = PriceChange { item, price, removed, added, resume };
+        Ok(account.change_price(subscription, &change, key).await?)
     }
 }
 
@@ -357,5 +405,25 @@ impl Finishing {
             store::postpone_intent(tx, app, id, tx.now().plus(Duration::from_mins(1 << attempts.min(10))))
         });
         write.await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shifted;
+
+    #[test]
+    fn a_decimal_is_shifted_digit_by_digit() {
+        for (decimal, places, expected) in [
+            ("0.005", 2, "0.5"),
+            ("1", 2, "100"),
+            ("0.01", 2, "1"),
+            ("12.3456", 2, "1234.56"),
+            ("7", 0, "7"),
+            ("0", 2, "0"),
+        ] {
+            assert_eq!(shifted(decimal, places).as_deref(), Some(expected), "{decimal}");
+        }
+        assert_eq!(shifted("1e-7", 2), None);
     }
 }

@@ -5,12 +5,12 @@ use kernel::{Currency, Money};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::calls::id_of;
+use super::{calls::id_of, events::is_id};
 
 /// As much of an invoice as is used.
 #[derive(Debug, Deserialize)]
-pub(super) struct Invoice {
-    pub(super) id: String,
+pub struct Invoice {
+    pub id: String,
     #[serde(default)]
     customer: Value,
     #[serde(default)]
@@ -22,7 +22,7 @@ pub(super) struct Invoice {
     #[serde(default)]
     attempt_count: u32,
     #[serde(default)]
-    pub(super) hosted_invoice_url: Option<String>,
+    pub hosted_invoice_url: Option<String>,
     #[serde(flatten)]
     rest: Value,
 }
@@ -49,12 +49,12 @@ const LAST4: [&str; 4] = [
 const TAXES: [&str; 2] = ["/total_taxes", "/total_tax_amounts"];
 
 impl Invoice {
-    pub(super) fn customer(&self) -> Option<String> {
+    pub fn customer(&self) -> Option<String> {
         id_of(&self.customer)
     }
 
-    pub(super) fn subscription(&self) -> Option<String> {
-        SUBSCRIPTION.iter().find_map(|place| self.rest.pointer(place).and_then(id_of))
+    pub fn subscription(&self) -> Option<String> {
+        SUBSCRIPTION.iter().find_map(|place| self.rest.pointer(place).and_then(id_of)).filter(|id| is_id(id))
     }
 
     fn money(&self, minor: i64) -> Option<Money> {
@@ -62,16 +62,16 @@ impl Invoice {
         Some(Money::from_minor(minor, currency))
     }
 
-    pub(super) fn paid(&self) -> Option<Money> {
+    pub fn paid(&self) -> Option<Money> {
         self.money(self.amount_paid)
     }
 
-    pub(super) fn due(&self) -> Option<Money> {
+    pub fn due(&self) -> Option<Money> {
         self.money(self.amount_due)
     }
 
     /// Included in what was paid.
-    pub(super) fn tax(&self) -> Option<Money> {
+    pub fn tax(&self) -> Option<Money> {
         let listed = TAXES.iter().find_map(|place| self.rest.pointer(place).and_then(Value::as_array));
         let sum = listed.filter(|taxes| !taxes.is_empty()).map(|taxes| {
             let amounts = taxes.iter().filter_map(|tax| tax.get("amount").and_then(Value::as_i64));
@@ -81,15 +81,15 @@ impl Invoice {
         self.money(minor)
     }
 
-    pub(super) fn attempt(&self) -> u32 {
+    pub fn attempt(&self) -> u32 {
         self.attempt_count.max(1)
     }
 
-    pub(super) fn reason(&self) -> &str {
+    pub fn reason(&self) -> &str {
         self.first_text(&REASON).unwrap_or("payment_failed")
     }
 
-    pub(super) fn card_last4(&self) -> Option<&str> {
+    pub fn card_last4(&self) -> Option<&str> {
         self.first_text(&LAST4)
     }
 

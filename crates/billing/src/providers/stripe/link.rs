@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Billing,
     providers::{checkout, store as sessions},
-    subscriptions::{self, Agreement, BoughtPlan, State, Subscription, rules::Command},
+    subscriptions::{self, Agreement, BoughtPlan, Subscription, rules::Command},
 };
 
 /// How often an answer that is out of date is asked for again.
@@ -123,7 +123,7 @@ fn link(tx: &mut Tx<'_>, app: AppId, paid: &ApiCheckoutSession, there: &ApiSubsc
         intents::leave_to_job(tx, app, tenant, Work::End { subscription })?;
         return Ok(false);
     }
-    let Some(customer) = id_of(&paid.customer) else { return Ok(false) };
+    let customer = id_of(&paid.customer).or_else(|| id_of(&there.customer)).unwrap_or_default();
     let subscription = there.id.clone();
     let known = AtProvider { tenant, subscription, customer, price: there.price(), revision: 0 };
     store::put_at_provider(tx, app, &known)?;
@@ -148,19 +148,26 @@ fn finish(tx: &mut Tx<'_>, intent: &Intent, how: &Update, said: Option<&Said>) -
         store::delete_intent(tx, intent.app, intent.id)?;
         return Ok(Taken::Now(subscriptions::running(tx, &app, intent.tenant)?.map(Box::new)));
     };
-    let scheduled = match how {
-        Update::Schedule { key, name } => Some(BoughtPlan { key: key.clone(), name: name.clone(), free: true }),
-        _ => None,
-    };
-    let taken = take_over(tx, intent.app, said, scheduled.as_ref())?;
+    let taken = take_over(tx, intent.app, said, wanted(how).as_ref())?;
     if matches!(taken, Taken::Now(_)) {
         store::delete_intent(tx, intent.app, intent.id)?;
     }
     Ok(taken)
 }
 
-/// Moves the subscription to where the provider has it.
-fn take_over(tx: &mut Tx<'_>, app: AppId, said: &Said, scheduled: Option<&BoughtPlan>) -> Result<Taken> {
+/// What the provider cannot tell of an intent: to it, a free plan that waits and an end that was asked for are the same.
+fn wanted(how: &Update) -> Option<Command> {
+    match how {
+        Update::Cancel => Some(Command::Cancel),
+        Update::Schedule { key, name } => {
+            Some(Command::Schedule(BoughtPlan { key: key.clone(), name: name.clone(), free: true }))
+        }
+        Update::Reactivate | Update::Change { .. } => None,
+    }
+}
+
+/// Moves the subscription to where the provider has it; `wanted` is done on the way while it is about to end there.
+fn take_over(tx: &mut Tx<'_>, app: AppId, said: &Said, wanted: Option<&Command>) -> Result<Taken> {
     let Said { known, there } = said;
     let app = apps::get(tx, app)?;
     let Some(mut here) = subscriptions::running(tx, &app, known.tenant)? else { return Ok(Taken::Now(None)) };
@@ -181,8 +188,8 @@ fn take_over(tx: &mut Tx<'_>, app: AppId, said: &Said, scheduled: Option<&Bought
         here = subscriptions::command(tx, &app, here, &Command::ChangePaid(bought.purchase()))?;
     }
     here = align(tx, &app, here, there)?;
-    if let Some(plan) = scheduled {
-        here = subscriptions::command(tx, &app, here, &Command::Schedule(plan.clone()))?;
+    if let Some(wanted) = wanted.filter(|_| there.cancel_at_period_end) {
+        here = subscriptions::command(tx, &app, here, wanted)?;
     }
     for command in commands(&here.agreement, there) {
         here = subscriptions::command(tx, &app, here, &command)?;
@@ -205,8 +212,7 @@ fn commands(here: &Agreement, there: &ApiSubscription) -> Vec<Command> {
         }
         _ => {}
     }
-    let is_ending = matches!(here.state, State::Ending(_)) || here.scheduled.is_some();
-    match (there.cancel_at_period_end, is_ending) {
+    match (there.cancel_at_period_end, here.is_ending()) {
         (true, false) => commands.push(Command::Cancel),
         (false, true) => commands.push(Command::Reactivate { must_pay: false }),
         _ => {}

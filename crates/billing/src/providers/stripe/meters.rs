@@ -27,7 +27,7 @@ impl Billing {
     }
 
     /// The name of the meter's events, and its id.
-    async fn meter(&self, account: &Account, app: AppId, metric: &str) -> Result<(String, String), Stuck> {
+    pub(super) async fn meter(&self, account: &Account, app: AppId, metric: &str) -> Result<(String, String), Stuck> {
         let event = format!("tenantry_{}", tag(&format!("{app}:{metric}")));
         let place = Place { app, account: account.fingerprint(), kind: "meter", key: metric.to_owned() };
         if let Some(known) = self.known_object(&place).await? {

@@ -5,12 +5,15 @@ pub(crate) mod callbacks;
 mod calls;
 mod client;
 pub(crate) mod endpoints;
+pub mod events;
 mod form;
 pub(crate) mod intents;
-mod invoice;
+pub mod invoice;
 mod link;
 mod meters;
 mod objects;
+#[cfg(test)]
+mod properties;
 mod store;
 
 use ::store::Tx;
@@ -36,6 +39,11 @@ pub(crate) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Opti
     store::at_provider(tx, app, tenant)
 }
 
+/// What is still to be ended there for a workspace.
+pub(crate) fn ends_waiting(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Vec<Intent>> {
+    store::ends_waiting(tx, app, tenant)
+}
+
 /// Follows a change of the subscription: one that is not renewed there any more is ended there.
 pub(crate) fn follow(tx: &mut Tx<'_>, app: AppId, before: Option<&Agreement>, after: &Subscription) -> Result<()> {
     if before.is_none() || after.agreement.runs_at_provider() {
@@ -45,6 +53,14 @@ pub(crate) fn follow(tx: &mut Tx<'_>, app: AppId, before: Option<&Agreement>, af
     store::delete_at_provider(tx, app, after.tenant)?;
     store::supersede_updates(tx, app, after.tenant)?;
     intents::leave_to_job(tx, app, after.tenant, Work::End { subscription: there.subscription })
+}
+
+/// A subscription that was about to end there goes on by the app's word.
+pub(crate) fn resume(tx: &mut Tx<'_>, app: AppId, after: &Subscription) -> Result<()> {
+    let Some(there) = store::at_provider(tx, app, after.tenant)? else { return Ok(()) };
+    store::supersede_updates(tx, app, after.tenant)?;
+    let work = Work::Update { subscription: there.subscription, how: Update::Reactivate };
+    intents::leave_to_job(tx, app, after.tenant, work)
 }
 
 impl Billing {

@@ -5,7 +5,7 @@ use tenancy::{members, workspaces};
 
 use super::{
     client::Account,
-    intents::{Bought, Stuck},
+    intents::{Bought, Overage, Stuck},
     store::{self, Place},
 };
 use crate::{Billing, catalog::taxes};
@@ -43,25 +43,52 @@ impl Billing {
     }
 
     pub(super) async fn price(&self, account: &Account, app: AppId, bought: &Bought) -> Result<String, Stuck> {
-        let place = |kind, key| Place { app, account: account.fingerprint(), kind, key };
         let amount = bought.amount();
         let key = format!("{} {} {} {}", bought.price_id, amount.minor, amount.currency, bought.interval);
-        let price = place("price", key);
+        let price = Place { app, account: account.fingerprint(), kind: "price", key };
         if let Some(known) = self.known_object(&price).await? {
             return Ok(known);
         }
-        let product = place("product", bought.plan_id.clone());
-        let product_id = match self.known_object(&product).await? {
-            Some(known) => known,
-            None => {
-                let made = account.create_product(&bought.plan_name, &bought.plan_id).await?;
-                self.note_object(&product, &made.id, None).await?;
-                made.id
-            }
-        };
-        let made = account.create_price(&product_id, &bought.price_id, amount, bought.interval).await?;
+        let product = self.product(account, app, bought).await?;
+        let made = account.create_price(&product, &bought.price_id, amount, bought.interval).await?;
         self.note_object(&price, &made.id, Some(bought)).await?;
         Ok(made.id)
+    }
+
+    async fn product(&self, account: &Account, app: AppId, bought: &Bought) -> Result<String, Stuck> {
+        let place = Place { app, account: account.fingerprint(), kind: "product", key: bought.plan_id.clone() };
+        if let Some(known) = self.known_object(&place).await? {
+            return Ok(known);
+        }
+        let made = account.create_product(&bought.plan_name, &bought.plan_id).await?;
+        self.note_object(&place, &made.id, None).await?;
+        Ok(made.id)
+    }
+
+    /// What is metered beside a plan: a price for each metric that costs something beyond its limit.
+    pub(super) async fn overage_prices(
+        &self,
+        account: &Account,
+        app: AppId,
+        bought: &Bought,
+    ) -> Result<Vec<String>, Stuck> {
+        let mut prices = Vec::with_capacity(bought.overages.len());
+        for overage in &bought.overages {
+            let Overage { metric, limit, unit } = overage;
+            let (currency, interval) = (bought.amount().currency, bought.interval);
+            let key = format!("{} {metric} {limit} {unit} {currency} {interval}", bought.plan_id);
+            let place = Place { app, account: account.fingerprint(), kind: "overage", key };
+            if let Some(known) = self.known_object(&place).await? {
+                prices.push(known);
+                continue;
+            }
+            let (_, meter) = self.meter(account, app, metric).await?;
+            let product = self.product(account, app, bought).await?;
+            let made = account.create_overage_price(&product, &meter, bought, overage).await?;
+            self.note_object(&place, &made.id, None).await?;
+            prices.push(made.id);
+        }
+        Ok(prices)
     }
 
     /// The app's taxes, of which the provider takes that of the customer's country.

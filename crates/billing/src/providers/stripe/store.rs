@@ -155,6 +155,15 @@ pub(super) fn insert_intent(tx: &mut Tx<'_>, intent: &Intent, next_at: Timestamp
     )
 }
 
+/// What is still to be ended there for a workspace.
+pub(super) fn ends_waiting(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Vec<Intent>> {
+    tx.all(
+        "SELECT id, app_id, tenant_id, work, actor, attempts FROM provider_intents \
+         WHERE app_id = $1 AND tenant_id = $2 AND kind = 'end' ORDER BY id",
+        &args![app, tenant],
+    )
+}
+
 /// The newest word counts: earlier ones that are not finished are dropped.
 pub(super) fn supersede_updates(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<()> {
     tx.run("DELETE FROM provider_intents WHERE app_id = $1 AND tenant_id = $2 AND kind = 'update'", &args![app, tenant])

@@ -13,6 +13,7 @@ mod payments_dry_run;
 mod payments_plan;
 mod payments_tax;
 mod payprovider;
+mod payprovider_callbacks;
 mod payprovider_stripe;
 mod role;
 mod role_privilege;

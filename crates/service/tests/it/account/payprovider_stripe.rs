@@ -25,7 +25,10 @@ on_both_engines!(
     the_last_word_counts,
     a_workspace_goes_once_its_subscription_is_canceled,
     what_ends_here_ends_there,
+    what_is_still_to_be_ended_there_is_ended_before_the_workspace_goes,
+    a_plan_set_by_key_goes_on_there_too,
     totals_are_sent_and_drift_is_healed,
+    what_goes_beyond_a_limit_has_a_price_there,
     the_address_for_callbacks_is_registered,
     a_provider_that_was_switched_off_can_still_be_left,
 );
@@ -326,6 +329,35 @@ async fn totals_are_sent_and_drift_is_healed(stage: Stage) {
     assert_eq!(pushes, 1 + 1 + 2 + 6, "a total that stays another is pushed five times more");
 }
 
+async fn what_goes_beyond_a_limit_has_a_price_there(stage: Stage) {
+    let quotas = |limit: i64| json!([{ "metric": "calls", "limit": limit, "policy": "metered", "unitAmount": 0.005 }]);
+    let (team, max) =
+        (plan(&stage.app, "team", Some(10.0), None).await, plan(&stage.app, "max", Some(99.0), None).await);
+    change_plan(&stage.app, &team, json!({ "quotas": quotas(1_000) })).await;
+    change_plan(&stage.app, &max, json!({ "quotas": quotas(0) })).await;
+    let user = stage.acme.owner();
+    let begun = user.post("/account/subscription/checkout", json!({ "planKey": "team" })).await.expect(201);
+    let session = begun.text("/sessionId");
+    let subscription = stage.pay(&session);
+    stage.confirm(&session).await.expect(200);
+    let items = || stage.provider.object(&subscription)["items"]["data"].clone();
+    let metered = items()[1]["price"].clone();
+    assert_eq!(metered["recurring"]["meter"], stage.provider.all("mtr")[0]["id"]);
+    assert_eq!(
+        (&metered["tiers"]["0"]["up_to"], &metered["tiers"]["1"]["unit_amount_decimal"]),
+        (&json!("1000"), &json!("0.5"))
+    );
+    user.post("/account/subscription/change", json!({ "planKey": "max" })).await.expect(201);
+    assert_eq!(items().as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        (&items()[0]["price"]["unit_amount"], &items()[1]["price"]["unit_amount_decimal"]),
+        (&json!(9900), &json!("0.5"))
+    );
+    user.post("/account/subscription/change", json!({ "planKey": "pro" })).await.expect(201);
+    assert_eq!(items().as_array().map(Vec::len), Some(1));
+    assert_eq!(state(&user).await["plan"]["slug"], "pro");
+}
+
 async fn the_address_for_callbacks_is_registered(engine: EngineName) {
     let provider = PaymentProvider::start().await;
     let url = provider.url().to_owned();
@@ -380,4 +412,29 @@ async fn a_provider_that_hangs_slows_nobody_else(stage: Stage) {
     }
     hanging.await.expect(201);
     assert_eq!(stage.provider.count("cus"), 1, "tried again with the same key");
+}
+
+async fn what_is_still_to_be_ended_there_is_ended_before_the_workspace_goes(stage: Stage) {
+    let subscription = stage.paid().await;
+    let path = format!("/account/tenant/{}", stage.acme.id);
+    stage.provider.trouble([Trouble::Fails; 6]);
+    stage.app.key().post(&format!("{path}/planDetails"), json!({ "planKey": "free" })).await.expect(200);
+    stage.app.drain().await;
+    let mighty = stage.app.key_with(&["TENANT_DELETE"]).await;
+    mighty.delete(&path).await.error(502, "PROVIDER_FAILED");
+    mighty.delete(&path).await.expect(200);
+    assert_eq!(stage.provider.object(&subscription)["status"], "canceled");
+}
+
+async fn a_plan_set_by_key_goes_on_there_too(stage: Stage) {
+    plan(&stage.app, "max", Some(99.0), None).await;
+    let subscription = stage.paid().await;
+    let user = stage.acme.owner();
+    user.post("/billing/cancel", json!({})).await.expect(201);
+    let details = format!("/account/tenant/{}/planDetails", stage.acme.id);
+    stage.app.key().post(&details, json!({ "planKey": "max" })).await.expect(200);
+    stage.app.drain().await;
+    stage.tell_all().await;
+    assert_eq!(stage.provider.object(&subscription)["cancel_at_period_end"], false);
+    assert_eq!((&state(&user).await["status"], &state(&user).await["plan"]["slug"]), (&json!("active"), &json!("max")));
 }

@@ -17,6 +17,7 @@ on_both_engines!(
     of_two_checkouts_one_is_paid,
     renewals_are_paid_by_the_clock,
     a_new_period_is_paid_for_before_it_counts,
+    a_period_that_has_begun_is_paid_for_before_it_is_canceled,
     a_card_that_does_not_pay_begins_no_new_period,
     a_failed_renewal_is_tried_again_then_gated_then_canceled,
     a_free_plan_waits_for_the_end_of_the_paid_period,
@@ -281,4 +282,19 @@ async fn usage_is_handed_to_the_provider(app: TestApp) {
     assert_eq!(synced.json(), json!({ "syncedMetrics": 1, "failed": [] }));
     let usage = workspace.owner().get(&format!("/usage/{}", workspace.id)).await.expect(200);
     assert_eq!((usage.at("/metrics/0/lastSyncStatus"), usage.at("/metrics/0/used")), (json!("ok"), json!(3)));
+}
+
+/// The clock has moved on, and the job that charges has not run yet.
+async fn a_period_that_has_begun_is_paid_for_before_it_is_canceled(app: TestApp) {
+    let workspace = paid(&app, PAYS).await;
+    let clock = app.service().core().db.clock().clone();
+    let bought = clock.now();
+    clock.advance_to(bought.plus_months(1).plus(DAY / 24));
+    let canceled = workspace.owner().post("/billing/cancel", json!({})).await.expect(201);
+    let ends_at: kernel::Timestamp = canceled.text("/endsAt").parse().expect("a time");
+    assert!(bought.plus_months(2).since(ends_at) < DAY / 24, "it lasts until the end of the second period: {ends_at}");
+    assert_eq!(told(&app, "payment.succeeded").await.len(), 2, "which was paid for");
+    app.advance(DAY * 40).await;
+    assert_eq!(told(&app, "payment.succeeded").await.len(), 2);
+    assert_eq!(state(&workspace.owner()).await["status"], "canceled");
 }

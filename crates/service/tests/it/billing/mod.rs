@@ -1,5 +1,7 @@
 //! `/billing/…`.
 
 mod life;
+mod model;
 mod races;
 mod subscriptions;
+mod year;

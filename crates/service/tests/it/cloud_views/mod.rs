@@ -4,5 +4,6 @@ mod brand;
 mod flags;
 mod flags_rules;
 mod flags_tokens;
+mod plan_browser;
 mod plan_page;
 mod verify_sender;

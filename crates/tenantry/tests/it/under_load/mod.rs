@@ -1,6 +1,7 @@
 //! Servers that are killed while they write, or flooded.
 
 mod attacks;
+mod payments;
 mod webhooks;
 
 use std::{

@@ -1,0 +1,98 @@
+//! A year of many subscriptions on the test clock: everything at its own moment, and no step for nothing.
+
+use std::collections::BTreeSet;
+
+use http::Method;
+use kernel::Timestamp;
+use serde_json::{Value, json};
+use store::args;
+use testkit::{
+    TestApp,
+    billing::{DAY, enable_provider},
+    on_one_engine,
+};
+
+on_one_engine!(a_year_of_a_thousand_subscriptions);
+
+const COHORTS: usize = 10;
+/// Of each cohort: trials that run out, free plans that are canceled, cards that pay, and cards that fail later.
+const TRIALS: usize = 70;
+const CANCELED: usize = 25;
+const PAYING: usize = 3;
+const FAILING: usize = 2;
+
+async fn buy(app: &TestApp, name: &str, card: &str) {
+    let user = app.workspace(name).await.owner();
+    let begun = user.post("/account/subscription/checkout", json!({ "planKey": "pro" })).await.expect(201);
+    let path = begun.text("/checkoutUrl").replace("http://tenantry.test", "");
+    let form = format!("cardNumber={card}&expiry=12/40&cvc=123");
+    let caller = app.anon().header("content-type", "application/x-www-form-urlencoded");
+    assert!(matches!(caller.send(Method::POST, &path, form).await.status(), 200 | 303));
+}
+
+async fn begin(app: &TestApp, cohort: usize) {
+    for number in 0..TRIALS {
+        let user = app.workspace(&format!("t{cohort}-{number}")).await.owner();
+        user.post("/billing/trial/start", json!({})).await.expect(201);
+    }
+    for number in 0..CANCELED {
+        let user = app.workspace(&format!("c{cohort}-{number}")).await.owner();
+        user.post("/account/subscription/select", json!({ "planKey": "free" })).await.expect(201);
+        user.post("/billing/cancel", json!({})).await.expect(201);
+    }
+    for number in 0..PAYING {
+        buy(app, &format!("p{cohort}-{number}"), "4242424242424242").await;
+    }
+    for number in 0..FAILING {
+        buy(app, &format!("f{cohort}-{number}"), "4000000000000341").await;
+    }
+}
+
+/// Kinds, data and times of what was told.
+async fn told(app: &TestApp) -> Vec<(String, Value, Timestamp)> {
+    let query = "SELECT kind, payload, created_at FROM outbox WHERE tenant_id IS NOT NULL ORDER BY id";
+    let read = app.service().core().db.read(move |tx| tx.all::<(String, String, Timestamp)>(query, &args![]));
+    let facts = read.await.expect("the outbox can be read").into_iter();
+    facts.map(|(kind, data, at)| (kind, data.parse().expect("JSON"), at)).collect()
+}
+
+async fn changes(app: &TestApp) -> Vec<Timestamp> {
+    let query = "SELECT at FROM subscription_changes";
+    let read = app.service().core().db.read(move |tx| tx.all::<(Timestamp,)>(query, &args![]));
+    read.await.expect("the history can be read").into_iter().map(|(at,)| at).collect()
+}
+
+async fn a_year_of_a_thousand_subscriptions(app: TestApp) {
+    enable_provider(&app, "sandbox_year").await;
+    for cohort in 0..COHORTS {
+        begin(&app, cohort).await;
+        app.advance(DAY).await;
+    }
+    let (service, begun) = (app.service(), app.service().core().db.clock().now());
+    let clock = service.core().test_clock.clone().expect("a test clock");
+    let mut steps = BTreeSet::new();
+    while let Some(due) = service.next_due().await.expect("can be asked").filter(|due| *due < begun.plus(360 * DAY)) {
+        clock.advance_to(due).await.expect("it moves");
+        assert!(steps.insert(due), "the clock stopped twice at {due}");
+    }
+    let all = told(&app).await;
+    let of = |kind: &str| all.iter().filter(move |(told, ..)| told == kind).collect::<Vec<_>>();
+    let ended = of("subscription.trial_ended");
+    assert_eq!(ended.len(), COHORTS * TRIALS);
+    for (_, data, at) in &ended {
+        assert_eq!(data["endsAt"], json!(at.to_string()), "a trial ends at its moment");
+    }
+    // The first payment, and one at the end of each month that began within the year.
+    let paid = of("payment.succeeded").len();
+    let months = paid - COHORTS * (PAYING + FAILING);
+    assert!((COHORTS * PAYING * 11..=COHORTS * PAYING * 12).contains(&months), "{months} renewals");
+    assert_eq!(of("subscription.past_due").len(), COHORTS * FAILING);
+    assert_eq!(of("payment.failed").len(), COHORTS * FAILING * 4);
+    // Canceled when it was asked for, or thirty days after the first failure.
+    assert_eq!(of("subscription.canceled").len(), COHORTS * (CANCELED + FAILING));
+    let mut moments: BTreeSet<Timestamp> = all.iter().map(|(.., at)| *at).collect();
+    moments.extend(changes(&app).await);
+    let idle: Vec<&Timestamp> = steps.iter().filter(|step| !moments.contains(step)).collect();
+    assert!(idle.is_empty(), "{} of {} steps were for nothing: {idle:?}", idle.len(), steps.len());
+    println!("{} steps for {} moments", steps.len(), moments.len());
+}
