@@ -86,7 +86,7 @@ const wrong = "StripeInvalidRequestError";
 await refused(connect("sk_test_wrong").customers.create({ name: "Acme" }), "StripeAuthenticationError");
 await refused(stripe.customers.create({ nome: "Acme" }), wrong, { param: "nome", statusCode: 400 });
 await refused(stripe.prices.create({ ...monthly, currency: "EURO" }), wrong, { param: "currency" });
-await refused(stripe.prices.create({ product: product.id, currency: "eur" }), wrong, { param: "unit_amount" });
+await refused(stripe.prices.create({ ...monthly, unit_amount: undefined }), wrong, { param: "unit_amount" });
 await refused(stripe.checkout.sessions.create({ ...order, success_url: "/done" }), wrong, { param: "success_url" });
 await refused(stripe.checkout.sessions.create({ ...order, customer: "cus_unknown" }), wrong, { param: "customer" });
 await refused(stripe.subscriptions.retrieve("sub_unknown"), wrong, { statusCode: 404, code: "resource_missing" });
