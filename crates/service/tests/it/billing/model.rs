@@ -301,9 +301,9 @@ impl Play {
                 provider.change(&subscription, &json!({ "cancel_at_period_end": !cancel }));
                 let ends = model.period_end(now);
                 if cancel {
-                    model.reactivate()
+                    model.reactivate();
                 } else {
-                    model.cancel(ends)
+                    model.cancel(ends);
                 }
                 model.there = Some((!cancel, end));
             }

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use futures_util::future::join_all;
@@ -77,8 +77,7 @@ impl World {
     }
 
     async fn tell(&self, event: &Value, tenant: &str) -> Option<()> {
-        let (body, now) = (event.to_string(), SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?);
-        let at = i64::try_from(now.as_secs()).ok()?;
+        let (body, at) = (event.to_string(), kernel::Clock::system().now().as_seconds());
         let url = self.server.url(&format!("/account/payprovider/webhook/{}", self.app));
         let request = self.server.client.post(url).header("provider-signature", signature(&body, at));
         self.outcome(request.header("content-type", "application/json").body(body)).await?;
