@@ -59,6 +59,10 @@ impl Actor {
         Self::new(ActorKind::ApiToken, id)
     }
 
+    pub fn scim(id: impl fmt::Display) -> Self {
+        Self::new(ActorKind::Scim, id)
+    }
+
     pub fn user(id: UserId) -> Self {
         Self::new(ActorKind::User, id)
     }

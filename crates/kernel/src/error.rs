@@ -23,6 +23,7 @@ pub enum Kind {
     RateLimited,
     Upstream,
     Unavailable,
+    NotOffered,
     Internal,
 }
 
@@ -120,6 +121,12 @@ codes! {
     FederationRefused "FEDERATION_REFUSED" Invalid "The answer of an identity provider cannot be accepted; the audit trail says why.";
     FederationDenied "FEDERATION_DENIED" Forbidden "The identity provider's answer is good, but this person may not come in.";
     LastWayIn "LAST_WAY_IN" Conflict "Without this the person could not sign in any more.";
+    InvalidFilter "INVALID_FILTER" Invalid "A SCIM filter cannot be read, or names an attribute that the resource does not have.";
+    InvalidPath "INVALID_PATH" Invalid "The path of a SCIM patch operation cannot be read, or names an attribute that the resource does not have.";
+    NoTarget "NO_TARGET" Invalid "The path of a SCIM patch operation matches nothing that could be changed.";
+    ReadOnly "READ_ONLY" Invalid "The attribute of a SCIM resource cannot be changed.";
+    GroupExists "GROUP_EXISTS" Conflict "Another group of this workspace already has this name.";
+    NotOffered "NOT_OFFERED" NotOffered "This part of a standard is not offered.";
 }
 
 /// A failure with a public face and, separately, what caused it. Only the public part ever leaves the process.

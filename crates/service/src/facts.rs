@@ -35,7 +35,7 @@ pub struct Room {
 }
 
 /// Everything that can be in the outbox.
-pub const ROOMS: [Room; 8] = [
+pub const ROOMS: [Room; 9] = [
     Room { name: "tenancy", facts: tenancy::facts::FACTS },
     Room { name: "billing", facts: billing::facts::FACTS },
     Room { name: "identity", facts: identity::facts::FACTS },
@@ -43,6 +43,7 @@ pub const ROOMS: [Room; 8] = [
     Room { name: "signals", facts: signals::facts::FACTS },
     Room { name: "import", facts: import::facts::FACTS },
     Room { name: "files", facts: files::facts::FACTS },
+    Room { name: "scim", facts: scim::facts::FACTS },
     Room { name: "service", facts: FACTS },
 ];
 
@@ -54,6 +55,7 @@ pub fn readers() -> Vec<Reader> {
         flags::facts::readers(),
         signals::facts::readers(),
         eventlog::facts::readers(),
+        scim::facts::readers(),
         vec![SIGNING_KEYS, PURGE],
     ]
     .concat()

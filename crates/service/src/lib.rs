@@ -30,6 +30,7 @@ use installation::{FirstRun, GivenKeys, Opening, OperatorKeyFile, Resealer};
 use kernel::{Clock, Code, Entropy, Error, Result, Secret, Timestamp};
 pub use migrations::MIGRATIONS;
 pub use routes::{Documents, documents, route_table};
+use scim::Scim;
 use signals::Signals;
 use spine::{
     Mailer, Outbox, Purger, Runner, Sweeper, TestClock, Texter, mail::MailTransport, outbound::Outbound,
@@ -87,6 +88,7 @@ pub struct Core {
     pub event_log: EventLog,
     pub imports: Imports,
     pub files: Files,
+    pub scim: Scim,
     pub translator: Option<Arc<Translator>>,
     pub keyring: Keyring,
     pub signing_keys: SigningKeys,
@@ -202,6 +204,7 @@ impl Service {
             event_log: EventLog::new(tenancy.clone()),
             imports: Imports::new(tenancy.clone(), options.outbound.clone()),
             files: Files::new(tenancy.clone(), options.files),
+            scim: Scim::new(tenancy.clone()),
             translator: translator.map(Arc::new),
             tenancy,
             keyring: keys.keyring.clone(),
@@ -230,6 +233,7 @@ impl Service {
         core.event_log.register(&mut outbox, &runner);
         core.imports.register(&runner);
         core.files.register(&runner);
+        core.scim.register(&mut outbox);
         let purger = Purger::new(db.clone(), tables::all().collect());
         outbox.follow(facts::PURGE, purger.ears());
         runner.add(purger);

@@ -46,4 +46,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(35, "files", text!("0035_files")),
     Migration::shared(36, "vouched_members", text!("0036_vouched_members")),
     Migration::shared(37, "payments", text!("0037_payments")),
+    Migration::shared(38, "scim", text!("0038_scim")),
 ];

@@ -16,6 +16,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(tenancy::members::invitations::http::routes())
         .merge(tenancy::api_tokens::http::routes())
         .merge(tenancy::credentials::http::routes())
+        .merge(tenancy::scim_tokens::http::routes())
         .merge(tenancy::mails::http::routes())
         .merge(tenancy::branding::http::routes());
     let routes = operations::diagnostics::routes()
@@ -31,6 +32,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(eventlog::routes().within(|core: &Core| core.event_log.clone()))
         .merge(import::routes().within(|core: &Core| core.imports.clone()))
         .merge(files::routes().within(|core: &Core| core.files.clone()))
+        .merge(scim::routes().within(|core: &Core| core.scim.clone()))
         .merge(operations::signing_keys::routes())
         .merge(operations::operator_key::routes())
         .merge(operations::backup::routes())

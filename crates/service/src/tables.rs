@@ -21,6 +21,7 @@ pub const TABLES: &[(&str, &[Table])] = &[
     ("eventlog", eventlog::TABLES),
     ("import", import::TABLES),
     ("files", files::TABLES),
+    ("scim", scim::TABLES),
     ("service", SERVICE),
 ];
 

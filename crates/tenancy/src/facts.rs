@@ -13,6 +13,7 @@ use crate::{
     logins::LoginId,
     mails::TemplateName,
     roles::{PrivilegeId, RoleId},
+    scim_tokens::ScimTokenId,
 };
 
 /// What happened to a record.
@@ -121,6 +122,10 @@ spine::facts! {
     ApiTokenCreated = "api_token.created" (ApiTokenData)
     /// An API token was revoked.
     ApiTokenRevoked = "api_token.revoked" (ApiTokenData)
+    /// A SCIM token was made.
+    ScimTokenCreated = "scim_token.created" { token_id: ScimTokenId, name: String }
+    /// A SCIM token was revoked.
+    ScimTokenRevoked = "scim_token.revoked" { token_id: ScimTokenId, name: String }
     /// A role was made, changed or deleted.
     RoleChanged = "role.changed" { role_id: RoleId, key: String, change: Change }
     /// A privilege was made, changed or deleted.

@@ -23,6 +23,7 @@ pub mod operator_key;
 pub mod paths;
 pub mod people;
 pub mod roles;
+pub mod scim_tokens;
 pub mod standing;
 mod tables;
 pub mod workspaces;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{AppId, Error, Result, TenantId, Timestamp, UserId, email_key, id_kinds};
+use kernel::{AppId, Error, MemberId, Result, TenantId, Timestamp, UserId, email_key, id_kinds};
 use serde_json::Value;
 use store::{Json, Tx, args, row, sql, text_enum};
 use vault::hash_token;
@@ -166,6 +166,15 @@ pub fn revoke_invitations(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Resu
         "UPDATE one_time_links SET used_at = $5 WHERE app_id = $1 AND purpose = $3 AND payload LIKE $4 \
          AND used_at IS NULL AND user_id IN (SELECT user_id FROM members WHERE tenant_id = $2)",
         &args![app, tenant, LinkPurpose::Invitation, format!("%\"{tenant}\"%"), tx.now()],
+    )
+}
+
+/// Ends the unused invitations of a person to one membership.
+pub fn revoke_invitations_of(tx: &mut Tx<'_>, app: AppId, user: UserId, member: MemberId) -> Result<()> {
+    tx.run(
+        "UPDATE one_time_links SET used_at = $5 WHERE app_id = $1 AND user_id = $2 AND purpose = $3 AND payload LIKE $4 \
+         AND used_at IS NULL",
+        &args![app, user, LinkPurpose::Invitation, format!("%\"{member}\"%"), tx.now()],
     )
 }
 

@@ -15,6 +15,7 @@ pub const TABLES: &[Table] = &[
     table!("app_keys"("id") of app),
     table!("app_secrets"("id") of app; sealed "sealed" by "id"),
     table!("api_tokens"("id") of app, workspace, secret),
+    table!("scim_tokens"("id") of app, workspace),
     table!("one_time_links"("id") of app, person; expires "expires_at" + LINKS_KEPT),
     // Refreshing a login does not move its end, but leaves tokens that need it.
     table!("refresh_families"("id") of app, person; expires "expires_at" + LONGEST_ACCESS,

@@ -33,6 +33,12 @@ impl Caller {
         caller
     }
 
+    /// Somebody who sends nothing of what this caller sends.
+    #[must_use]
+    pub fn without_headers(&self) -> Self {
+        Self { headers: Vec::new(), ..self.clone() }
+    }
+
     #[must_use]
     pub fn with_operator_key(&self, key: &str) -> Self {
         self.header("authorization", &format!("Bearer {key}"))

@@ -12,9 +12,14 @@ use crate::{EngineName, OPERATOR_KEY, OnPort};
 
 /// What a Python script of the folder prints, as JSON.
 pub async fn python(script: &'static str) -> Value {
+    python_with(script, &[]).await
+}
+
+/// The same with further variables.
+pub async fn python_with(script: &'static str, more: &[(&str, String)]) -> Value {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../service/tests/counterparts");
     let mut python = Command::new(folder.join("python"));
-    python.arg(script).stdin(Stdio::null());
+    python.arg(script).stdin(Stdio::null()).envs(more.iter().map(|(name, value)| (name, value)));
     let said = tokio::task::spawn_blocking(move || python.output()).await.expect("the call ends").expect("it runs");
     let error = String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success(), "{script} ended with {}\n{error}", said.status);

@@ -16,6 +16,7 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{kid}", &vault::SigningKeyId::from_u128(7).to_string())
         .replace("{key_id}", &KeyId::from_u128(7).to_string())
         .replace("{flag_id}", &flags::model::FlagId::from_u128(7).to_string())
+        .replace("/scim/v2/Groups/{group_id}", &format!("/scim/v2/Groups/{}", scim::ScimGroupId::from_u128(7)))
         .replace("{group_id}", &flags::model::GroupId::from_u128(7).to_string())
         .replace("{delivery_id}", &signals::deliveries::DeliveryId::from_u128(7).to_string())
         .replace("{endpoint_id}", &signals::endpoints::EndpointId::from_u128(7).to_string())
@@ -34,6 +35,8 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{entity_value}", "u1")
         .replace("{templateName}", "SIGNUP")
         .replace("{grant_type}", "code")
+        .replace("/scim/v2/ResourceTypes/{name}", "/scim/v2/ResourceTypes/User")
+        .replace("/scim/v2/Schemas/{urn}", "/scim/v2/Schemas/urn:ietf:params:scim:schemas:core:2.0:User")
         .replace("{reference}", &format!("import_{:026}", 7));
     let filled = OF_NOTHING.iter().fold(filled, |path, kind| {
         let prefix = match *kind {

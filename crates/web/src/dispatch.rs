@@ -19,7 +19,7 @@ use http::{HeaderValue, Method, StatusCode, Version, header};
 use kernel::{Code, Error, error::panic_text};
 use tower::Service;
 
-use crate::{Failure, Scope, arrival, cors, routes::Route};
+use crate::{Failure, Scope, arrival, cors, failure::FailureForm, routes::Route};
 
 /// A handler bound to its state.
 pub(crate) type Endpoint = Arc<dyn Fn(Request) -> BoxFuture<'static, Response> + Send + Sync>;
@@ -69,6 +69,9 @@ impl Methods {
         let error = Error::new(Code::MethodNotAllowed, "This path does not support this method; see the Allow header.");
         let mut response = arrival::refuse(request, error).await;
         response.headers_mut().insert(header::ALLOW, self.allow.clone());
+        if let Some((route, _)) = self.endpoints.first().filter(|(route, _)| route.failures == FailureForm::Scim) {
+            response.extensions_mut().insert(route.failures);
+        }
         response
     }
 

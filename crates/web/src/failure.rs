@@ -13,7 +13,17 @@ use http::{HeaderValue, StatusCode, header};
 use kernel::{Code, Error, FieldProblem, Kind};
 use serde::Serialize;
 
-use crate::{Scope, pages};
+use crate::{Scope, pages, scim};
+
+/// In which form the failures of a route leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureForm {
+    Json,
+    /// For routes whose answers a browser shows.
+    Page,
+    /// RFC 7644 §3.12.
+    Scim,
+}
 
 /// A `kernel::Error` on its way out; the rejection of every extractor.
 #[derive(Debug)]
@@ -80,6 +90,7 @@ pub const fn status_of(kind: Kind) -> StatusCode {
         Kind::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Kind::Upstream => StatusCode::BAD_GATEWAY,
         Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Kind::NotOffered => StatusCode::NOT_IMPLEMENTED,
         Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -91,20 +102,25 @@ pub(crate) fn write(response: &mut Response, scope: &Scope) {
     let status = status_of(error.kind());
     // Where no route matched, axum has noted the length of the body that was still empty.
     response.headers_mut().remove(header::CONTENT_LENGTH);
-    let is_page = scope.route().is_some_and(|route| route.page);
-    if is_page {
-        pages::failure(scope.page(), status, &error, scope.request_id()).write_to(response);
-    } else {
-        *response.body_mut() = Body::from(json(&error, status, scope.request_id()));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let beside = response.extensions_mut().remove::<FailureForm>();
+    let form = scope.route().map(|route| route.failures).or(beside).unwrap_or(FailureForm::Json);
+    match form {
+        FailureForm::Page => pages::failure(scope.page(), status, &error, scope.request_id()).write_to(response),
+        FailureForm::Json => put(response, json(&error, status, scope.request_id()), "application/json"),
+        FailureForm::Scim => put(response, scim::failure(&error, status), scim::MEDIA_TYPE),
     }
     let headers = response.headers_mut();
     if let Some(seconds) = retry_after(&error) {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    if status == StatusCode::UNAUTHORIZED && !is_page {
+    if status == StatusCode::UNAUTHORIZED && form != FailureForm::Page {
         headers.entry(header::WWW_AUTHENTICATE).or_insert(HeaderValue::from_static("Bearer"));
     }
+}
+
+fn put(response: &mut Response, body: Vec<u8>, media_type: &'static str) {
+    *response.body_mut() = Body::from(body);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
 }
 
 fn json(error: &Error, status: StatusCode, request_id: &str) -> Vec<u8> {

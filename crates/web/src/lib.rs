@@ -30,6 +30,7 @@ mod proxies;
 mod record;
 mod routes;
 mod schemas;
+pub mod scim;
 mod scope;
 pub mod server;
 mod shares;
@@ -45,7 +46,7 @@ pub use cors::Origins;
 pub use docs::docs_routes;
 pub use extract::{
     BodyStream, Entries, EntryError, Form, IfNoneMatch, LenientForm, LenientParams, MediaType, Page, Params, Path,
-    RawBody, Valid, ValidOrNone, Validate, form_fields, from_json, from_value, not_json, optional_header,
+    RawBody, Valid, ValidOrNone, Validate, form_fields, from_json, from_value, not_json, optional_header, read_json,
     required_header,
 };
 pub use failure::{Failure, status_of};

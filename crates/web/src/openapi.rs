@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::{
     Access, Routes,
     components::{Components, merge},
-    failure::ErrorBody,
+    failure::{ErrorBody, FailureForm},
     operation::{BodyContent, HeaderParameter, SchemaOf},
     routes::Route,
-    schemas,
+    schemas, scim,
 };
 
 /// What the document says about the service as a whole.
@@ -27,6 +27,8 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         let mut document = Document::new();
         let error = document.answers.subschema_for::<ErrorBody<'_>>();
         document.error = error.to_value();
+        let error = document.answers.subschema_for::<scim::ScimFailure<'_>>();
+        document.scim_error = error.to_value();
         let mut paths = Map::new();
         let mut tags: Vec<&str> = Vec::new();
         for route in self.listed().filter(|route| !route.hidden) {
@@ -61,6 +63,7 @@ fn security_schemes() -> Value {
         "accessToken": {
             "type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A signed-in user's access token.",
         },
+        "scimToken": { "type": "http", "scheme": "bearer", "description": "A SCIM token of a workspace." },
     })
 }
 
@@ -69,6 +72,7 @@ struct Document {
     requests: SchemaGenerator,
     answers: SchemaGenerator,
     error: Value,
+    scim_error: Value,
 }
 
 impl Document {
@@ -83,6 +87,7 @@ impl Document {
             requests: settings().for_deserialize().into_generator(),
             answers: settings().for_serialize().into_generator(),
             error: Value::Null,
+            scim_error: Value::Null,
         }
     }
 
@@ -129,9 +134,14 @@ impl Document {
             success["content"] = content(answer, &mut self.answers);
         }
         responses.insert(route.success().as_str().to_owned(), success);
-        let failure = |when: &str| match route.page {
-            true => json!({ "description": when, "content": { "text/html": {} } }),
-            false => json!({ "description": when, "content": { "application/json": { "schema": self.error } } }),
+        let failure = |when: &str| match route.failures {
+            FailureForm::Page => json!({ "description": when, "content": { "text/html": {} } }),
+            FailureForm::Json => {
+                json!({ "description": when, "content": { "application/json": { "schema": self.error } } })
+            }
+            FailureForm::Scim => {
+                json!({ "description": when, "content": { scim::MEDIA_TYPE: { "schema": self.scim_error } } })
+            }
         };
         for (status, when) in &route.operation.failures {
             responses.entry(status.to_string()).or_insert_with(|| match BARE.contains(status) {

@@ -26,6 +26,8 @@ pub enum Access {
     Bearer { permission: Option<&'static str> },
     /// A signed-in user as in `User`, or a key as in `KeyWithTenant`.
     UserOrKey { permission: Option<&'static str>, privilege: Option<&'static str> },
+    /// A directory that provisions a workspace: `Authorization: Bearer <SCIM token>`.
+    Scim,
 }
 
 impl Access {
@@ -36,7 +38,7 @@ impl Access {
             | Self::KeyWithTenant { privilege }
             | Self::KeyOrUser { privilege }
             | Self::UserOrKey { privilege, .. } => privilege,
-            Self::Public | Self::Operator | Self::User { .. } | Self::Bearer { .. } => None,
+            Self::Public | Self::Operator | Self::User { .. } | Self::Bearer { .. } | Self::Scim => None,
         }
     }
 
@@ -56,6 +58,7 @@ impl Access {
             Self::Key { .. } | Self::KeyWithTenant { .. } => &["apiKey"],
             Self::KeyOrUser { .. } | Self::UserOrKey { .. } => &["apiKey", "accessToken"],
             Self::User { .. } | Self::Bearer { .. } => &["accessToken"],
+            Self::Scim => &["scimToken"],
         }
     }
 }
@@ -75,6 +78,7 @@ impl std::fmt::Display for Access {
             Self::KeyOrUser { privilege } => named("KEY or USER", privilege),
             Self::User { permission } => named("USER", permission),
             Self::Bearer { permission } => named("BEARER", permission),
+            Self::Scim => "SCIM".to_owned(),
             Self::UserOrKey { permission, privilege } => {
                 format!("{} or {}", named("USER", permission), named("KEY+T", privilege))
             }
@@ -158,7 +162,12 @@ impl Operation {
 
     /// A JSON body.
     pub fn body<T: JsonSchema>(&mut self) -> &mut Self {
-        self.body = Some(BodyContent { media_type: "application/json", schema: Some(schema_of::<T>) });
+        self.body_as::<T>("application/json")
+    }
+
+    /// The same by another name.
+    pub fn body_as<T: JsonSchema>(&mut self, media_type: &'static str) -> &mut Self {
+        self.body = Some(BodyContent { media_type, schema: Some(schema_of::<T>) });
         self.failure(400, INVALID).failure(413, "The body is too large").failure(415, "The body is not JSON")
     }
 
@@ -183,8 +192,12 @@ impl Operation {
 
     /// The answer when all went well.
     pub fn answer<T: JsonSchema>(&mut self, status: StatusCode) -> &mut Self {
-        self.success =
-            Some((status, Some(BodyContent { media_type: "application/json", schema: Some(schema_of::<T>) })));
+        self.answer_as::<T>(status, "application/json")
+    }
+
+    /// The same by another name than `application/json`.
+    pub fn answer_as<T: JsonSchema>(&mut self, status: StatusCode, media_type: &'static str) -> &mut Self {
+        self.success = Some((status, Some(BodyContent { media_type, schema: Some(schema_of::<T>) })));
         self
     }
 

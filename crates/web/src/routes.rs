@@ -19,7 +19,9 @@ use kernel::{Code, Error};
 use crate::{
     Handler, LimitClass, Operation, arrival,
     dispatch::{Endpoint, Endpoints, PathService},
+    failure::FailureForm,
     metrics::RouteMetrics,
+    scim,
 };
 
 /// One registered route: what it is called, where it is written, what it takes and what bounds it.
@@ -32,8 +34,7 @@ pub(crate) struct Route {
     pub(crate) file: &'static str,
     pub(crate) operation: Operation,
     pub(crate) hidden: bool,
-    /// Whether a browser shows the answers: failures are pages then.
-    pub(crate) page: bool,
+    pub(crate) failures: FailureForm,
     pub(crate) any_origin: bool,
     pub(crate) always_admitted: bool,
     pub(crate) body_limit: Option<usize>,
@@ -50,8 +51,8 @@ type Bind<S> = Box<dyn FnOnce(S) -> Endpoint + Send>;
 /// Routes over the state `S`, under one heading of the documentation.
 pub struct Routes<S> {
     tag: &'static str,
-    /// Whether the routes added next are pages, which are not in the API reference.
-    pages: bool,
+    /// The form of the failures of the routes added next. Pages are not in the API reference.
+    failures: FailureForm,
     /// What the routes added next may also answer.
     answers: &'static [(u16, &'static str)],
     entries: Vec<(Route, Bind<S>)>,
@@ -60,12 +61,17 @@ pub struct Routes<S> {
 impl<S: Clone + Send + Sync + 'static> Routes<S> {
     /// `tag` is the heading of these routes in the documentation.
     pub fn new(tag: &'static str) -> Self {
-        Self { tag, pages: false, answers: &[], entries: Vec::new() }
+        Self { tag, failures: FailureForm::Json, answers: &[], entries: Vec::new() }
     }
 
     /// Pages that people look at: failures are pages, too, and the API reference leaves them out.
     pub fn pages(tag: &'static str) -> Self {
-        Self { pages: true, ..Self::new(tag) }
+        Self { failures: FailureForm::Page, ..Self::new(tag) }
+    }
+
+    /// Routes whose failures have SCIM's form.
+    pub fn scim(tag: &'static str) -> Self {
+        Self { failures: FailureForm::Scim, ..Self::new(tag) }
     }
 
     /// Further statuses of the routes that follow. What one of them says itself by [`answers`](Self::answers) wins.
@@ -119,8 +125,8 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             description: None,
             file: Location::caller().file(),
             operation,
-            hidden: self.pages,
-            page: self.pages,
+            hidden: self.failures == FailureForm::Page,
+            failures: self.failures,
             any_origin: false,
             always_admitted: false,
             body_limit: None,
@@ -145,7 +151,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             let bind: Bind<Outer> = Box::new(move |outer| bind(part(&outer)));
             (route, bind)
         });
-        Routes { tag: self.tag, pages: self.pages, answers: self.answers, entries: entries.collect() }
+        Routes { tag: self.tag, failures: self.failures, answers: self.answers, entries: entries.collect() }
     }
 
     /// Lets pages of any origin read the last route's answers.
@@ -197,7 +203,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     /// Writes the last route's failures as pages, because a person looks at them.
     #[must_use]
     pub fn page(self) -> Self {
-        self.last(|route| route.page = true)
+        self.last(|route| route.failures = FailureForm::Page)
     }
 
     /// A further status that the last route answers.
@@ -238,7 +244,11 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             .into_iter()
             .fold(Router::new(), |router, (path, endpoints)| router.route_service(path, PathService::new(endpoints)));
         router.fallback(async |request: Request| {
-            arrival::refuse(request, Error::new(Code::RouteNotFound, "There is no operation at this path.")).await
+            let form = if scim::is_beside(request.uri().path()) { FailureForm::Scim } else { FailureForm::Json };
+            let error = Error::new(Code::RouteNotFound, "There is no operation at this path.");
+            let mut response = arrival::refuse(request, error).await;
+            response.extensions_mut().insert(form);
+            response
         })
     }
 }

@@ -94,6 +94,11 @@ pub(crate) fn end(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<()> {
     codes::void_of_browser(tx, app, id)
 }
 
+/// Signs a person out of the browsers in which they chose this membership.
+pub(crate) fn end_of_member(tx: &mut Tx<'_>, app: AppId, user: UserId, member: MemberId) -> Result<()> {
+    store::end_of_member(tx, app, user, member)
+}
+
 /// Signs a person out of all browsers.
 pub(crate) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     store::end_all(tx, app, user)

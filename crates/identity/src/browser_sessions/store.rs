@@ -107,3 +107,11 @@ pub(super) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
         &args![app, user, tx.now()],
     )
 }
+
+pub(super) fn end_of_member(tx: &mut Tx<'_>, app: AppId, user: UserId, member: MemberId) -> Result<()> {
+    tx.run(
+        "UPDATE browser_sessions SET ended_at = $4, expires_at = $4 WHERE app_id = $1 AND user_id = $2 \
+         AND member_id = $3 AND ended_at IS NULL",
+        &args![app, user, member, tx.now()],
+    )
+}

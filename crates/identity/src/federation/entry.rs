@@ -17,7 +17,7 @@ use tenancy::{
 };
 use vault::sha256_hex;
 
-use super::{Asserted, denied, identities, oidc::subject_digest, refused, store};
+use super::{Asserted, denied, oidc::subject_digest, refused, store};
 use crate::{
     Identity,
     facts::IdentityLinked,
@@ -108,7 +108,6 @@ fn person(tx: &mut Tx<'_>, app: AppId, connection: &Connection, subject: &str, e
     }
     members::change_address(tx, app, id, email)?;
     login::forget_all_proofs(tx, app, id)?;
-    identities::unlink_all(tx, app, id)?;
     Ok(Some(known))
 }
 

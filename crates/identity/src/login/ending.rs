@@ -1,14 +1,19 @@
 //! The end of everything that a person has begun by signing in, and of what could begin it.
 
-use kernel::{AppId, Result, UserId};
+use kernel::{AppId, MemberId, Result, UserId};
 use store::Tx;
 use tenancy::{
     links::{self, LinkPurpose},
-    logins,
+    logins, members,
 };
 
 use super::credentials;
-use crate::{browser_sessions, mfa, sessions, tokens::codes};
+use crate::{
+    browser_sessions,
+    federation::identities,
+    mfa, sessions,
+    tokens::{codes, refresh_tokens},
+};
 
 /// Ends all of a person's logins that are under way or led to tokens: those too that began while this transaction
 /// waited for them, which a comparison of times would miss.
@@ -29,11 +34,28 @@ pub(super) fn void_links(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()
     Ok(())
 }
 
-/// Takes away whatever opens an account whose address somebody else has replaced: password, factors, links and logins
+/// Ends the sign-ins of one membership, which is disabled or removed: whoever belongs nowhere else has no other; of somebody who
+/// does, the logins with tokens of this membership and the browsers that chose it, so that none of them counts again
+/// when the membership does.
+pub fn end_membership(tx: &mut Tx<'_>, app: AppId, user: UserId, member: MemberId) -> Result<()> {
+    links::revoke_invitations_of(tx, app, user, member)?;
+    if members::associations(tx, app, user)?.len() < 2 {
+        return end_all(tx, app, user);
+    }
+    let logins = logins::of_user(tx, app, user)?;
+    for login in refresh_tokens::with_tokens_of(tx, app, &logins, member)? {
+        logins::revoke(tx, app, login)?;
+    }
+    browser_sessions::end_of_member(tx, app, user, member)?;
+    codes::void_of_member(tx, app, user, member)
+}
+
+/// Takes away whatever opens an account whose address somebody else has replaced: password, factors, links, identities and logins
 /// belong to whoever had the former address, and must not be theirs under a name that may become another person's.
-pub(crate) fn forget_all_proofs(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+pub fn forget_all_proofs(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     credentials::forget(tx, app, user)?;
     mfa::forget_factors(tx, app, user)?;
     void_links(tx, app, user)?;
+    identities::unlink_all(tx, app, user)?;
     end_all(tx, app, user)
 }

@@ -93,6 +93,11 @@ pub(crate) fn void_of_browser(tx: &mut Tx<'_>, app: AppId, browser: BrowserSessi
     store::void_codes_of_browser(tx, app, browser)
 }
 
+/// The same for one membership.
+pub(crate) fn void_of_member(tx: &mut Tx<'_>, app: AppId, user: UserId, member: MemberId) -> Result<()> {
+    store::void_codes_of_member(tx, app, user, member)
+}
+
 /// Voids all of a person's codes that are still out.
 pub(crate) fn void_of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     store::void_codes_of_user(tx, app, user)

@@ -27,6 +27,16 @@ const WORKING: i64 = 20;
 /// The records of used ones that are kept beside them, at least. One whose record is gone is known by its login.
 const USED: i64 = 20;
 
+/// Those of these logins that have tokens of the membership.
+pub(crate) fn with_tokens_of(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    logins: &[LoginId],
+    member: MemberId,
+) -> Result<Vec<LoginId>> {
+    store::with_tokens_of(tx, app, logins, member)
+}
+
 /// What a refresh token is good for.
 #[derive(Clone, Debug)]
 pub struct RefreshRecord {

@@ -121,6 +121,13 @@ pub(super) fn void_codes_of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> R
     )
 }
 
+pub(super) fn void_codes_of_member(tx: &mut Tx<'_>, app: AppId, user: UserId, member: MemberId) -> Result<()> {
+    tx.run(
+        "UPDATE authorization_codes SET used_at = $3 WHERE app_id = $1 AND user_id = $2 AND member_id = $4 AND used_at IS NULL",
+        &args![app, user, tx.now(), member],
+    )
+}
+
 row! { RefreshRecord = "refresh_tokens" { login: "family_id", member: "member_id", granted of Granted, rotated_at, expires_at } }
 
 /// How many refresh tokens a login has beside a new one.
@@ -192,4 +199,18 @@ pub(super) fn find_refresh_token(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> 
         sql!("SELECT ", RefreshRecord::COLUMNS, " FROM refresh_tokens WHERE app_id = $1 AND id = $2"),
         &args![app, id],
     )
+}
+
+/// Those of these logins that have tokens of the membership.
+pub(super) fn with_tokens_of(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    logins: &[LoginId],
+    member: MemberId,
+) -> Result<Vec<LoginId>> {
+    let found: Vec<(LoginId,)> = tx.all(
+        "SELECT DISTINCT family_id FROM refresh_tokens WHERE app_id = $1 AND family_id = ANY($2) AND member_id = $3",
+        &args![app, logins, member],
+    )?;
+    Ok(found.into_iter().map(|(login,)| login).collect())
 }

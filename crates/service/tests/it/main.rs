@@ -15,5 +15,6 @@ mod health;
 mod ofrep;
 mod promises;
 mod realtime;
+mod scim;
 mod usage;
 mod webhooks;

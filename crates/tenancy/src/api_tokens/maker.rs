@@ -89,7 +89,7 @@ pub(super) struct Origin {
 
 /// The token that makes another one.
 pub(super) struct Parent {
-    expire_at: Option<Timestamp>,
+    pub(super) expire_at: Option<Timestamp>,
     secret: super::SecretId,
 }
 
@@ -108,9 +108,9 @@ row! { MadeBy = "api_tokens" { key: "made_by_key", token: "made_by_token", membe
 impl MadeBy {
     /// The token before the member in whose name it acted, the member before the key that acted for them.
     fn told(&self) -> Option<CreatedBy> {
-        let token = self.token.map(|id| CreatedBy { kind: MakerKind::ApiToken, id: id.to_string() });
+        let token = self.token.map(CreatedBy::token);
         let member = self.member.map(|id| CreatedBy { kind: MakerKind::Member, id: id.to_string() });
-        let key = self.key.map(|id| CreatedBy { kind: MakerKind::AppKey, id: id.to_string() });
+        let key = self.key.map(CreatedBy::key);
         token.or(member).or(key)
     }
 }
@@ -137,4 +137,14 @@ pub struct CreatedBy {
     pub kind: MakerKind,
     /// The id of the key, the token or the membership.
     pub id: String,
+}
+
+impl CreatedBy {
+    pub(crate) fn token(id: ApiTokenId) -> Self {
+        Self { kind: MakerKind::ApiToken, id: id.to_string() }
+    }
+
+    pub(crate) fn key(id: KeyId) -> Self {
+        Self { kind: MakerKind::AppKey, id: id.to_string() }
+    }
 }

@@ -27,6 +27,7 @@ use web::Scope;
 pub use maker::{CreatedBy, MadeBy, Maker};
 use rules::Measure;
 pub use rules::NewApiToken;
+pub(crate) use rules::earlier;
 use secrets::Secrets;
 pub use secrets::{SecretId, SecretRecord, create_secret};
 use uses::{LastSeen, UseWriter, Uses};
@@ -168,6 +169,11 @@ pub fn create(
     store::insert(tx, &record, secret.id)?;
     emit(tx, (app, tenant), &ApiTokenCreated(record.told()))?;
     Ok(CreatedToken { token, record })
+}
+
+/// Keeps a token that makes another credential from being revoked until the transaction ends; when it expires.
+pub(crate) fn hold_as_parent(tx: &mut Tx<'_>, app: AppId, id: ApiTokenId) -> Result<Option<Timestamp>> {
+    store::hold(tx, app, id)?.map(|parent| parent.expire_at).ok_or_else(unknown)
 }
 
 /// The privileges that this caller could put into a token.

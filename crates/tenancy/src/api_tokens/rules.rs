@@ -76,7 +76,7 @@ impl Measure<'_> {
 }
 
 /// What a token makes expires no later than it does.
-pub(super) fn earlier(asked: Option<Timestamp>, bound: Option<Timestamp>) -> Option<Timestamp> {
+pub(crate) fn earlier(asked: Option<Timestamp>, bound: Option<Timestamp>) -> Option<Timestamp> {
     match (asked, bound) {
         (Some(asked), Some(bound)) => Some(asked.min(bound)),
         (asked, bound) => asked.or(bound),

@@ -53,6 +53,11 @@ impl Authority {
         Self { held, workspace: Some(user.tenant()), member: Some(user.member()) }
     }
 
+    /// A SCIM token's: what its maker held, `None` being everything, in one workspace.
+    pub(crate) fn of_scim_token(held: Option<Arc<[String]>>, workspace: TenantId) -> Self {
+        Self { held: held.map_or(Held::Everything, Held::Only), workspace: Some(workspace), member: None }
+    }
+
     pub(crate) fn held(&self) -> &Held {
         &self.held
     }

@@ -11,6 +11,7 @@
 //! | USER | [`UserCaller`] |
 //! | BEARER | [`BearerCaller`] |
 //! | USER or KEY+T | [`UserOrKey`] |
+//! | SCIM | [`ScimCaller`] |
 
 mod access_tokens;
 mod credential;
@@ -18,6 +19,7 @@ mod key;
 mod key_or_user;
 mod operator;
 pub mod privileges;
+mod scim;
 mod tenant;
 mod user;
 mod user_or_key;
@@ -31,6 +33,7 @@ pub use privileges::{
     AnyKey, AnyMember, AppDelete, AppRead, AppWrite, EventRead, EventWrite, OwnerOrAdmin, Permission, Privilege,
     TenantDelete, TenantRead, TenantWrite, TokenMaker, UserRead, UserWrite,
 };
+pub use scim::ScimCaller;
 pub use tenant::TenantCaller;
 pub use user::{BearerCaller, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token};
 pub use user_or_key::UserOrKey;

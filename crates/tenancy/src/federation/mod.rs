@@ -223,6 +223,11 @@ pub fn ways_in(tx: &mut Tx<'_>, app: AppId, email: &str) -> Result<WaysIn> {
     Ok(ways)
 }
 
+/// The connection that has the domain of this address.
+pub(crate) fn connection_of_domain(tx: &mut Tx<'_>, app: AppId, email: &str) -> Result<Option<ConnectionId>> {
+    Ok(domains::way_of(tx, app, email)?.map(|way| way.id))
+}
+
 /// How often it is noted that somebody came in: to the minute is all that anybody wants to know.
 const NOTED_EVERY: Duration = Duration::from_secs(60);
 

@@ -77,6 +77,11 @@ pub fn revoke_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     store::revoke_all(tx, app, user)
 }
 
+/// A person's logins that were not ended one by one.
+pub fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<LoginId>> {
+    store::of_user(tx, app, user)
+}
+
 /// Ends a person's logins through a connection.
 pub fn revoke_of_connection(tx: &mut Tx<'_>, app: AppId, user: UserId, connection: ConnectionId) -> Result<()> {
     store::revoke_of_connection(tx, app, user, connection)

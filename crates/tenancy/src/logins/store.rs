@@ -68,6 +68,14 @@ pub(super) fn revoke_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()
     )
 }
 
+pub(super) fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<LoginId>> {
+    let logins: Vec<(LoginId,)> = tx.all(
+        "SELECT id FROM refresh_families WHERE app_id = $1 AND user_id = $2 AND revoked_at IS NULL ORDER BY id",
+        &args![app, user],
+    )?;
+    Ok(logins.into_iter().map(|(id,)| id).collect())
+}
+
 pub(super) fn revoke_of_connection(tx: &mut Tx<'_>, app: AppId, user: UserId, connection: ConnectionId) -> Result<()> {
     tx.run(
         "UPDATE refresh_families SET revoked_at = $4 WHERE app_id = $1 AND user_id = $2 AND connection_id = $3 \

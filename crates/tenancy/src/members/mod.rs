@@ -5,6 +5,7 @@
 pub mod http;
 pub mod invitations;
 mod member_ref;
+pub mod provisioning;
 mod rules;
 mod store;
 mod wire;

@@ -84,6 +84,61 @@ pub(super) fn list(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, page: Page) ->
     )
 }
 
+pub(super) fn find_by_address(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    email_key: &str,
+) -> Result<Option<Member>> {
+    tx.opt(select!("AND users.email_key = $3"), &args![app, tenant, email_key])
+}
+
+pub(super) fn find_all(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, ids: &[MemberId]) -> Result<Vec<Listed>> {
+    tx.all(
+        sql!(
+            select!("AND members.id = ANY($3) "),
+            "UNION ALL ",
+            invitations::SELECT,
+            " AND invitations.id = ANY($3) ORDER BY id"
+        ),
+        &args![app, tenant, ids],
+    )
+}
+
+pub(super) fn after(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    after: Option<MemberId>,
+    limit: i64,
+) -> Result<Vec<Listed>> {
+    let after = after.map_or_else(String::new, |id| id.to_string());
+    tx.all(
+        sql!(
+            select!("AND members.id > $3 "),
+            "UNION ALL ",
+            invitations::SELECT,
+            " AND invitations.id > $3 ORDER BY id LIMIT $4"
+        ),
+        &args![app, tenant, after, limit],
+    )
+}
+
+pub(super) fn from_place(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, place: i64, limit: i64) -> Result<Vec<Listed>> {
+    tx.all(
+        sql!(select!(""), "UNION ALL ", invitations::SELECT, " ORDER BY id LIMIT $3 OFFSET $4"),
+        &args![app, tenant, limit, place],
+    )
+}
+
+pub(super) fn count(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<i64> {
+    let (count,): (i64,) = tx.one(
+        "SELECT (SELECT count(*) FROM members WHERE app_id = $1 AND tenant_id = $2)          + (SELECT count(*) FROM invitations WHERE app_id = $1 AND tenant_id = $2)",
+        &args![app, tenant],
+    )?;
+    Ok(count)
+}
+
 pub(super) fn associations(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Association>> {
     tx.all(
         sql!(

@@ -65,12 +65,15 @@ impl<T: JsonSchema> Describe for Valid<T> {
 
 /// Reads and validates JSON from elsewhere by the same rules as a body.
 pub fn from_json<T: DeserializeOwned + JsonSchema + Validate + 'static>(bytes: &[u8]) -> Result<T> {
+    from_value(&read_json(bytes)?)
+}
+
+/// JSON as bodies have it: every member once, and nested within bounds.
+pub fn read_json(bytes: &[u8]) -> Result<Value> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::new(Code::MalformedJson, "The body is empty; send a JSON object."));
     }
-    let value = json::parse(bytes)
-        .map_err(|error| Error::new(Code::MalformedJson, format!("The body is not valid JSON: {error}.")))?;
-    from_value(&value)
+    json::parse(bytes).map_err(|error| Error::new(Code::MalformedJson, format!("The body is not valid JSON: {error}.")))
 }
 
 /// The same for JSON that was parsed already, such as an entry of a list.

@@ -18,7 +18,7 @@ mod stream;
 mod survey;
 
 pub use batch::{Entries, EntryError};
-pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json, from_value, not_json};
+pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json, from_value, not_json, read_json};
 pub use form::{Form, LenientForm};
 pub use header::{IfNoneMatch, optional_header, required_header};
 pub use kernel::Page;

@@ -17,6 +17,7 @@ mod payprovider_callbacks;
 mod payprovider_stripe;
 mod role;
 mod role_privilege;
+mod scim_token;
 mod subscription;
 mod subscription_checkout;
 mod subscription_history;

@@ -28,6 +28,10 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /realtime/authorize", "a token that opens streams in a login that was told of"),
     ("POST /admin/apps/{app_id}/webhook/test", "sends a sample, which is kept nowhere"),
     ("POST /auth/introspect", "reads"),
+    ("POST /scim/v2/.search", "reads"),
+    ("POST /scim/v2/Users/.search", "reads"),
+    ("POST /scim/v2/Groups/.search", "reads"),
+    ("POST /scim/v2/Bulk", "not offered"),
     ("POST /auth/userinfo", "reads"),
     ("POST /auth/token/workspace-list", "reads"),
     ("POST /auth/auth/credentialsConfig", "reads"),
@@ -338,7 +342,34 @@ async fn of_workspaces(walk: &mut Walk, who: &Who) {
     let made = walk.told(&there, "POST /account/api-token/workspace", &[], token, "api_token.created").await;
     let route = "DELETE /account/api-token/workspace/{token_id}";
     walk.told(&there, route, &[&made.text("/record/id")], Value::Null, "api_token.revoked").await;
+    by_a_directory(walk, &there).await;
     walk.told(who, "DELETE /account/tenant/{tenant_id}", &[tenant], Value::Null, "tenant.deleted").await;
+}
+
+async fn by_a_directory(walk: &mut Walk, there: &Who) {
+    let (kind, token) = ("scim_token.created", json!({ "name": "t" }));
+    let made = walk.told(there, "POST /account/scim/token", &[], token, kind).await;
+    let id = made.text("/record/id");
+    let caller = walk.app.anon().header("authorization", &format!("Bearer {}", made.text("/token")));
+    let directory = Who { caller, actor: Actor::scim(&id) };
+    for (things, parameter, new, kind) in [
+        ("Users", "user_id", json!({ "userName": "e@f.example" }), "scim.user_changed"),
+        ("Groups", "group_id", json!({ "displayName": "G" }), "scim.group_changed"),
+    ] {
+        let base = format!("/scim/v2/{things}");
+        let made = walk.told(&directory, &format!("POST {base}"), &[], new.clone(), kind).await.text("/id");
+        let (one, mut changed) = (format!("{base}/{{{parameter}}}"), new);
+        changed["externalId"] = json!("1");
+        walk.told(&directory, &format!("PUT {one}"), &[&made], changed, kind).await;
+        let patch = json!({ "Operations": [{ "op": "remove", "path": "externalId" }] });
+        walk.told(&directory, &format!("PATCH {one}"), &[&made], patch, kind).await;
+        if things == "Groups" {
+            let role = json!({ "role": "MEMBER" });
+            walk.told(there, "PUT /account/scim/group/{group_id}", &[&made], role, kind).await;
+        }
+        walk.told(&directory, &format!("DELETE {one}"), &[&made], Value::Null, kind).await;
+    }
+    walk.told(there, "DELETE /account/scim/token/{token_id}", &[&id], Value::Null, "scim_token.revoked").await;
 }
 
 /// What people do in their own name, once they have proven who they are.

@@ -15,9 +15,10 @@ use web::limited;
 
 pub(super) use store::SELECT;
 
-use super::{Listed, Member, MemberChanges, MemberRef, NewMember, told};
+use super::{Listed, Member, MemberChanges, MemberRef, NewMember, provisioning::Provision, told};
 use crate::{
     App, Authority, Tenancy,
+    apps::parameters::Parameters,
     facts::{InvitationCreated, InvitationData, InvitationDeleted, InvitationUpdated, TenantUserCreated},
     links::{self, LinkPurpose, MailedLink},
     mails::{self, AppMail},
@@ -65,15 +66,77 @@ pub(super) fn invite(
         last_seen: None,
         created_at: tx.now(),
     };
-    let key = email_key(&invited.email);
-    if store::is_member(tx, app.id, tenant.id, &key)? || !store::insert(tx, app.id, &invited, &key, authority.member())?
-    {
-        let message = format!("{} is already a member of this workspace, or invited to it.", invited.email);
-        return Err(Error::new(Code::MemberExists, message));
-    }
-    emit(tx, (app.id, tenant.id), &InvitationCreated(data(&invited)))?;
+    insert(tx, app.id, &invited, authority.member())?;
     mail(tx, tenancy, app, &invited)?;
     Ok(invited)
+}
+
+/// 409 for somebody who is a member already, or invited.
+fn insert(tx: &mut Tx<'_>, app: AppId, invited: &Listed, by: Option<MemberId>) -> Result<()> {
+    let key = email_key(&invited.email);
+    if store::is_member(tx, app, invited.tenant_id, &key)? || !store::insert(tx, app, invited, &key, by)? {
+        return Err(exists(&invited.email));
+    }
+    emit(tx, (app, invited.tenant_id), &InvitationCreated(data(invited)))
+}
+
+pub(super) fn exists(email: &str) -> Error {
+    Error::new(Code::MemberExists, format!("{email} is already a member of this workspace, or invited to it."))
+}
+
+/// Invites somebody for the workspace's directory, without a mail: they come in through its connection. The caller holds the
+/// workspace's lock.
+pub(super) fn invite_quietly(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    provision: &Provision<'_>,
+) -> Result<Listed> {
+    let invited = Listed {
+        id: tx.new_id(),
+        user_id: None,
+        tenant_id: tenant,
+        role: provision.role.key.clone(),
+        role_id: provision.role.id,
+        email: provision.email.to_owned(),
+        first_name: provision.first_name.trim().to_owned(),
+        last_name: provision.last_name.trim().to_owned(),
+        phone_number: None,
+        onboarded: false,
+        consents_to_privacy_policy: false,
+        enabled: true,
+        teams: Vec::new(),
+        parameters: Parameters::default(),
+        last_seen: None,
+        created_at: tx.now(),
+    };
+    insert(tx, app, &invited, None)?;
+    Ok(invited)
+}
+
+/// Puts an invitation in the place of a membership that ended, with all that the workspace said. The caller holds the
+/// workspace's lock.
+pub(super) fn put(tx: &mut Tx<'_>, app: AppId, invited: &Listed) -> Result<()> {
+    insert(tx, app, invited, None)?;
+    store::update(tx, app, invited)
+}
+
+/// Gives an invitation another address, to which nothing is mailed; links of the former one open nothing any more. The caller
+/// holds the workspace's lock and has seen that the address is free.
+pub(super) fn readdress(tx: &mut Tx<'_>, app: AppId, invited: &Listed, email: &str) -> Result<Listed> {
+    let after = Listed { email: email.to_owned(), ..invited.clone() };
+    store::readdress(tx, app, invited.id, email, &email_key(email))?;
+    emit(tx, (app, after.tenant_id), &InvitationUpdated(data(&after)))?;
+    Ok(after)
+}
+
+pub(super) fn find_by_address(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    email_key: &str,
+) -> Result<Option<Listed>> {
+    store::find_by_address(tx, app, tenant, email_key)
 }
 
 /// Mails the invitation, for the first time or once more.
@@ -152,13 +215,16 @@ pub fn offered(tx: &mut Tx<'_>, link: &MailedLink) -> Result<Option<Offer>> {
     if link.user.is_some() {
         return Ok(None);
     }
-    let (tenant, id) = ids(link)?;
-    pending(tx, link.app, tenant, id).map(Some)
+    pending(tx, link).map(Some)
 }
 
-/// 401 when the invitation is over; a workspace that was deleted leaves its invitations behind for a while.
-fn pending(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, id: MemberId) -> Result<Offer> {
-    let invited = store::find(tx, app, tenant, id)?.ok_or_else(links::invalid)?;
+/// 401 when the invitation is over, suspended, or for another address by now; a workspace that was deleted leaves its
+/// invitations behind for a while.
+fn pending(tx: &mut Tx<'_>, link: &MailedLink) -> Result<Offer> {
+    let (app, (tenant, id)) = (link.app, ids(link)?);
+    let mailed_to = |invited: &Listed| link.payload["email"].as_str().is_none_or(|to| to == invited.email);
+    let invited = store::find(tx, app, tenant, id)?.filter(|invited| invited.enabled && mailed_to(invited));
+    let invited = invited.ok_or_else(links::invalid)?;
     match workspaces::get(tx, app, tenant) {
         Ok(tenant) => Ok(Offer { invited, workspace: tenant.name }),
         Err(error) if error.code() == Code::NotFound => Err(links::invalid()),
@@ -170,7 +236,7 @@ fn pending(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, id: MemberId) -> Resul
 /// invitation's link. With `by`, 403 unless it is this person's address.
 pub fn accept(tx: &mut Tx<'_>, link: &MailedLink, by: Option<UserId>) -> Result<Member> {
     let (app, (tenant, id)) = (link.app, ids(link)?);
-    let invited = held(tx, app, tenant, id)?;
+    let invited = held(tx, link)?;
     let (user, _) = people::find_or_create(tx, app, &invited.email, &invited.first_name, &invited.last_name)?;
     if by.is_some_and(|by| by != user.id) {
         return Err(not_yours());
@@ -199,15 +265,14 @@ pub fn accept_through_connection(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, 
 
 /// Says no for whoever has the invitation's address. The caller has used up the link.
 pub fn decline(tx: &mut Tx<'_>, link: &MailedLink) -> Result<()> {
-    let (tenant, id) = ids(link)?;
-    let invited = held(tx, link.app, tenant, id)?;
+    let invited = held(tx, link)?;
     end(tx, link.app, &invited, true)
 }
 
 /// The invitation under its workspace's lock.
-fn held(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, id: MemberId) -> Result<Listed> {
-    workspaces::lock(tx, tenant)?;
-    Ok(pending(tx, app, tenant, id)?.invited)
+fn held(tx: &mut Tx<'_>, link: &MailedLink) -> Result<Listed> {
+    workspaces::lock(tx, ids(link)?.0)?;
+    Ok(pending(tx, link)?.invited)
 }
 
 fn ids(link: &MailedLink) -> Result<(TenantId, MemberId)> {

@@ -84,6 +84,13 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, invited: &Listed) -> Result<()
     )
 }
 
+pub(super) fn readdress(tx: &mut Tx<'_>, app: AppId, id: MemberId, email: &str, key: &str) -> Result<()> {
+    tx.run(
+        "UPDATE invitations SET email = $3, email_key = $4 WHERE app_id = $1 AND id = $2",
+        &args![app, id, email, key],
+    )
+}
+
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: MemberId) -> Result<()> {
     tx.run("DELETE FROM invitations WHERE app_id = $1 AND id = $2", &args![app, id])
 }

@@ -1,0 +1,8 @@
+//! `/scim/v2/…`: provisioning by a workspace's directory.
+
+mod directories;
+mod discovery;
+mod groups;
+mod reach;
+mod tester;
+mod users;
