@@ -66,7 +66,7 @@ impl DirectoryCaller {
     /// The addresses of the users that fit a filter, in the order of the list.
     pub async fn find(&self, filter: &str) -> Vec<String> {
         let body = json!({ "filter": filter, "attributes": ["userName"] });
-        let found = self.post("/Users/.search", body).await.expect(200).at("/Resources");
+        let found = self.caller.post("/scim/v2/Users/.search", body).await.expect(200).at("/Resources");
         let found = found.as_array().into_iter().flatten();
         found.map(|user| user["userName"].as_str().expect("a name").to_owned()).collect()
     }

@@ -13,6 +13,7 @@ use tenancy::{
         self, Listed, MemberChanges, MemberRef,
         provisioning::{self, Provision, Renamed},
     },
+    people,
     roles::{self, OWNER, Role},
 };
 use web::{Given, Patch, Validate, from_value};
@@ -155,8 +156,13 @@ pub(crate) fn patch(
 
 fn change(tx: &mut Tx<'_>, directory: &Directory, before: &ScimUser, body: &UserBody) -> Result<ScimUser> {
     let (app, id) = (directory.app(), before.listed.id);
+    let is_renamed = email_key(&body.user_name) != email_key(&before.listed.email);
+    if let Some(person) = before.listed.user_id.filter(|_| is_renamed) {
+        // The workspace's lock does not keep them from joining another one.
+        people::hold(tx, app, person)?;
+    }
     let is_elsewhere = provisioning::is_elsewhere(tx, app, &before.listed)?;
-    if email_key(&body.user_name) != email_key(&before.listed.email) {
+    if is_renamed {
         rename(tx, directory, &before.listed, is_elsewhere, &body.user_name)?;
     }
     let mut changes = MemberChanges { enabled: Given(body.active), ..MemberChanges::default() };

@@ -279,19 +279,23 @@ async fn what_cannot_be_read_is_refused_in_scims_form(app: TestApp) {
     ] {
         directory.post("/Users", body).await.scim_error(400, keyword);
     }
-    let send = |kind: &str, body: String| {
-        directory.caller.header("content-type", kind).send(http::Method::POST, "/scim/v2/Users", body)
-    };
-    send("application/scim+json", "{".to_owned()).await.scim_error(400, "invalidSyntax");
-    send("application/scim+json", "[]".to_owned()).await.scim_error(400, "invalidSyntax");
-    send("text/plain", "{}".to_owned()).await.scim_error(415, "");
-    send("application/scim+json", " ".repeat(1024 * 1024 + 1)).await.scim_error(413, "");
+    let as_kind = |kind: &str| directory.caller.header("content-type", kind);
+    let (scim, text) = (as_kind("application/scim+json"), as_kind("text/plain"));
+    let post = http::Method::POST;
+    for (caller, body, status, keyword) in [
+        (&scim, "{".to_owned(), 400, "invalidSyntax"),
+        (&scim, "[]".to_owned(), 400, "invalidSyntax"),
+        (&text, "{}".to_owned(), 415, ""),
+        (&scim, " ".repeat(1024 * 1024 + 1), 413, ""),
+    ] {
+        caller.send(post.clone(), "/scim/v2/Users", body).await.scim_error(status, keyword);
+    }
     for filter in ["userName", "shoeSize%20eq%20%2244%22", "active%20gt%20true", "userName%20eq%20%22%5Cu0000%22"] {
         directory.get(&format!("/Users?filter={filter}")).await.scim_error(400, "invalidFilter");
     }
     directory.get("/Users?sortBy=shoeSize").await.scim_error(400, "invalidValue");
     directory.get("/Users?count=many").await.scim_error(400, "invalidValue");
-    directory.get("/Users/x").await.scim_error(404, "");
+    directory.get(&user("x")).await.scim_error(404, "");
     directory.get("/Nothing").await.scim_error(404, "");
     directory.delete("/Users").await.scim_error(405, "");
     assert_eq!(directory.get("/Users").await.expect(200).at("/totalResults"), 1);
