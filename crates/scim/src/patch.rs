@@ -83,7 +83,8 @@ fn apply_one(schema: &Schema, resource: &mut Map<String, Value>, operation: &Pat
         return Ok(());
     };
     let is_foreign = path.schema.as_ref().is_some_and(|urn| !schema.is_called(urn));
-    if is_foreign || schema.ignores(&path.name) {
+    let whole = path.sub.as_ref().map_or_else(|| path.name.clone(), |sub| format!("{}.{sub}", path.name));
+    if is_foreign || schema.ignores(&path.name) || schema.ignores(&whole) {
         return Ok(());
     }
     let Some(attribute) = schema.attribute(&path.name) else {
@@ -372,7 +373,8 @@ mod tests {
         let primary = json!({ "roles": [{ "value": "ADMIN", "primary": true }] });
         let path = r#"roles[primary eq "True"].value"#;
         user(&json!([{ "op": "Add", "path": path, "value": "ADMIN" }]), &primary);
-        user(&json!([{ "op": "remove", "path": "roles" }, { "op": "add", "path": path, "value": "ADMIN" }]), &primary);
+        let gone = json!({ "op": "remove", "path": r#"roles[value eq "MEMBER"]"# });
+        user(&json!([gone, { "op": "add", "path": path, "value": "ADMIN" }]), &primary);
     }
 
     #[test]
@@ -402,6 +404,8 @@ mod tests {
             (json!([{ "op": "replace", "path": "id", "value": "x" }]), Code::ReadOnly),
             (json!([{ "op": "add", "path": "groups", "value": [{ "value": "x" }] }]), Code::ReadOnly),
             (json!([{ "op": "remove", "path": "userName" }]), Code::ReadOnly),
+            (json!([{ "op": "remove", "path": "roles" }]), Code::ReadOnly),
+            (json!([{ "op": "replace", "path": "active", "value": null }]), Code::ReadOnly),
             (json!([{ "op": "replace", "path": "active", "value": "perhaps" }]), Code::ValidationFailed),
             (json!([{ "op": "add", "path": "active" }]), Code::ValidationFailed),
             (json!([{ "op": "replace", "path": r#"roles[value eq "X"].value"#, "value": "Y" }]), Code::NoTarget),

@@ -83,7 +83,7 @@ pub fn prepare(
     tx: &mut Tx<'_>,
     app: &App,
     login: Login,
-    standing: Standing,
+    mut standing: Standing,
     granted: Granted,
     nonce: Option<String>,
 ) -> Result<Prepared> {
@@ -92,6 +92,7 @@ pub fn prepare(
     members::seen(tx, app.id, &standing)?;
     if standing.vouched && login.reach.is_everything() {
         members::confirm(tx, app.id, standing.member)?;
+        standing.vouched = false;
     }
     let access_ttl = app.profile.access_token_ttl;
     let (app, now) = (app.id, tx.now());
@@ -302,5 +303,18 @@ pub fn about_user(tenancy: &Tenancy, user: &SignedIn) -> About {
 
 fn about(tenancy: &Tenancy, app: AppId, standing: &Standing, granted: &Granted) -> About {
     let app = tenancy.apps.get(app);
-    About::new(standing, granted, app.as_ref().map_or(&[], |app| &app.profile.user_parameters))
+    // Whoever belongs here on an identity provider's word alone is known by their address, to that provider too.
+    let nothing = String::new;
+    let reserved = standing.vouched.then(|| Standing {
+        first_name: nothing(),
+        last_name: nothing(),
+        phone_number: None,
+        email_verified: false,
+        ..standing.clone()
+    });
+    About::new(
+        reserved.as_ref().unwrap_or(standing),
+        granted,
+        app.as_ref().map_or(&[], |app| &app.profile.user_parameters),
+    )
 }

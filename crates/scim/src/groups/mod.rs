@@ -47,9 +47,6 @@ pub(crate) struct Group {
     pub(crate) created_at: Timestamp,
 }
 
-/// A member of a group, by their id and address.
-type GroupMember = (MemberId, String);
-
 impl Group {
     fn written(&self, base: &str) -> Written {
         let mut body = Map::new();
@@ -87,10 +84,10 @@ pub(crate) fn show(tx: &mut Tx<'_>, directory: &Directory, group: &Group, member
 }
 
 /// Those who are users of the workspace: what is left of others is about to be deleted.
-fn members_of(tx: &mut Tx<'_>, directory: &Directory, group: ScimGroupId) -> Result<Vec<GroupMember>> {
+fn members_of(tx: &mut Tx<'_>, directory: &Directory, group: ScimGroupId) -> Result<Vec<MemberId>> {
     let ids = store::member_ids(tx, directory.app(), directory.tenant, group)?;
     let users = provisioning::find_all(tx, directory.app(), directory.tenant, &ids)?;
-    Ok(users.into_iter().map(|user| (user.id, user.email)).collect())
+    Ok(users.into_iter().map(|user| user.id).collect())
 }
 
 /// A page of the workspace's groups.

@@ -58,7 +58,6 @@ pub const USER: Schema = Schema {
             kind: Kind::Complex,
             description: "What the person is called.",
             parts: &[
-                Attribute { name: "formatted", description: "Both names.", mutability: Mutability::ReadOnly, ..PLAIN },
                 Attribute { name: "familyName", description: "The last name.", ..PLAIN },
                 Attribute { name: "givenName", description: "The first name.", ..PLAIN },
             ],
@@ -67,7 +66,8 @@ pub const USER: Schema = Schema {
         Attribute {
             name: "active",
             kind: Kind::Boolean,
-            description: "Whether they can sign in to the workspace.",
+            required: true,
+            description: "Whether they can sign in to the workspace. Always there; true when a new user is sent without.",
             ..PLAIN
         },
         Attribute {
@@ -88,7 +88,8 @@ pub const USER: Schema = Schema {
             kind: Kind::Complex,
             many: true,
             single: true,
-            description: "One entry: the key of the role in the workspace.",
+            required: true,
+            description: "One entry: the key of the role in the workspace. Always there; the app's default role when a new user is sent without.",
             parts: &[
                 Attribute { name: "value", case_exact: true, description: "The role's key.", ..PLAIN },
                 Attribute { name: "primary", kind: Kind::Boolean, description: "Always true.", ..PLAIN },
@@ -117,6 +118,10 @@ pub const USER: Schema = Schema {
     ],
     ignored: &[
         "emails",
+        "name.formatted",
+        "name.middleName",
+        "name.honorificPrefix",
+        "name.honorificSuffix",
         "displayName",
         "nickName",
         "profileUrl",
@@ -173,8 +178,6 @@ pub const GROUP: Schema = Schema {
                     mutability: Mutability::Immutable,
                     ..PLAIN
                 },
-                Attribute { name: "type", description: "Always User.", mutability: Mutability::Immutable, ..PLAIN },
-                Attribute { name: "display", description: "The user's userName.", ..READ_ONLY },
             ],
             ..PLAIN
         },

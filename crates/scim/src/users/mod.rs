@@ -14,7 +14,6 @@ use spine::Fact;
 use tenancy::{
     facts::{InvitationDeleted, TenantUserDeleted},
     members::{Listed, provisioning},
-    people,
     roles::RoleId,
 };
 
@@ -54,7 +53,6 @@ impl ScimUser {
         let has_names = !(first_name.is_empty() && last_name.is_empty());
         if has_names && !self.reserved {
             let mut name = Map::new();
-            name.insert("formatted".to_owned(), json!(people::full_name(first_name, last_name)));
             for (part, value) in [("familyName", last_name), ("givenName", first_name)] {
                 if !value.is_empty() {
                     name.insert(part.to_owned(), json!(value));

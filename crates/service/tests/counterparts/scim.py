@@ -16,10 +16,13 @@ plain = filling.generate_random_value
 
 def known(context, path, **rest):
     value = plain(context, path, **rest)
-    name = str(path).rsplit(":", 1)[-1]
-    if value is not None and name == "userName":
+    binding = path.resolve()
+    if value is None or binding is None or binding.target_model is None:
+        return value
+    name = (binding.target_model.__name__, binding.target_field_name)
+    if name == ("User", "user_name"):
         return f"{uuid.uuid4()}@example.com"
-    if value is not None and name == "roles.value":
+    if name == ("Roles", "value"):
         return random.choice(["MEMBER", "ADMIN"])
     return value
 

@@ -33,6 +33,8 @@ on_both_engines!(
     a_provider_that_renames_somebody_takes_their_ways_in,
     a_providers_word_tells_a_workspace_nothing_of_a_person,
     names_from_a_provider_are_bounded_and_name_nobody_elses_people,
+    no_route_lets_a_providers_login_beyond_its_workspace,
+    no_route_lets_a_scim_token_beyond_its_workspace,
 );
 
 const ISSUER: &str = "https://idp.example/";
@@ -519,4 +521,118 @@ async fn names_from_a_provider_are_bounded_and_name_nobody_elses_people(app: Tes
     assert_eq!(named(&corp, "vicky@corp.example").await, "");
     let newcomer = named(&acme, "newcomer@acme.example").await;
     assert!(newcomer.starts_with("Pay now x") && newcomer.chars().count() == 200, "{newcomer}");
+}
+
+/// What must not show, and must not change: everything of a workspace that the login does not reach.
+const MARKER: &str = "zanzibar";
+
+/// Calls a route with whatever its caller could try about somebody else's workspace.
+async fn try_route(caller: &Caller, app: &TestApp, route: &web::RouteEntry, victim: &testkit::Person, body: &Value) {
+    let path = route
+        .path
+        .replace("{tenant_id}", &victim.tenant.to_string())
+        .replace("{workspace_id}", &victim.tenant.to_string())
+        .replace("/scim/v2/Users/{user_id}", &format!("/scim/v2/Users/{}", victim.member))
+        .replace("{user_id}", &victim.user.to_string());
+    let path = testkit::routes::path(app, &path);
+    let query = format!("{path}?tenantId={0}&appId={1}", victim.tenant, app.app_id());
+    let sent = (route.method != http::Method::GET).then(|| body.clone());
+    for path in [path, query] {
+        let answer = caller.call(route.method.clone(), &path, sent.clone()).await;
+        let text = String::from_utf8_lossy(answer.bytes()).to_lowercase();
+        assert!(!text.contains(MARKER), "{} {path} shows it: {text}", route.method);
+        assert!(answer.status() < 500 || answer.status() == 501, "{} {path}: {answer:?}", route.method);
+    }
+}
+
+/// The facts of a workspace and of a person's logins.
+async fn facts_about(app: &TestApp, victim: &testkit::Person) -> i64 {
+    let (tenant, user) = (victim.tenant, format!("%{}%", victim.user));
+    let count = "SELECT count(*) FROM outbox WHERE tenant_id = $1 OR (payload LIKE $2 AND kind LIKE 'user%')";
+    let read = app.service().core().db.read(move |tx| tx.one::<(i64,)>(count, &store::args![tenant, user]));
+    read.await.expect("facts can be counted").0
+}
+
+fn is_walked(route: &web::RouteEntry) -> bool {
+    let endless = ["/admin/apps/{app_id}/webhook/stream", "/realtime/stream"];
+    // Ends this login, or moves time.
+    let ends = ["/auth/revoke", "/auth/auth/revoke", "/admin/test-clock"];
+    !endless.contains(&route.path) && !ends.contains(&route.path)
+}
+
+async fn no_route_lets_a_providers_login_beyond_its_workspace(app: TestApp) {
+    let body = json!({ "owner": { "email": "ada@bolt.example", "firstName": "Ada", "lastName": "Zanzibar" }, "name": "Zanzibar" });
+    app.key().post("/account/tenant", body).await.expect(200);
+    let ada = app.owner("ada@bolt.example").await;
+    set(&app, ada.tenant, json!({ "name": "Second Zanzibar" })).await;
+    let (mallory, idp) = (app.owner("mallory@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = connect(&app, &idp, &[mallory.tenant]).await;
+    let browser = come(&app, &idp, &connection, "ada@bolt.example").await;
+    let tokens = tokens(&app, &browser).await;
+    let handover = json!({ "accessToken": tokens.access });
+    let handover = app.anon().post(&format!("/auth/handover/code/{}", app.app_id()), handover).await;
+    let body = json!({
+        "accessToken": tokens.access, "token": tokens.access, "refreshToken": tokens.refresh, "refresh_token": tokens.refresh,
+        "grant_type": "refresh_token", "client_id": app.app_id(), "appId": app.app_id(), "mode": "sdk",
+        "targetTenantUserId": ada.member, "tenantUserId": ada.member, "tenantId": ada.tenant, "workspaceId": ada.tenant,
+        "username": "ada@bolt.example", "email": "ada@bolt.example", "name": "x", "planKey": "free", "role": "OWNER",
+        "privileges": ["TENANT_READ"], "password": "violet harbour lamp", "code": handover.at("/code"),
+    });
+    let before = facts_about(&app, &ada).await;
+    let signed_in = app.anon().with_access_token(app.app_id(), &tokens.access);
+    let callers = [
+        signed_in.clone(),
+        signed_in.header("x-tenant-id", &ada.tenant.to_string()),
+        app.anon().header("x-api-key", &tokens.access).in_workspace(ada.tenant),
+    ];
+    for route in service::route_table().iter().filter(|route| is_walked(route)) {
+        for caller in &callers {
+            try_route(caller, &app, route, &ada, &body).await;
+        }
+    }
+    // The browser of that login, on every page, as the app's own and as a portal's.
+    for route in service::route_table().iter().filter(|route| is_walked(route) && route.method == http::Method::GET) {
+        let (mut browser, path) = (browser.clone(), testkit::routes::path(&app, route.path));
+        browser.open(&path).await;
+        let shown = String::from_utf8_lossy(browser.page().bytes()).to_lowercase();
+        assert!(!shown.contains(MARKER), "{path} shows it");
+    }
+    assert_eq!(facts_about(&app, &ada).await, before, "nothing changed there");
+    ada.sign_in().await;
+}
+
+async fn no_route_lets_a_scim_token_beyond_its_workspace(app: TestApp) {
+    let ada = app.owner("ada@bolt.example").await;
+    set(&app, ada.tenant, json!({ "name": "Zanzibar" })).await;
+    let path = format!("/account/tenant/user/{}", ada.member);
+    app.key().in_workspace(ada.tenant).put(&path, json!({ "lastName": "Zanzibar" })).await.expect(200);
+    let acme = app.workspace("acme").await;
+    let directory = acme.directory().await;
+    directory.provision("ada@bolt.example").await;
+    let token = directory.caller.header_sent("authorization").trim_start_matches("Bearer ").to_owned();
+    let body = json!({
+        "accessToken": token, "token": token, "refreshToken": token, "refresh_token": token, "session": token,
+        "grant_type": "refresh_token", "client_id": app.app_id(), "appId": app.app_id(), "mode": "sdk", "code": token,
+        "targetTenantUserId": ada.member, "tenantUserId": ada.member, "tenantId": ada.tenant,
+        "userName": "x@example.com", "displayName": "x", "members": [{ "value": ada.member }], "name": "x",
+        "Operations": [{ "op": "replace", "path": "externalId", "value": "x" }], "filter": "id pr",
+    });
+    let before = facts_about(&app, &ada).await;
+    let callers = [
+        directory.caller.clone(),
+        directory.caller.header("x-app-id", &app.app_id().to_string()).in_workspace(ada.tenant),
+        app.anon().header("x-api-key", &token).in_workspace(ada.tenant),
+    ];
+    for route in service::route_table().iter().filter(|route| is_walked(route)) {
+        for caller in &callers {
+            try_route(caller, &app, route, &ada, &body).await;
+        }
+        if !matches!(route.access, web::Access::Public | web::Access::Scim) {
+            let path = testkit::routes::path(&app, route.path);
+            let answer = directory.caller.call(route.method.clone(), &path, None).await;
+            assert_eq!(answer.status(), 401, "{} {path}: {answer:?}", route.method);
+        }
+    }
+    assert_eq!(facts_about(&app, &ada).await, before, "nothing changed there");
+    ada.sign_in().await;
 }

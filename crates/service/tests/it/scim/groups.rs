@@ -55,7 +55,7 @@ async fn a_group_is_a_team_of_its_members(app: TestApp) {
     let made = directory.post("/Groups", body).await.expect(201);
     let id = made.text("/id");
     assert_eq!(made.header("location"), made.at("/meta/location").as_str());
-    assert_eq!(made.at("/members/0/display"), "bob@example.com");
+    assert_eq!(made.at("/members/0/value"), json!(bob));
     assert_eq!(seen(&acme, &bob).await["teams"], json!(["Own", "Poets"]));
     assert_eq!(seen(&acme, &invited).await["teams"], json!(["Poets"]));
     let of_bob = directory.get(&format!("/Users/{bob}")).await.expect(200);
