@@ -199,21 +199,21 @@ async fn whoever_is_deactivated_is_out_and_stays_out(app: TestApp) {
         let body = json!({ "name": "t", "privileges": ["TENANT_READ"] });
         let made = signed_in.post("/account/api-token/me/app", body).await.expect(201).text("/token");
         let api_token = app.anon().with_api_key(app.app_id(), &made);
-        let of_workspace = format!("/account/tenant/{}", acme.id);
-        api_token.get(&of_workspace).await.expect(200);
+        let of_workspace = "/account/scim/token";
+        api_token.get(of_workspace).await.expect(200);
         let path = user(&person.member.to_string());
         let off = json!([{ "op": "replace", "path": "active", "value": false }]);
         assert_eq!(directory.patch(&path, off).await.expect(200).at("/active"), false);
         let refused = || signed_in.get("/account/me/identities");
         refused().await.error(401, "INVALID_CREDENTIAL");
-        api_token.get(&of_workspace).await.error(401, "INVALID_CREDENTIAL");
+        api_token.get(of_workspace).await.error(401, "INVALID_CREDENTIAL");
         // Nothing of it counts again when the membership does.
         let on = json!([{ "op": "replace", "path": "active", "value": true }]);
         directory.patch(&path, on).await.expect(200);
         refused().await.error(401, "INVALID_CREDENTIAL");
         let refreshed = json!({ "refreshToken": tokens.refresh });
         app.page().post("/auth/refresh-token", refreshed).await.error(401, "INVALID_CREDENTIAL");
-        api_token.get(&of_workspace).await.error(401, "INVALID_CREDENTIAL");
+        api_token.get(of_workspace).await.error(401, "INVALID_CREDENTIAL");
         person.sign_in().await;
     }
 }
