@@ -61,8 +61,8 @@ impl Group {
     }
 }
 
-fn with_members(written: &mut Written, base: &str, members: &[GroupMember]) {
-    let entry = |(id, email): &GroupMember| json!({ "value": id, "$ref": format!("{base}/Users/{id}"), "type": "User", "display": email });
+fn with_members(written: &mut Written, base: &str, members: &[MemberId]) {
+    let entry = |id: &MemberId| json!({ "value": id, "$ref": format!("{base}/Users/{id}") });
     if !members.is_empty() {
         written.body.insert("members".to_owned(), Value::Array(members.iter().map(entry).collect()));
     }
