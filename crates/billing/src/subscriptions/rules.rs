@@ -304,13 +304,14 @@ impl Step {
 
     /// What waits for the end of a trial or a period happens now; else another period begins.
     fn end_period(&mut self, now: Timestamp) {
+        if let Some(change) = &mut self.after.scheduled {
+            change.at = now;
+        }
         match &mut self.after.state {
             State::Trial { until } => *until = now,
             State::Ending(ending) => ending.at = now,
-            State::Active | State::PastDue(_) | State::Canceled { .. } => match &mut self.after.scheduled {
-                Some(change) => change.at = now,
-                None => self.after.anchor = now,
-            },
+            State::Active | State::PastDue(_) if self.after.scheduled.is_none() => self.after.anchor = now,
+            State::Active | State::PastDue(_) | State::Canceled { .. } => {}
         }
         self.pass(now);
     }

@@ -324,7 +324,10 @@ impl Play {
             6 => self.cancel().await,
             7 => self.reactivate().await,
             8..=10 => self.happen(now),
-            11 => self.stage.app.restart().await,
+            11 => {
+                let url = self.stage.provider.url().to_owned();
+                self.stage.app.restart_with(|options| options.payprovider_url = url).await;
+            }
             _ => {
                 let days = i64::try_from(self.roll(9)).expect("a few");
                 self.stage.app.advance(Duration::from_secs((STEP * (days + 1)).unsigned_abs())).await;
