@@ -10,6 +10,11 @@ on_both_engines!(the_service_does_what_the_model_says);
 
 const SEEDS: u64 = 4;
 const COMMANDS: usize = 60;
+/// A renewal fails; a month passes.
+const FAILS: u64 = 20;
+const WAITS: u64 = 21;
+/// What chance seldom comes to: a trial that is canceled, and a bill that nobody pays.
+const SELDOM: [&[u64]; 2] = [&[0, 6], &[2, FAILS, WAITS]];
 /// No number of these is a number of the days that anything lasts, so that nothing happens just when something ends.
 const STEP: i64 = 25 * 3_600;
 const DAY: i64 = 24 * 3_600;
@@ -158,6 +163,20 @@ struct Play {
 }
 
 impl Play {
+    async fn begin(stage: &Stage, seed: u64) -> Self {
+        let acme = stage.app.workspace(&format!("w{seed}")).await;
+        let model = Model {
+            standing: None,
+            plan: "free",
+            gate: false,
+            scheduled: None,
+            tried: false,
+            there: None,
+            seen: BTreeSet::new(),
+        };
+        Self { stage: Stage { acme, ..stage.clone() }, model, subscription: None, chance: seed }
+    }
+
     fn roll(&mut self, sides: u64) -> u64 {
         self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.chance >> 33) % sides
@@ -269,11 +288,10 @@ impl Play {
     }
 
     /// Something happens at the provider.
-    fn happen(&mut self, now: i64) {
+    fn happen(&mut self, which: u64, now: i64) {
         let (Some(subscription), Some((cancel, end))) = (self.subscription.clone(), self.model.there) else { return };
         let provider = self.stage.provider.clone();
         provider.set_time(now);
-        let which = self.roll(5);
         let model = &mut self.model;
         match which {
             0 => {
@@ -310,11 +328,15 @@ impl Play {
         }
     }
 
-    async fn step(&mut self) {
+    async fn pass_days(&mut self, number: i64) {
+        self.stage.app.advance(Duration::from_secs((STEP * number).unsigned_abs())).await;
+        self.model.pass(self.stage.now());
+    }
+
+    async fn step(&mut self, command: u64) {
         let now = self.stage.now();
         self.model.pass(now);
         let before = self.model.status();
-        let command = self.roll(13);
         match command {
             0 => self.trial(now).await,
             1 => self.select_free().await,
@@ -323,15 +345,19 @@ impl Play {
             5 => self.change("team").await,
             6 => self.cancel().await,
             7 => self.reactivate().await,
-            8..=10 => self.happen(now),
+            8..=10 => {
+                let which = self.roll(5);
+                self.happen(which, now);
+            }
+            FAILS => self.happen(1, now),
+            WAITS => self.pass_days(30).await,
             11 => {
                 let url = self.stage.provider.url().to_owned();
                 self.stage.app.restart_with(|options| options.payprovider_url = url).await;
             }
             _ => {
                 let days = i64::try_from(self.roll(9)).expect("a few");
-                self.stage.app.advance(Duration::from_secs((STEP * (days + 1)).unsigned_abs())).await;
-                self.model.pass(self.stage.now());
+                self.pass_days(days + 1).await;
             }
         }
         // What was told arrives in the wrong order.
@@ -371,20 +397,17 @@ async fn the_service_does_what_the_model_says(stage: Stage) {
     plan(&stage, "max", None).await;
     let mut seen = BTreeSet::new();
     for seed in 1..=SEEDS {
-        let acme = stage.app.workspace(&format!("w{seed}")).await;
-        let model = Model {
-            standing: None,
-            plan: "free",
-            gate: false,
-            scheduled: None,
-            tried: false,
-            there: None,
-            seen: BTreeSet::new(),
-        };
-        let stage = Stage { acme, ..stage.clone() };
-        let mut play = Play { stage, model, subscription: None, chance: seed };
+        let mut play = Play::begin(&stage, seed).await;
         for _ in 0..COMMANDS {
-            play.step().await;
+            let command = play.roll(13);
+            play.step(command).await;
+        }
+        seen.append(&mut play.model.seen);
+    }
+    for (seed, commands) in (SEEDS + 1..).zip(SELDOM) {
+        let mut play = Play::begin(&stage, seed).await;
+        for command in commands {
+            play.step(*command).await;
         }
         seen.append(&mut play.model.seen);
     }
