@@ -16,6 +16,7 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{kid}", &vault::SigningKeyId::from_u128(7).to_string())
         .replace("{key_id}", &KeyId::from_u128(7).to_string())
         .replace("{flag_id}", &flags::model::FlagId::from_u128(7).to_string())
+        .replace("/scim/group/{group_id}", &format!("/scim/group/{}", scim::ScimGroupId::from_u128(7)))
         .replace("/scim/v2/Groups/{group_id}", &format!("/scim/v2/Groups/{}", scim::ScimGroupId::from_u128(7)))
         .replace("{group_id}", &flags::model::GroupId::from_u128(7).to_string())
         .replace("{delivery_id}", &signals::deliveries::DeliveryId::from_u128(7).to_string())

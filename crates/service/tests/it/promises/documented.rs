@@ -39,6 +39,7 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
     ("POST /account/api-token/me/app", "expireAt"),
     ("POST /account/api-token/workspace", "privileges"),
     ("POST /account/api-token/workspace", "expireAt"),
+    ("POST /account/scim/token", "expireAt"),
     ("POST /account/federation/connection", "signedRequest"),
     ("POST /account/federation/connection", "loginUrl"),
     ("POST /account/federation/connection", "certificate"),
