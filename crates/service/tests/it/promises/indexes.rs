@@ -40,6 +40,11 @@ const FROM_OUTSIDE: &[(&str, usize)] = &[
     ("linked_identities.provider", OWN),
     ("linked_identities.subject", OWN),
     ("pending_federations.handle", OWN),
+    // The start of a digest; what the program itself names; and ids of ours with a metric.
+    ("provider_customers.account", OWN),
+    ("provider_objects.account", OWN),
+    ("provider_objects.kind", OWN),
+    ("provider_objects.key", 128 * 4 + 3 * OWN),
     ("usage_counters.metric", 128 * 4),
     ("usage_events.idempotency_key", 256 * 4),
     ("users.email_key", EMAIL),
