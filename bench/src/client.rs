@@ -25,12 +25,11 @@ impl Request {
     }
 
     pub fn post(path: &str, header: &str, body: &str) -> Self {
-        let (header, length) = (line(header), body.len());
-        let text = format!(
-            "POST {path} HTTP/1.1\r\nhost: bench\r\n{header}content-type: application/json\r\n\
-             content-length: {length}\r\n\r\n{body}"
-        );
-        Self { bytes: text.into_bytes(), expected: 201 }
+        Self { bytes: with_body("POST", path, header, body), expected: 201 }
+    }
+
+    pub fn put(path: &str, header: &str, body: &str) -> Self {
+        Self { bytes: with_body("PUT", path, header, body), expected: 200 }
     }
 
     /// The same request where another status is right.
@@ -38,6 +37,15 @@ impl Request {
     pub fn expecting(self, status: u16) -> Self {
         Self { expected: status, ..self }
     }
+}
+
+fn with_body(method: &str, path: &str, header: &str, body: &str) -> Vec<u8> {
+    let (header, length) = (line(header), body.len());
+    let text = format!(
+        "{method} {path} HTTP/1.1\r\nhost: bench\r\n{header}content-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    );
+    text.into_bytes()
 }
 
 fn line(header: &str) -> String {

@@ -34,6 +34,13 @@ impl Database {
         Ok(connect(&self.server).await?.query_one("SHOW fsync", &[]).await?.get(0))
     }
 
+    /// The server's main process, where it runs on this machine.
+    pub async fn main_process(&self) -> Result<u32> {
+        let folder: String = connect(&self.server).await?.query_one("SHOW data_directory", &[]).await?.get(0);
+        let file = std::fs::read_to_string(std::path::Path::new(&folder).join("postmaster.pid"))?;
+        Ok(file.lines().next().ok_or("an empty postmaster.pid")?.trim().parse()?)
+    }
+
     async fn drop_if_exists(&self) -> Result<()> {
         let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         Ok(connect(&self.server).await?.batch_execute(&sql).await?)

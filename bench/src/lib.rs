@@ -1,21 +1,23 @@
-//! What both benchmarks share: a load that runs for a while, figures per round, and tables with the aims next to them.
+//! What the benchmarks share: a load that runs for a while, figures per round, and tables with the aims next to them.
 //!
 //! Nothing here fails because something was slow: the programs print, people judge. Only ratios within one run mean
 //! much, so whatever is compared is measured in turns.
 
+pub mod child;
 pub mod client;
 pub mod database;
 pub mod load;
 pub mod process;
 pub mod report;
 pub mod series;
+pub mod subject;
 
 use std::{path::PathBuf, time::Duration};
 
 /// Any failure ends the benchmark with a message.
 pub type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// The flags of both programs.
+/// The flags of all programs.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Flags {
     /// How often the candidates take turns.

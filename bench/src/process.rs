@@ -9,17 +9,33 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// User and system time of all its threads, those that have ended included.
 pub fn cpu_time(process: u32) -> Result<Duration> {
-    let path = format!("/proc/{process}/stat");
-    let ticks = cpu_ticks(&fs::read_to_string(&path)?).ok_or_else(|| format!("{path} has an unknown form"))?;
-    Ok(TICK * ticks)
+    Ok(TICK * (field(process, UTIME)? + field(process, UTIME + 1)?))
 }
 
-/// The program's name, in parentheses, may hold anything; the fields after it are counted from the third on.
-fn cpu_ticks(stat: &str) -> Option<u32> {
+/// The same of the child processes that have ended.
+pub fn cpu_time_of_ended_children(process: u32) -> Result<Duration> {
+    Ok(TICK * (field(process, CUTIME)? + field(process, CUTIME + 1)?))
+}
+
+/// The process that started it.
+pub fn parent(process: u32) -> Result<u32> {
+    field(process, PPID)
+}
+
+/// Places behind the program's name.
+const PPID: usize = 1;
+const UTIME: usize = 11;
+const CUTIME: usize = 13;
+
+fn field(process: u32, place: usize) -> Result<u32> {
+    let path = format!("/proc/{process}/stat");
+    Ok(field_of(&fs::read_to_string(&path)?, place).ok_or_else(|| format!("{path} has an unknown form"))?)
+}
+
+/// The program's name, in parentheses, may hold anything; the fields are counted behind it.
+fn field_of(stat: &str, place: usize) -> Option<u32> {
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(11);
-    let mut next = || fields.next()?.parse::<u32>().ok();
-    Some(next()? + next()?)
+    fields.split_whitespace().nth(place)?.parse().ok()
 }
 
 /// Resident memory in megabytes.
@@ -39,10 +55,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_both_times_whatever_the_name() {
+    fn reads_times_and_parent_whatever_the_name() {
         let stat = "42 (a) b (c) S 1 42 42 0 -1 4194304 100 0 0 0 150 50 7 8 20 0 4 0 100";
-        assert_eq!(cpu_ticks(stat), Some(200));
-        assert_eq!(cpu_ticks("nonsense"), None);
+        let read = |place| field_of(stat, place);
+        assert_eq!([PPID, UTIME, UTIME + 1, CUTIME, CUTIME + 1].map(read), [1, 150, 50, 7, 8].map(Some));
+        assert_eq!(field_of("nonsense", PPID), None);
     }
 
     #[test]

@@ -6,14 +6,11 @@ mod many;
 mod sample;
 mod subject;
 
-use std::{
-    io::{BufRead as _, BufReader},
-    net::SocketAddr,
-    process::{Child, Command, ExitCode, Stdio},
-};
+use std::{net::SocketAddr, process::ExitCode};
 
 use bench::{
     Flags, Result,
+    child::Child,
     client::{Connection, Request},
     load, process,
     report::{self, Aim, Bound, times},
@@ -47,7 +44,7 @@ fn main() -> ExitCode {
     let outcome = builder.enable_all().build().map_err(Into::into).and_then(|runtime| {
         runtime.block_on(async {
             match options.act_as.as_deref() {
-                Some("server") => subject::serve().await,
+                Some("server") => Box::pin(subject::serve()).await,
                 Some(_) => many::run().await,
                 None => run(&options).await,
             }
@@ -62,33 +59,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// A child of this same program, ended when it is dropped.
-struct Other(Child);
-
-impl Other {
-    fn start(act_as: &str) -> Result<(Self, Value)> {
-        let mut command = Command::new(std::env::current_exe()?);
-        let mut child = command.args(["--act-as", act_as]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-        let out = child.stdout.take().ok_or("no output")?;
-        let other = Self(child);
-        let mut line = String::new();
-        BufReader::new(out).read_line(&mut line)?;
-        Ok((other, serde_json::from_str(&line).map_err(|error| format!("the {act_as} said {line:?}: {error}"))?))
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 async fn run(options: &Options) -> Result<()> {
     let mut aims = Vec::new();
     in_process::run(&mut aims)?;
-    let (_loader, loaded) = Other::start("loader")?;
-    let number = |name: &str| loaded[name].as_f64().unwrap_or(f64::NAN);
+    let loader = Child::start(&["--act-as", "loader"])?;
+    let number = |name: &str| loader.told[name].as_f64().unwrap_or(f64::NAN);
     println!(
         "\n{} flags over {} apps: {:.0} bytes of memory per flag, {:.0} with what loading left behind",
         number("flags"),
@@ -103,8 +78,8 @@ async fn run(options: &Options) -> Result<()> {
 }
 
 async fn over_http(options: &Options, aims: &mut Vec<Aim>) -> Result<()> {
-    let (server, told) = Other::start("server")?;
-    let text = |name: &str| told[name].as_str().unwrap_or_default();
+    let server = Child::start(&["--act-as", "server"])?;
+    let text = |name: &str| server.text(name);
     let address: SocketAddr = text("address").parse()?;
     let (app, context) = (text("app"), sample::context());
     let with_token =
@@ -132,7 +107,7 @@ async fn over_http(options: &Options, aims: &mut Vec<Aim>) -> Result<()> {
             for _ in 0..options.connections {
                 callers.push(Connection::open(address, request.clone()).await?);
             }
-            let process = server.0.id();
+            let process = server.id();
             let driven = load::drive(callers, options.flags.turn(), || process::cpu_time(process)).await?;
             series.rounds.push(driven.round);
         }
@@ -158,8 +133,8 @@ async fn over_http(options: &Options, aims: &mut Vec<Aim>) -> Result<()> {
     );
     println!(
         "\nOver HTTP (SQLite); answers of {} and {} bytes\n\n{}",
-        told["one"],
-        told["all"],
+        server.told["one"],
+        server.told["all"],
         report::table(&series, None, &compared, "CPU over static")
     );
     let token = series[2].cpu_micros().median - series[1].cpu_micros().median;

@@ -1,10 +1,10 @@
 //! 100,000 flags over 1,000 apps: how long they take to load and what they weigh in memory.
 
-use bench::{Result, process};
+use bench::{Result, process, subject::open};
 use kernel::{AppId, Ticker};
 use serde_json::json;
 
-use crate::{sample, subject};
+use crate::sample;
 
 const APPS: usize = 1_000;
 const FLAGS_PER_APP: usize = 100;
@@ -14,7 +14,7 @@ const INSERT: &str = "INSERT INTO flags (id, app_id, key, definition, version, c
 
 pub async fn run() -> Result<()> {
     let folder = tempfile::Builder::new().prefix("tenantry-bench-").tempdir()?;
-    let service = subject::open(folder.path()).await?;
+    let service = open(folder.path(), None, |_| ()).await?;
     let core = service.core();
     for _ in 0..APPS {
         let app: AppId = core.db.ids().next();

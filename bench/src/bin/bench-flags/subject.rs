@@ -1,57 +1,20 @@
 //! The server that is measured: the real service's flags, and static JSON of the same sizes behind the same middleware.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
-use axum::{body::Body, extract::Request, response::Response};
-use bench::Result;
-use bytes::Bytes;
-use http_body_util::BodyExt as _;
-use kernel::{AppId, Clock, Entropy, MemberId, Secret, TenantId, UserId};
-use serde_json::json;
-use service::{
-    Core, LoginLimits, Options, Service,
-    installation::{GivenKeys, Opening},
+use axum::{body::Body, response::Response};
+use bench::{
+    Result,
+    subject::{OPERATOR, listen, open, post},
 };
-use spine::outbound::{Outbound, Targets};
-use store::{DatabaseUrl, args};
+use bytes::Bytes;
+use kernel::{AppId, MemberId, TenantId, UserId};
+use serde_json::json;
+use service::{Core, Service};
+use store::args;
 use web::{Conventions, RateLimits, RawBody, Routes, State};
 
 use crate::sample;
-
-const OPERATOR: &str = "op_benchmarks_only";
-
-pub async fn open(folder: &std::path::Path) -> Result<Service> {
-    let clock = Clock::system();
-    let options = Options {
-        database: DatabaseUrl::Sqlite(folder.join("bench.db")),
-        store_limits: store::Limits::default(),
-        rate_limits: RateLimits::new(clock.clone()),
-        login_limits: LoginLimits::default(),
-        clock,
-        entropy: Entropy::os(),
-        base_url: "http://bench".into(),
-        keys: GivenKeys {
-            operator: Some(Secret::new(OPERATOR.into())),
-            master: None,
-            master_previous: None,
-            folder: folder.to_owned(),
-        },
-        opening: Opening::Serve,
-        mail_url: Secret::new("log:".into()),
-        mail_from: "bench@bench.example".into(),
-        sms_url: Secret::new("log:".into()),
-        translate_url: Secret::new(String::new()),
-        files: files::Settings { folder: folder.join("files"), max_bytes: 1, workspace_bytes: 1 },
-        payprovider_url: "http://127.0.0.1:1".into(),
-        outbound: Outbound::new(Targets::Public),
-        providers: service::Providers::default(),
-        webhooks: signals::Settings::default(),
-        test_clock: false,
-        metrics_public: false,
-        web: web::Settings::default(),
-    };
-    Ok(Service::open(options).await?)
-}
 
 /// Shared whole, so that the static routes pay for nothing but themselves.
 struct Measured {
@@ -85,7 +48,7 @@ async fn all(State(measured): State<Arc<Measured>>) -> web::Result<Response> {
 
 pub async fn serve() -> Result<()> {
     let folder = tempfile::Builder::new().prefix("tenantry-bench-").tempdir()?;
-    let service = open(folder.path()).await?;
+    let service = open(folder.path(), None, |_| ()).await?;
     let app = service.first_run().await?.ok_or("the store is not new")?.app.id;
     for number in 0..sample::FLAGS {
         ask(&service, &format!("/admin/apps/{app}/flags"), &sample::flag(number).to_string(), 201).await?;
@@ -113,7 +76,7 @@ pub async fn serve() -> Result<()> {
     let conventions =
         Conventions::new(web::Settings::default(), core.db.ids().clone(), limits, Arc::new(core.tenancy.apps.clone()));
     service.start();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let listener = listen().await?;
     let told =
         json!({ "address": listener.local_addr()?, "app": app, "token": token, "one": one_size, "all": all_size });
     println!("{told}");
@@ -122,18 +85,9 @@ pub async fn serve() -> Result<()> {
     Ok(())
 }
 
+/// As the operator.
 async fn ask(service: &Service, path: &str, body: &str, expected: u16) -> Result<Bytes> {
-    let request = Request::post(path)
-        .header("content-type", "application/json")
-        .header("authorization", format!("Bearer {OPERATOR}"))
-        .body(Body::from(body.to_owned()))?;
-    let answer = service.app().handle(request, IpAddr::from([127, 0, 0, 1])).await;
-    let status = answer.status().as_u16();
-    let body = answer.into_body().collect().await?.to_bytes();
-    if status != expected {
-        return Err(format!("{path} answered {status}: {}", String::from_utf8_lossy(&body)).into());
-    }
-    Ok(body)
+    post(service, path, ("authorization", &format!("Bearer {OPERATOR}")), body, expected).await
 }
 
 /// Of a member with a workspace.

@@ -1,0 +1,116 @@
+//! What webhooks and the realtime channel cost: deliveries against bare requests of the same client, how soon they
+//! arrive, whether a quiet app waits behind a busy one, and what streams weigh against bare ones.
+
+mod bare;
+mod deliveries;
+mod fairness;
+mod peer;
+mod receiver;
+mod server;
+mod soak;
+mod streams;
+
+use std::{net::SocketAddr, process::ExitCode};
+
+use bench::{
+    Flags, Result,
+    database::Database,
+    report::{self, Aim},
+};
+use clap::Parser;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Measures webhooks and streams.
+#[derive(Parser)]
+struct Options {
+    #[command(flatten)]
+    flags: Flags,
+    /// Events in one measurement of deliveries.
+    #[arg(long, default_value_t = 10_000)]
+    events: usize,
+    /// Deliveries that are due at a receiver that hangs.
+    #[arg(long, default_value_t = 100_000)]
+    due: usize,
+    /// Streams that are open at once. Both sides need as many open files.
+    #[arg(long, default_value_t = 10_000)]
+    streams: usize,
+    /// Instead of all this: so many seconds of streams that come and go beside 100 deliveries a second, and the memory.
+    #[arg(long, value_name = "SECONDS")]
+    soak: Option<u64>,
+    /// Also the same events through graphile-worker; `npm ci` in bench/peers/graphile-worker comes first.
+    #[arg(long)]
+    peer: bool,
+    /// Be one of the processes that are measured.
+    #[arg(long, hide = true, value_enum)]
+    act_as: Option<Part>,
+    #[arg(long, hide = true)]
+    database: Option<String>,
+    #[arg(long, hide = true)]
+    target: Option<SocketAddr>,
+}
+
+/// What a child process of this program is.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Part {
+    /// The real service.
+    Server,
+    /// The service's HTTP client, with nothing around it.
+    BareClient,
+    /// Streams of the HTTP library, with nothing around them.
+    BareStreams,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let mut builder = match options.act_as {
+        Some(_) => tokio::runtime::Builder::new_multi_thread(),
+        None => tokio::runtime::Builder::new_current_thread(),
+    };
+    let outcome = builder.enable_all().build().map_err(Into::into).and_then(|runtime| {
+        runtime.block_on(async {
+            match options.act_as {
+                Some(Part::Server) => server::serve(options.database.as_deref()).await,
+                Some(Part::BareClient) => bare::send(options.target.ok_or("no target")?, options.events).await,
+                Some(Part::BareStreams) => bare::stream().await,
+                None => run(&options).await,
+            }
+        })
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench-signals: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(options: &Options) -> Result<()> {
+    let mut aims = Vec::new();
+    measure("SQLite", options, None, &mut aims).await?;
+    if let Some(server) = options.flags.postgres() {
+        let database = Database::create(&server).await?;
+        println!("\nPostgreSQL runs with fsync = {}", database.fsync().await?);
+        let measured = measure("PostgreSQL", options, Some(&database.url()?), &mut aims).await;
+        database.remove().await?;
+        measured?;
+    }
+    report::print_aims(&aims);
+    Ok(())
+}
+
+async fn measure(engine: &str, options: &Options, database: Option<&str>, aims: &mut Vec<Aim>) -> Result<()> {
+    let server = server::Server::start(database)?;
+    if let Some(seconds) = options.soak {
+        return soak::run(engine, &server, options.streams, seconds, aims).await;
+    }
+    let ours = deliveries::run(engine, &server, options, aims).await?;
+    if let (true, None, Some(postgres)) = (options.peer, database, options.flags.postgres()) {
+        peer::compare(&postgres, options.events, ours, aims).await?;
+    }
+    deliveries::latency(engine, &server, aims).await?;
+    streams::run(engine, &server, options.streams, aims).await?;
+    fairness::run(engine, &server, options.due, aims).await
+}
