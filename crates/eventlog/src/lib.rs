@@ -58,7 +58,7 @@ impl EventLog {
     /// Registers what writes the service's own events, and what folds all of them.
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let due = self.folder.signal();
-        outbox.consume(facts::CONSUMER, move |tx, fact| audit::consume(tx, &due, fact));
+        outbox.consume_together(facts::CONSUMER, move |tx, facts| audit::consume(tx, &due, facts));
         runner.add(Exclusive::new(&self.db, FoldJob::new(self.folder.clone())));
     }
 }

@@ -42,7 +42,7 @@ pub(crate) const CONSUMER: Reader = Reader::of("webhooks", &CONSUMED);
 const TARGETS: [&str; 5] =
     [AppCreated::KIND, AppDeleted::KIND, AppWebhookChanged::KIND, EndpointChanged::KIND, EndpointDeleted::KIND];
 
-const CONSUMED: [&str; TARGETS.len() + EVENTS.len()] = {
+pub(crate) const CONSUMED: [&str; TARGETS.len() + EVENTS.len()] = {
     let mut all = [""; TARGETS.len() + EVENTS.len()];
     let mut n = 0;
     while n < all.len() {

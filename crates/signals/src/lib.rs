@@ -82,7 +82,7 @@ impl Signals {
     /// Registers what turns facts into deliveries, and what sends and forgets them.
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
         let (keyring, due) = (self.tenancy.keyring.clone(), self.due.clone());
-        outbox.consume(facts::CONSUMER, move |tx, fact| deliveries::consume(tx, &keyring, &due, fact));
+        outbox.consume_together(facts::CONSUMER, move |tx, facts| deliveries::consume(tx, &keyring, &due, facts));
         let (hub, db, watchers) = (self.hub.clone(), self.db.clone(), self.watchers.clone());
         outbox.follow(realtime::FOLLOWER, move |news| {
             if let News::Fact(fact) = news {

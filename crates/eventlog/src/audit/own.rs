@@ -1,7 +1,9 @@
 //! From facts to entries. One reader of the outbox writes each fact into its app's log in the transaction that moves its
 //! cursor, so that there is an entry if and only if the change committed.
 
-use kernel::{ActorKind, Error, Result};
+use std::collections::{BTreeMap, BTreeSet};
+
+use kernel::{ActorKind, AppId, Error, Result};
 use serde_json::{Map, Value};
 use spine::{Fact, Signal};
 use store::Tx;
@@ -12,28 +14,42 @@ use crate::{
     names::{self, OWN_PREFIX},
 };
 
-/// Writes one fact down. `due` is rung once there is something to fold.
-pub(crate) fn consume(tx: &mut Tx<'_>, due: &Signal, fact: &Fact) -> Result<()> {
-    let Some(app) = fact.app else { return Ok(()) };
-    // What is told of a deleted app goes with it.
-    if !apps::exists(tx, app)? {
-        return Ok(());
+/// Writes facts down. `due` is rung once there is something to fold.
+pub(crate) fn consume(tx: &mut Tx<'_>, due: &Signal, facts: &[Fact]) -> Result<()> {
+    let mut of_apps: BTreeMap<AppId, Vec<&Fact>> = BTreeMap::new();
+    for fact in facts {
+        if let Some(app) = fact.app {
+            of_apps.entry(app).or_default().push(fact);
+        }
     }
-    let name = format!("{OWN_PREFIX}{}", fact.kind);
-    names::register(tx, app, &[&name])?;
-    let event = ArrivedEvent {
-        id: tx.new_id(),
-        name,
-        at: fact.at.as_micros(),
-        source: Some(OWN_SOURCE.to_owned()),
-        ingest_id: None,
-        tenant: fact.tenant,
-        parameters: serde_json::to_string(&parameters(fact)).map_err(Error::internal)?,
-    };
-    keep(tx, app, &[event])?;
+    for (app, facts) in of_apps {
+        // What is told of a deleted app goes with it.
+        if apps::exists(tx, app)? {
+            write_down(tx, app, &facts)?;
+        }
+    }
     let due = due.clone();
     tx.on_commit(move || due.wake());
     Ok(())
+}
+
+fn write_down(tx: &mut Tx<'_>, app: AppId, facts: &[&Fact]) -> Result<()> {
+    let named: BTreeSet<String> = facts.iter().map(|fact| format!("{OWN_PREFIX}{}", fact.kind)).collect();
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
+    names::register(tx, app, &named)?;
+    let mut events = Vec::with_capacity(facts.len());
+    for fact in facts {
+        events.push(ArrivedEvent {
+            id: tx.new_id(),
+            name: format!("{OWN_PREFIX}{}", fact.kind),
+            at: fact.at.as_micros(),
+            source: Some(OWN_SOURCE.to_owned()),
+            ingest_id: None,
+            tenant: fact.tenant,
+            parameters: serde_json::to_string(&parameters(fact)).map_err(Error::internal)?,
+        });
+    }
+    keep(tx, app, &events)
 }
 
 /// Who, from where, in which workspace, and what the fact says.

@@ -2,6 +2,8 @@
 //! order, in the transaction that moves its cursor: each fact has its deliveries exactly once, and goes where its
 //! endpoints pointed when it was made.
 
+use std::collections::{HashMap, hash_map::Entry};
+
 use ::store::Tx;
 use kernel::{AppId, Result};
 use spine::{Fact, Signal};
@@ -19,67 +21,92 @@ use crate::{
     secrets,
 };
 
-/// Handles one fact. `due` is rung once there is something to send.
-pub(crate) fn consume(tx: &mut Tx<'_>, keyring: &Keyring, due: &Signal, fact: &Fact) -> Result<()> {
-    let Some(app) = fact.app else { return Ok(()) };
-    if EventDefinition::find(&fact.kind).is_some() {
-        if fact.quiet {
-            return Ok(());
+/// Handles facts in their order. `due` is rung once there is something to send.
+pub(crate) fn consume(tx: &mut Tx<'_>, keyring: &Keyring, due: &Signal, facts: &[Fact]) -> Result<()> {
+    let mut making = Making::default();
+    for fact in facts {
+        let Some(app) = fact.app else { continue };
+        if EventDefinition::find(&fact.kind).is_none() {
+            making.targets.remove(&app);
+            follow(tx, keyring, app, fact)?;
+        } else if !fact.quiet {
+            making.deliver(tx, app, fact)?;
         }
-        return deliver(tx, due, app, fact);
     }
-    if let Some(changed) = fact.read::<AppWebhookChanged>()? {
-        return endpoints::apply(tx, app, &target_of_profile(app, changed));
-    }
-    if let Some(EndpointChanged { endpoint_id: endpoint, url, enabled, events }) = fact.read()? {
-        return endpoints::apply(tx, app, &Target { endpoint, url: Some(url), enabled, events });
-    }
-    if let Some(EndpointDeleted { endpoint_id }) = fact.read()? {
-        return endpoints::forget(tx, app, endpoint_id);
-    }
-    if fact.is::<AppCreated>() && apps::exists(tx, app)? {
-        return secrets::ensure(tx, keyring, app, of_profile(app));
-    }
-    if fact.is::<AppDeleted>() {
-        return endpoints::forget_app(tx, app);
+    if !making.unsent.is_empty() {
+        store::insert(tx, &making.unsent)?;
+        let due = due.clone();
+        tx.on_commit(move || due.wake());
     }
     Ok(())
 }
 
-fn target_of_profile(app: AppId, changed: AppWebhookChanged) -> Target {
-    let AppWebhookChanged { url, enabled, events } = changed;
-    Target { endpoint: of_profile(app), url, enabled, events }
+/// Deliveries of several facts, which are written together.
+#[derive(Default)]
+struct Making<'a> {
+    /// Where events go at the present fact, of the apps that were looked at.
+    targets: HashMap<AppId, Vec<Target>>,
+    unsent: Vec<Unsent<'a>>,
 }
 
-/// One delivery per endpoint that takes the event.
-fn deliver(tx: &mut Tx<'_>, due: &Signal, app: AppId, fact: &Fact) -> Result<()> {
-    let targets = endpoints::of_app(tx, app)?;
-    let taking: Vec<&Target> = targets.iter().filter(|target| target.takes(&fact.kind)).collect();
-    if taking.is_empty() {
-        return Ok(());
-    }
-    let envelope = Envelope::of(fact, app);
-    let payload = envelope.to_json()?;
-    for target in taking {
-        let Some(url) = &target.url else { continue };
-        let unsent = Unsent {
-            app,
-            tenant: fact.tenant,
-            endpoint: target.endpoint,
-            event_id: &envelope.id,
-            event_type: envelope.event_type,
-            position: fact.position,
-            target_url: url,
-            payload: &payload,
+impl<'a> Making<'a> {
+    /// One delivery per endpoint that takes the event.
+    fn deliver(&mut self, tx: &mut Tx<'_>, app: AppId, fact: &'a Fact) -> Result<()> {
+        let targets = match self.targets.entry(app) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(endpoints::of_app(tx, app)?),
         };
-        match target.enabled {
-            true => store::queue(tx, &unsent)?,
-            false => store::keep(tx, &unsent)?,
-        };
+        for target in targets.iter().filter(|target| target.takes(&fact.kind)) {
+            let Some(url) = &target.url else { continue };
+            let envelope = Envelope::of(fact, app);
+            self.unsent.push(Unsent {
+                app,
+                tenant: fact.tenant,
+                endpoint: target.endpoint,
+                due: target.enabled,
+                payload: envelope.to_json()?,
+                event_id: envelope.id,
+                event_type: envelope.event_type,
+                position: fact.position,
+                target_url: url.clone(),
+            });
+        }
+        Ok(())
     }
-    let due = due.clone();
-    tx.on_commit(move || due.wake());
-    Ok(())
+}
+
+/// Applies what a fact changes about where events go.
+fn follow(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, fact: &Fact) -> Result<()> {
+    match Change::read(fact, app)? {
+        Some(Change::Applies(target)) => endpoints::apply(tx, app, &target),
+        Some(Change::Deleted(endpoint)) => endpoints::forget(tx, app, endpoint),
+        Some(Change::AppDeleted) => endpoints::forget_app(tx, app),
+        None if fact.is::<AppCreated>() && apps::exists(tx, app)? => secrets::ensure(tx, keyring, app, of_profile(app)),
+        None => Ok(()),
+    }
+}
+
+/// What a fact changes about where events go.
+pub(super) enum Change {
+    /// These are the endpoint's values from here on.
+    Applies(Target),
+    Deleted(EndpointId),
+    AppDeleted,
+}
+
+impl Change {
+    pub(super) fn read(fact: &Fact, app: AppId) -> Result<Option<Self>> {
+        if let Some(AppWebhookChanged { url, enabled, events }) = fact.read()? {
+            return Ok(Some(Self::Applies(Target { endpoint: of_profile(app), url, enabled, events })));
+        }
+        if let Some(EndpointChanged { endpoint_id: endpoint, url, enabled, events }) = fact.read()? {
+            return Ok(Some(Self::Applies(Target { endpoint, url: Some(url), enabled, events })));
+        }
+        if let Some(EndpointDeleted { endpoint_id }) = fact.read()? {
+            return Ok(Some(Self::Deleted(endpoint_id)));
+        }
+        Ok(fact.is::<AppDeleted>().then_some(Self::AppDeleted))
+    }
 }
 
 /// Apps that are handled in one transaction.

@@ -65,7 +65,8 @@ async fn list(
     let (app, tenant) = (user.app(), confined_to(&signals, &user).await?);
     let wanted = store::Wanted { tenant, ..store::Wanted::default() };
     let rows = signals.db.read(move |tx| store::list(tx, app, &wanted, page)).await?;
-    Ok(Json(rows.into_iter().map(DeliveryRow::view).collect()))
+    let views = rows.into_iter().map(DeliveryRow::view);
+    Ok(Json(if tenant.is_some() { views.map(Delivery::for_workspace).collect() } else { views.collect() }))
 }
 
 /// The delivery that repeats it.

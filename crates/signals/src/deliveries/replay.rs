@@ -34,19 +34,18 @@ pub(super) fn again(tx: &mut Tx<'_>, delivery: &DeliveryRow, url: &str) -> Resul
     let event: ReplayedEventId = tx.new_id();
     let event_id = event.to_string();
     let payload = renamed(&delivery.payload, &event_id)?;
-    let replay = store::queue(
-        tx,
-        &Unsent {
-            app: delivery.app,
-            tenant: delivery.tenant,
-            endpoint: delivery.endpoint,
-            event_id: &event_id,
-            event_type: &delivery.event_type,
-            position: delivery.position,
-            target_url: url,
-            payload: &payload,
-        },
-    )?;
+    let unsent = Unsent {
+        app: delivery.app,
+        tenant: delivery.tenant,
+        endpoint: delivery.endpoint,
+        due: true,
+        event_id,
+        event_type: &delivery.event_type,
+        position: delivery.position,
+        target_url: url.to_owned(),
+        payload,
+    };
+    let [replay] = store::insert(tx, &[unsent])?[..] else { return Err(Error::internal("one delivery")) };
     store::note_replay(tx, delivery.app, delivery.id, replay)?;
     Ok(replay)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Page, Result, TenantId, Timestamp};
 
-use super::{DeliveryId, DeliveryRow, DeliveryStatus, WEBHOOK_DISABLED};
+use super::{DeliveryId, DeliveryRow, DeliveryStatus};
 use crate::endpoints::EndpointId;
 
 /// A delivery to be made.
@@ -13,59 +13,48 @@ pub(crate) struct Unsent<'a> {
     pub(crate) app: AppId,
     pub(crate) tenant: Option<TenantId>,
     pub(crate) endpoint: EndpointId,
-    pub(crate) event_id: &'a str,
+    /// False where the endpoint is disabled: then it is kept for a replay. Otherwise it is sent as soon as it is committed.
+    pub(crate) due: bool,
+    pub(crate) event_id: String,
     pub(crate) event_type: &'a str,
     pub(crate) position: i64,
-    pub(crate) target_url: &'a str,
-    pub(crate) payload: &'a str,
+    pub(crate) target_url: String,
+    pub(crate) payload: String,
 }
 
 const INSERT: &str = "INSERT INTO webhook_deliveries (id, app_id, tenant_id, endpoint_id, event_id, event_type, position, \
      target_url, payload, status, attempt, made, attempts, last_error, next_attempt_at, finished_at, created_at) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 0, '[]', $11, $12, $13, $14)";
+     SELECT id, app_id, tenant_id, endpoint_id, event_id, event_type, position, target_url, payload, \
+     CASE WHEN due THEN 'pending' ELSE 'dlq' END, 1, 0, '[]', \
+     CASE WHEN due THEN NULL ELSE 'webhook_disabled' END, CASE WHEN due THEN created_at ELSE NULL END, \
+     CASE WHEN due THEN NULL ELSE created_at END, created_at FROM {rows} WHERE true";
 
-/// Has it sent as soon as `tx` has committed.
-pub(crate) fn queue(tx: &mut Tx<'_>, unsent: &Unsent<'_>) -> Result<DeliveryId> {
+/// Their ids, in order.
+pub(crate) fn insert(tx: &mut Tx<'_>, unsent: &[Unsent<'_>]) -> Result<Vec<DeliveryId>> {
     let now = tx.now();
-    insert(tx, unsent, DeliveryStatus::Pending, None, Some(now), None)
-}
-
-/// Keeps it for a replay, because its endpoint is disabled.
-pub(crate) fn keep(tx: &mut Tx<'_>, unsent: &Unsent<'_>) -> Result<DeliveryId> {
-    let now = tx.now();
-    insert(tx, unsent, DeliveryStatus::DeadLetter, Some(WEBHOOK_DISABLED), None, Some(now))
-}
-
-fn insert(
-    tx: &mut Tx<'_>,
-    unsent: &Unsent<'_>,
-    status: DeliveryStatus,
-    error: Option<&str>,
-    next_attempt_at: Option<Timestamp>,
-    finished_at: Option<Timestamp>,
-) -> Result<DeliveryId> {
-    let id: DeliveryId = tx.new_id();
-    let Unsent { app, tenant, endpoint, event_id, event_type, position, target_url, payload } = *unsent;
-    tx.run(
-        INSERT,
-        &args![
-            id,
-            app,
-            tenant,
-            endpoint,
-            event_id,
-            event_type,
-            position,
-            target_url,
-            payload,
-            status,
-            error,
-            next_attempt_at,
-            finished_at,
-            tx.now()
-        ],
-    )?;
-    Ok(id)
+    let ids: Vec<DeliveryId> = unsent.iter().map(|_| tx.new_id()).collect();
+    let row = |(one, id): (&Unsent<'_>, &DeliveryId)| {
+        let Unsent { app, tenant, endpoint, due, position, .. } = *one;
+        let event = (one.event_id.clone(), one.event_type.to_owned());
+        let sent = (one.target_url.clone(), one.payload.clone());
+        (*id, app, tenant, endpoint, event.0, event.1, position, sent.0, sent.1, due, now)
+    };
+    let rows: Vec<_> = unsent.iter().zip(&ids).map(row).collect();
+    let names = [
+        "id",
+        "app_id",
+        "tenant_id",
+        "endpoint_id",
+        "event_id",
+        "event_type",
+        "position",
+        "target_url",
+        "payload",
+        "due",
+        "created_at",
+    ];
+    tx.insert_all(INSERT, names, &rows)?;
+    Ok(ids)
 }
 
 /// Which deliveries are wanted.

@@ -25,6 +25,8 @@ pub(crate) use attempt::{Answered, Parcel, send};
 use rows::{Claimed, Ended};
 use turns::Turns;
 
+use crate::endpoints::EndpointId;
+
 /// Deliveries under way at a time.
 pub(crate) const SLOTS: usize = 256;
 /// Longer than any attempt takes.
@@ -32,6 +34,9 @@ const LEASE: Duration = Duration::from_secs(30);
 /// A claim that could not be acted on for so long is left to whoever takes it next.
 const STALE_AFTER: Duration = Duration::from_secs(15);
 const EVERY: Duration = Duration::from_secs(1);
+/// How long an outcome waits for others, so that they are written together. What was claimed together ends at about the same
+/// time.
+const GATHERED: Duration = Duration::from_millis(2);
 
 pub(crate) struct Sender {
     db: Db,
@@ -45,9 +50,11 @@ pub(crate) struct Sender {
 struct State {
     under_way: JoinSet<Ended>,
     /// How many are under way to each endpoint.
-    busy: HashMap<crate::endpoints::EndpointId, usize>,
+    busy: HashMap<EndpointId, usize>,
     /// Outcomes that are not written yet.
     ended: Vec<Ended>,
+    /// Since when the first of them waits.
+    ended_since: Option<Tick>,
     turns: Turns,
     news: watch::Receiver<u64>,
 }
@@ -70,6 +77,42 @@ impl State {
             }
         }
         self.ended.push(ended);
+        self.ended_since.get_or_insert_with(|| Ticker.now());
+    }
+
+    /// Whether outcomes have waited long enough, or nothing is left that they could wait for.
+    fn is_to_be_written(&self) -> bool {
+        self.ended_since.is_some_and(|since| self.under_way.is_empty() || Ticker.since(since) >= GATHERED)
+    }
+
+    /// The places that each endpoint has taken. One with outcomes that wait gets no new ones before these are written: it
+    /// would be served in many small steps.
+    fn taken(&self) -> HashMap<EndpointId, usize> {
+        let mut taken = self.busy.clone();
+        if !self.is_to_be_written() {
+            taken.extend(self.ended.iter().map(|ended| (ended.delivery.endpoint, turns::MOST_PER_ENDPOINT)));
+        }
+        taken
+    }
+
+    /// Until outcomes are to be written, there is news, or it is time to look again.
+    async fn wait(&mut self) {
+        let mut look_again = std::pin::pin!(tokio::time::sleep(EVERY));
+        while !self.is_to_be_written() {
+            let gathered = match self.ended_since {
+                Some(since) => GATHERED.saturating_sub(Ticker.since(since)),
+                None => EVERY,
+            };
+            let joined = tokio::select! {
+                joined = self.under_way.join_next() => joined,
+                _ = self.news.changed() => return,
+                () = tokio::time::sleep(gathered), if self.ended_since.is_some() => None,
+                () = &mut look_again => return,
+            };
+            if let Some(joined) = joined {
+                self.take(joined);
+            }
+        }
     }
 }
 
@@ -80,6 +123,7 @@ impl Sender {
             under_way: JoinSet::new(),
             busy: HashMap::new(),
             ended: Vec::new(),
+            ended_since: None,
             turns: Turns::default(),
             news: due.listen(),
         };
@@ -94,6 +138,7 @@ impl Sender {
             rows::claim(tx, &tenancy.keyring, &owner, &plan, LEASE)
         });
         let claimed = written.await?;
+        state.ended_since = None;
         for ended in state.ended.drain(..) {
             ended.count();
         }
@@ -151,10 +196,10 @@ impl Job for Sender {
                     return Ok(Worked::Something);
                 }
                 let state = &mut *state;
-                state.turns.plan(&waiting.due, &state.busy, free)
+                state.turns.plan(&waiting.due, &state.taken(), free)
             }
         };
-        if !plan.is_empty() || !state.ended.is_empty() {
+        if !plan.is_empty() || state.is_to_be_written() {
             let claimed_at = Ticker.now();
             let claimed = self.turn_over(&mut state, plan).await?;
             self.begin(&mut state, claimed, claimed_at);
@@ -163,15 +208,7 @@ impl Job for Sender {
         if state.under_way.is_empty() {
             return Ok(Worked::Nothing);
         }
-        let State { under_way, news, .. } = &mut *state;
-        let joined = tokio::select! {
-            joined = under_way.join_next() => joined,
-            _ = news.changed() => None,
-            () = tokio::time::sleep(EVERY) => None,
-        };
-        if let Some(joined) = joined {
-            state.take(joined);
-        }
+        state.wait().await;
         Ok(Worked::Something)
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::endpoints::EndpointId;
 
 /// Deliveries under way to one endpoint.
-const MOST_PER_ENDPOINT: usize = 16;
+pub(super) const MOST_PER_ENDPOINT: usize = 16;
 
 /// How many deliveries each endpoint may have claimed.
 pub(super) type Plan = Vec<(EndpointId, usize)>;
@@ -18,10 +18,10 @@ pub(super) struct Turns {
 
 impl Turns {
     /// Shares out the free places: to each endpoint in turn, the quiet ones first when there are not enough.
-    pub(super) fn plan(&mut self, due: &[EndpointId], busy: &HashMap<EndpointId, usize>, free: usize) -> Plan {
+    pub(super) fn plan(&mut self, due: &[EndpointId], taken: &HashMap<EndpointId, usize>, free: usize) -> Plan {
         let mut in_turn: Vec<(EndpointId, usize)> = due
             .iter()
-            .map(|endpoint| (*endpoint, busy.get(endpoint).copied().unwrap_or(0)))
+            .map(|endpoint| (*endpoint, taken.get(endpoint).copied().unwrap_or(0)))
             .filter(|(_, under_way)| *under_way < MOST_PER_ENDPOINT)
             .collect();
         let split = in_turn.partition_point(|(endpoint, _)| Some(*endpoint) <= self.last);

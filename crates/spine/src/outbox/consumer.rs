@@ -16,9 +16,11 @@ use super::{
 };
 use crate::{Job, Signal, Worked, lease};
 
-pub(super) type Handler = Arc<dyn Fn(&mut Tx<'_>, &Fact) -> Result<()> + Send + Sync>;
+pub(super) type Handler = Arc<dyn Fn(&mut Tx<'_>, &[Fact]) -> Result<()> + Send + Sync>;
 
 const BATCH: i64 = 100;
+/// Facts that are handled at once.
+const TOGETHER: usize = 16;
 /// SQLite has one writer: a batch that has taken this long lets others write first.
 const LONGEST_BATCH: Duration = Duration::from_millis(8);
 /// Renewed by every batch; a node that died is replaced after this time.
@@ -173,36 +175,39 @@ fn handle_batch(tx: &mut Tx<'_>, registered: &Registered, owner: &str) -> Result
     let Some((before, mut attempts)) = tx.opt::<(i64, i64)>(CLAIM, &args![name, owner, tx.now()])? else {
         return Ok(Batch { moved: false, failure: None });
     };
-    let mut position = before;
-    let mut failure = None;
     let (facts, last) = registered.batch(tx, before)?;
-    let mut left = facts.len();
-    for fact in facts {
-        left -= 1;
-        match handle_one(tx, handle, &fact) {
-            Ok(()) => {
-                position = fact.position;
-                attempts = 0;
-            }
-            Err(error) => {
+    let (mut handled, mut failure) = (0, None);
+    // The first of them in any case, however long it took to find them.
+    let in_time = |handled: usize| handled == 0 || Ticker.since(started) <= LONGEST_BATCH;
+    while handled < facts.len() && failure.is_none() && in_time(handled) {
+        // Behind a fact that failed before, they are handled one by one.
+        let together = if attempts == 0 { TOGETHER } else { 1 };
+        let next = &facts[handled..facts.len().min(handled + together)];
+        if next.len() > 1 && handle_some(tx, handle, next).is_ok() {
+            handled += next.len();
+            continue;
+        }
+        for fact in next {
+            if let Err(error) = handle_some(tx, handle, std::slice::from_ref(fact)) {
                 attempts += 1;
                 let parked = attempts >= ATTEMPTS;
                 if parked {
-                    park(tx, name, &fact, attempts, &error)?;
-                    position = fact.position;
+                    park(tx, name, fact, attempts, &error)?;
+                    handled += 1;
                 }
-                failure = Some(Failure { fact: fact.id, kind: fact.kind, attempts, parked, error });
+                failure = Some(Failure { fact: fact.id, kind: fact.kind.clone(), attempts, parked, error });
                 break;
             }
-        }
-        if Ticker.since(started) > LONGEST_BATCH {
-            break;
+            handled += 1;
+            attempts = 0;
         }
     }
-    // Everything was handled, so that what lies between and behind is passed over too.
-    if left == 0 && failure.is_none() {
-        position = last;
-    }
+    let position = match handled {
+        // Everything was handled, so that what lies between and behind is passed over too.
+        all if all == facts.len() && failure.is_none() => last,
+        0 => before,
+        some => facts[some - 1].position,
+    };
     let retry = failure.as_ref().filter(|failure| !failure.parked);
     let retry_at = retry.map(|failure| tx.now().plus(pause_after(failure.attempts)));
     let last_error = retry.map(|failure| describe(&failure.error));
@@ -212,10 +217,10 @@ fn handle_batch(tx: &mut Tx<'_>, registered: &Registered, owner: &str) -> Result
     Ok(Batch { moved: position > before, failure })
 }
 
-/// In a savepoint of its own, so that a failure undoes only what this fact did. A panic is a failure.
-fn handle_one(tx: &mut Tx<'_>, handle: &dyn Fn(&mut Tx<'_>, &Fact) -> Result<()>, fact: &Fact) -> Result<()> {
+/// In a savepoint of its own, so that a failure undoes only what these facts did. A panic is a failure.
+fn handle_some(tx: &mut Tx<'_>, handle: &dyn Fn(&mut Tx<'_>, &[Fact]) -> Result<()>, facts: &[Fact]) -> Result<()> {
     tx.savepoint(|tx| {
-        catch_unwind(AssertUnwindSafe(|| handle(tx, fact)))
+        catch_unwind(AssertUnwindSafe(|| handle(tx, facts)))
             .unwrap_or_else(|_| Err(Error::internal("panic in a consumer of the outbox")))
     })
 }

@@ -25,7 +25,7 @@ pub use fact::{Fact, FactId, FactKind, FactScope, Installation};
 pub use follower::News;
 use follower::{Follower, Tail};
 pub use register::{FactType, Reader};
-pub use resume::{last_position, since};
+pub use resume::{last_position, passed_by, since};
 use sequencer::Sequencer;
 pub use sequencer::number;
 use trim::Trimmer;
@@ -71,6 +71,16 @@ impl Outbox {
         &mut self,
         reader: Reader,
         handle: impl Fn(&mut Tx<'_>, &Fact) -> Result<()> + Send + Sync + 'static,
+    ) {
+        self.consume_together(reader, move |tx, facts| facts.iter().try_for_each(|fact| handle(tx, fact)));
+    }
+
+    /// The same for a reader that handles several facts at once, in their order, with fewer statements. When it fails, it is
+    /// given them one by one.
+    pub fn consume_together(
+        &mut self,
+        reader: Reader,
+        handle: impl Fn(&mut Tx<'_>, &[Fact]) -> Result<()> + Send + Sync + 'static,
     ) {
         self.consumers.push(Registered { reader, handle: Arc::new(handle) });
     }

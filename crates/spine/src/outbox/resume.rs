@@ -1,4 +1,4 @@
-//! Facts that are told once more, to somebody who was away for a while.
+//! Facts that are told once more: to somebody who was away for a while, or to check what became of them.
 
 use kernel::Result;
 use store::{Tx, args};
@@ -31,4 +31,12 @@ pub fn since(tx: &mut Tx<'_>, after: i64, until: i64, kinds: &[&str], most: i64)
     let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
     let facts: Vec<Fact> = tx.all(AFTER_OF, &args![after, until, kinds, most + 1])?;
     Ok(Some(facts).filter(|facts| i64::try_from(facts.len()).unwrap_or(i64::MAX) <= most))
+}
+
+/// The facts of some kinds that a consumer has passed and that are still kept, in order; of the last `most` positions.
+pub fn passed_by(tx: &mut Tx<'_>, consumer: &str, kinds: &[&str], most: i64) -> Result<Vec<Fact>> {
+    const PASSED: &str = "SELECT position FROM outbox_cursors WHERE name = $1";
+    let Some((passed,)) = tx.opt::<(i64,)>(PASSED, &args![consumer])? else { return Ok(Vec::new()) };
+    let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+    tx.all(AFTER_OF, &args![passed - most, passed, kinds, most])
 }

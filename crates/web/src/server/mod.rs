@@ -229,10 +229,11 @@ async fn connection(
                 IpAddr::V4(Ipv4Addr::LOCALHOST)
             }
         };
-        async move {
+        // On the heap, because hyper keeps room for it as long as the connection lasts, and streams last for hours.
+        Box::pin(async move {
             let answer = app.handle(request, peer).await;
             Ok::<_, Infallible>(answer.map(|body| answers.watch(body, in_work)))
-        }
+        })
     });
     let builder = builder(limits);
     let served = builder.serve_connection(TokioIo::new(Unstuck::new(stream, limits.stuck)), service);
