@@ -5,7 +5,7 @@ use std::time::Duration;
 use kernel::{AppId, Page, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
-use signals::endpoints::GivenUp;
+use signals::{deliveries::Proof, endpoints::GivenUp};
 use spine::{Backlog, outbox};
 use store::Tx;
 use tenancy::{
@@ -69,6 +69,7 @@ async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> 
     findings.push(undelivered(&vitals));
     findings.push(webhooks(&vitals));
     findings.push(webhook_secrets(&vitals));
+    findings.push(deliveries(&core.db.scan(signals::deliveries::prove).await?));
     findings.push(last_backup(&vitals, core.db.clock().now()));
     findings.push(certificates(&vitals));
     Ok(Json(Report { findings }))
@@ -304,6 +305,23 @@ fn webhooks(vitals: &Vitals) -> Finding {
         "webhooks",
         format!("disabled after 50 deliveries in a row failed: {}", names.join(", ")),
         "Repair the receiver, enable the webhook again, and send what was missed with tenantry webhook recover.",
+    )
+}
+
+fn deliveries(proof: &Proof) -> Finding {
+    let Proof { expected, missing } = proof;
+    if missing.is_empty() {
+        return Finding::ok(
+            "deliveries",
+            format!("each of the {expected} events of the last minutes has its delivery"),
+        );
+    }
+    let names = missing.iter().take(10).map(|one| format!("fact {} of {}", one.position, one.app));
+    let names: Vec<String> = names.collect();
+    Finding::problem(
+        "deliveries",
+        format!("{} of {expected} events have no delivery: {}", missing.len(), names.join(", ")),
+        "Look for a parked fact of the consumer webhooks and for rows deleted by hand; receivers have to ask for the current state.",
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Mutex, MutexGuard, PoisonError, mpsc},
     thread,
@@ -63,6 +63,15 @@ macro_rules! on_sqlite {
 }
 pub(crate) use on_sqlite;
 
+/// The program that is tested: `TENANTRY_TEST_PROGRAM`, as for an optimised build, or the one that was built for the tests.
+pub(crate) fn program() -> PathBuf {
+    given_program().unwrap_or_else(|| env!("CARGO_BIN_EXE_tenantry").into())
+}
+
+pub(crate) fn given_program() -> Option<PathBuf> {
+    std::env::var_os("TENANTRY_TEST_PROGRAM").map(PathBuf::from)
+}
+
 pub(crate) fn run<F: Future<Output = ()>>(engine: EngineName, test: impl FnOnce(Home) -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime can be started").block_on(test(Home::new(engine)));
@@ -107,7 +116,7 @@ impl Home {
 
     /// The program with these arguments, in this folder and without the settings of the surrounding environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tenantry"));
+        let mut command = Command::new(program());
         command.args(arguments).current_dir(self.folder.path()).env_clear().stdin(Stdio::null());
         let kept =
             std::env::vars().filter(|(name, _)| name == "TENANTRY_RECORD_STATEMENTS" || name == "LLVM_PROFILE_FILE");

@@ -10,6 +10,7 @@ use testkit::{
 
 on_both_engines!(
     a_workspace_sees_its_own_twenty_newest_first,
+    a_workspace_does_not_see_the_receivers_password,
     another_app_in_the_path_is_refused,
     a_replay_is_a_new_delivery_of_the_same_event,
     a_replay_goes_to_the_current_url,
@@ -43,6 +44,17 @@ async fn a_workspace_sees_its_own_twenty_newest_first(app: TestApp) {
     app.key().put("/account/app", json!({ "operatorTenantId": other.id })).await.expect(200);
     let all = other.owner().get(&format!("{own}?limit=1000")).await.expect(200).json();
     assert!(all.as_array().is_some_and(|all| all.len() >= 26));
+}
+
+async fn a_workspace_does_not_see_the_receivers_password(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let body = json!({ "url": "http://me:s3cret@10.0.0.1/in?a=1", "enabled": true, "events": ["tenant.updated"] });
+    app.operator().put(&path(&app, ""), body).await.expect(200);
+    app.key().put(&format!("/account/tenant/{}", acme.id), json!({ "name": "Changed" })).await.expect(200);
+    app.drain().await;
+    let listed = format!("/webhooks/deliveries/{}", app.app_id());
+    assert_eq!(acme.owner().get(&listed).await.expect(200).text("/0/targetUrl"), "http://10.0.0.1/in?a=1");
+    assert_eq!(deliveries(&app).await[0]["targetUrl"], "http://me:s3cret@10.0.0.1/in?a=1");
 }
 
 async fn another_app_in_the_path_is_refused(app: TestApp) {

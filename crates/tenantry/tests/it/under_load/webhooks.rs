@@ -1,7 +1,8 @@
-//! Servers that are killed while they deliver, to a receiver that fails, breaks off and recovers.
+//! Servers that are killed or cut off while they deliver, to a receiver that fails, breaks off and recovers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -11,12 +12,17 @@ use std::{
 
 use axum::{Router, extract::State, http::StatusCode};
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, sync::watch};
+use store::DatabaseUrl;
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
 
 use crate::program::{Home, Server, on_both_engines, on_postgres, operator_key};
 
 on_both_engines!(what_committed_arrives_however_often_the_server_is_killed);
-on_postgres!(nodes_share_the_work_and_take_over_from_one_that_dies);
+on_postgres!(nodes_take_over_from_one_that_dies_and_one_that_is_cut_off);
 
 const KILLS: usize = 10;
 const PER_ROUND: usize = 30;
@@ -107,9 +113,47 @@ impl Hooked {
     }
 }
 
-async fn nodes_share_the_work_and_take_over_from_one_that_dies(home: Home) {
+/// The way from a node to its database, which can be cut.
+struct Line {
+    address: SocketAddr,
+    whole: watch::Sender<bool>,
+}
+
+impl Line {
+    async fn to(database: &str) -> Self {
+        let server = database.split(['@', '/']).find(|part| part.contains("127.0.0.1")).expect("an address").to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let (address, whole) = (listener.local_addr().expect("an address"), watch::Sender::new(true));
+        let watched = whole.clone();
+        tokio::spawn(async move {
+            while let Ok((mut near, _)) = listener.accept().await {
+                let (server, mut whole) = (server.clone(), watched.subscribe());
+                tokio::spawn(async move {
+                    let mut far = TcpStream::connect(&server).await?;
+                    tokio::select! {
+                        copied = copy_bidirectional(&mut near, &mut far) => copied.map(|_| ()),
+                        _ = whole.wait_for(|whole| !whole) => Ok(()),
+                    }
+                });
+            }
+        });
+        Self { address, whole }
+    }
+
+    /// The same database by this way.
+    fn url(&self, database: &str) -> String {
+        let server = database.split(['@', '/']).find(|part| part.contains("127.0.0.1")).expect("an address");
+        database.replace(server, &self.address.to_string())
+    }
+}
+
+async fn nodes_take_over_from_one_that_dies_and_one_that_is_cut_off(home: Home) {
     let hooked = Hooked::prepare(&home).await;
-    let nodes = [serve(&home), serve(&home), serve(&home)];
+    let Some(DatabaseUrl::Postgres(database)) = home.database() else { panic!("PostgreSQL is wanted") };
+    let line = Line::to(database.expose()).await;
+    let mut by_line = home.command(&["serve"]);
+    by_line.env("TENANTRY_TEST_CLOCK", "true").env("TENANTRY_DATABASE_URL", line.url(database.expose()));
+    let nodes = [serve(&home), Server::start(&mut by_line), serve(&home)];
     let mut committed = BTreeSet::new();
     for number in 0..60 {
         let name = format!("w{number}");
@@ -118,11 +162,14 @@ async fn nodes_share_the_work_and_take_over_from_one_that_dies(home: Home) {
     }
     hooked.wait_for(20).await;
     nodes[0].kill();
+    line.whole.send_replace(false);
     hooked.receiver.round.store(KILLS, Ordering::SeqCst);
-    hooked.pass(&nodes[1]).await;
+    hooked.pass(&nodes[2]).await;
     assert_eq!(hooked.arrived(), committed);
-    let listed = format!("/admin/apps/{}/webhook/deliveries", hooked.app);
+    line.whole.send_replace(true);
     let header = ("authorization", hooked.operator.as_str());
+    while nodes[1].get("/admin/apps", header).await.0 != 200 {}
+    let listed = format!("/admin/apps/{}/webhook/deliveries", hooked.app);
     let (_, made) = nodes[2].get(&format!("{listed}?limit=1000"), header).await;
     let made = made.as_array().expect("a list").clone();
     assert_eq!(made.len(), committed.len(), "one delivery each");
