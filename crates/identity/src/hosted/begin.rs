@@ -211,6 +211,23 @@ pub(crate) async fn sign_out(
     app: &App,
     redirect_uri: Option<&str>,
 ) -> Result<Reply> {
+    let base_url = &identity.tenancy.base_url;
+    // An app that insists on PKCE has to begin the next login itself.
+    let begins_here = app.profile.default_callback_uri.as_ref().filter(|_| !app.profile.require_pkce);
+    let location = match (redirect_uri.filter(|_| !app.profile.require_pkce), begins_here) {
+        (Some(uri), _) => {
+            let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("redirectUri", uri).finish();
+            format!("{base_url}/auth/url/login/{}?{query}", app.id)
+        }
+        (None, Some(_)) => format!("{base_url}/auth/url/login/{}", app.id),
+        // There is nowhere to return to from a login.
+        (None, None) => format!("{base_url}{}?app={}", paths::SIGNED_OUT, app.id),
+    };
+    sign_out_to(identity, from, app, location).await
+}
+
+/// The same, and leads to this address.
+pub(crate) async fn sign_out_to(identity: &Identity, from: &Request, app: &App, location: String) -> Result<Reply> {
     let jar = Jar::new(app.id, &identity.tenancy.base_url);
     let (app_id, signed_in) = (app.id, jar.read(&from.headers, Cookie::SignedIn).map(str::to_owned));
     let under_way = jar.read(&from.headers, Cookie::Login);
@@ -228,17 +245,5 @@ pub(crate) async fn sign_out(
         });
         ended.await?;
     }
-    let base_url = &identity.tenancy.base_url;
-    // An app that insists on PKCE has to begin the next login itself.
-    let begins_here = app.profile.default_callback_uri.as_ref().filter(|_| !app.profile.require_pkce);
-    let location = match (redirect_uri.filter(|_| !app.profile.require_pkce), begins_here) {
-        (Some(uri), _) => {
-            let query = url::form_urlencoded::Serializer::new(String::new()).append_pair("redirectUri", uri).finish();
-            format!("{base_url}/auth/url/login/{}?{query}", app.id)
-        }
-        (None, Some(_)) => format!("{base_url}/auth/url/login/{}", app.id),
-        // There is nowhere to return to from a login.
-        (None, None) => format!("{base_url}{}?app={}", paths::SIGNED_OUT, app.id),
-    };
     Ok(Reply::found(location).with_cookies([jar.clear(Cookie::SignedIn), jar.clear(Cookie::Login)]))
 }

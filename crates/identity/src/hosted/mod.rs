@@ -10,6 +10,7 @@ mod begin;
 pub mod cookies;
 mod demo;
 mod done;
+mod end_session;
 mod finish;
 pub(crate) mod flash;
 mod forgot;
@@ -38,7 +39,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use web::Routes;
 
-pub(crate) use begin::{begin, sign_out};
+pub(crate) use begin::{begin, sign_out, sign_out_to};
 pub(crate) use finish::go_on;
 pub(crate) use guest::Guest;
 pub use once::{Once, Sent};
@@ -52,6 +53,7 @@ pub use crate::browser::Request;
 
 pub fn routes() -> Routes<Identity> {
     authorize::routes()
+        .merge(end_session::routes())
         .merge(identifier::routes())
         .merge(workspace::routes())
         .merge(mfa::routes())

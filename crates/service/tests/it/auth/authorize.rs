@@ -20,6 +20,7 @@ on_both_engines!(
     prompts_are_obeyed,
     a_login_may_be_asked_to_be_young,
     signing_out_ends_what_came_from_the_browser,
+    an_app_signs_somebody_out_and_gets_them_back,
     several_workspaces_are_a_choice,
     a_second_factor_is_asked_for_where_a_workspace_wants_one,
     wrong_requests_go_back_to_the_app,
@@ -152,6 +153,51 @@ async fn signing_out_ends_what_came_from_the_browser(app: TestApp) {
     let answer = app.anon().get(&format!("{logout}?{there}")).await.expect(302);
     assert!(answer.header("location").is_some_and(|to| to.contains("redirectUri=http%3A%2F%2Flocalhost")));
     app.anon().get(&format!("{logout}?redirect_uri=https%3A%2F%2Fevil.example")).await.expect(400);
+}
+
+async fn an_app_signs_somebody_out_and_gets_them_back(app: TestApp) {
+    let ada = app.owner("ada@customer.example").await;
+    let endpoint = app.anon().get("/auth/.well-known/openid-configuration").await.expect(200);
+    assert_eq!(endpoint.text("/end_session_endpoint"), "http://tenantry.test/auth/logout");
+    let mut browser = signed_in(&app, &ada).await;
+    let tokens = exchange(&app, &browser.answer("code").expect("a code"), None).await.expect(200);
+    let (id, hint) = (app.app_id().to_string(), tokens.text("/id_token"));
+    let logout = |pairs: &[(&str, &str)]| format!("/auth/logout?{}", query(pairs));
+    let caller = app.anon().with_access_token(app.app_id(), &tokens.text("/access_token"));
+
+    // What is wrong is said on a page, and ends nothing.
+    let other = app.other_app().await.app_id().to_string();
+    let unknown = "app_00000000000000000000000000";
+    for (pairs, status) in [
+        (&[][..], 400),
+        (&[("client_id", "nonsense")], 400),
+        (&[("client_id", unknown)], 404),
+        (&[("id_token_hint", "nonsense")], 400),
+        (&[("id_token_hint", tokens.text("/access_token").as_str())], 400),
+        (&[("client_id", other.as_str()), ("id_token_hint", hint.as_str())], 400),
+        (&[("client_id", id.as_str()), ("post_logout_redirect_uri", "https://evil.example")], 400),
+    ] {
+        browser.open(&logout(pairs)).await.sees(status, "<h1>");
+        assert!(!browser.location.starts_with("https://evil.example"), "{pairs:?}");
+    }
+    caller.get("/auth/userinfo").await.expect(200);
+
+    // With a form of another site, to which the browser sends no cookies.
+    let form = app.anon().header("content-type", "application/x-www-form-urlencoded");
+    let asked = query(&[("id_token_hint", &hint), ("post_logout_redirect_uri", REDIRECT), ("state", "a b")]);
+    let again = form.send(Method::POST, "/auth/logout", asked).await.expect(303);
+    let expected = logout(&[("client_id", &id), ("post_logout_redirect_uri", REDIRECT), ("state", "a b")]);
+    assert_eq!(again.header("location"), Some(format!("http://tenantry.test{expected}").as_str()));
+
+    // An ID token that has expired still tells whose login it was.
+    app.advance(Duration::from_secs(7_200)).await;
+    browser.open(&logout(&[("id_token_hint", &hint), ("post_logout_redirect_uri", REDIRECT), ("state", "a b")])).await;
+    assert!(browser.location.starts_with(REDIRECT), "{}", browser.location);
+    assert_eq!(browser.answer("state").as_deref(), Some("a b"));
+    let refresh = json!({ "refreshToken": tokens.text("/refresh_token") });
+    app.anon().post(&format!("/auth/token/refresh/{id}"), refresh).await.expect(401);
+    caller.get("/auth/userinfo").await.expect(401);
+    browser.open(&logout(&[("client_id", &id)])).await.sees(200, "Sign in to");
 }
 
 async fn several_workspaces_are_a_choice(app: TestApp) {
