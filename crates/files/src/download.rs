@@ -1,7 +1,7 @@
 //! The signed address of a file, with ranges and `ETag`. Files share the origin of the login pages, so that a browser shows
 //! only harmless types and runs nothing in any of them.
 
-use std::ops::Range;
+use std::{ops::Range, time::Duration};
 
 use axum::{
     body::Body,
@@ -25,6 +25,8 @@ use crate::{
     tickets::{DownloadTicket, Ticket as _, refused},
 };
 
+/// The address of a file that is not public.
+const ADDRESS_LASTS: Duration = Duration::from_secs(3_600);
 pub(crate) const ADDRESS: &str = "/cloud-views/files/{key}";
 
 pub(crate) fn routes() -> Routes<Files> {
@@ -94,13 +96,16 @@ async fn download(
 }
 
 async fn send(files: &Files, key: FileId, token: &str, known: &IfNoneMatch, wanted: Wanted) -> Result<Response> {
-    let ticket = DownloadTicket::open(&files.tenancy.keyring, key, token)?;
-    let app = ticket.app;
-    let (found, now) = files.tenancy.db.read(move |tx| Ok((store::find_in_app(tx, app, key)?, tx.now()))).await?;
-    if ticket.until.is_some_and(|until| now >= until) {
+    let (found, now) = files.tenancy.db.read(move |tx| Ok((store::find_anywhere(tx, key)?, tx.now()))).await?;
+    let ticket = DownloadTicket::open(&files.tenancy.keyring, key, token).ok();
+    let Some(file) = found.filter(|file| file.state == FileState::Finished) else {
+        // Who was given an address may know that there is nothing any more.
+        return Err(ticket.map_or_else(refused, |_| Error::not_found("file")));
+    };
+    let is_public = file.public_file && vault::same(file.object.as_bytes(), token.as_bytes());
+    if !is_public && ticket.is_none_or(|ticket| now >= ticket.until) {
         return Err(refused());
     }
-    let file = found.filter(|file| file.state == FileState::Finished).ok_or_else(|| Error::not_found("file"))?;
     let etag = format!("\"{}\"", file.sha256);
     let mut headers = headers_of(&file, &etag)?;
     if known.names(&etag) {
@@ -123,6 +128,16 @@ async fn send(files: &Files, key: FileId, token: &str, known: &IfNoneMatch, want
     let opened = files.storage.open(&file.object, part.start).await?;
     let bytes = opened.ok_or_else(|| Error::internal("a file's bytes are missing"))?;
     Ok((status, headers, pieces(bytes, part.end - part.start)).into_response())
+}
+
+/// What makes an address valid. That of a public file lasts as long as the file, whatever becomes of the master key: it names
+/// the file's bytes, which nobody else can.
+pub(crate) fn token(files: &Files, file: &File) -> Result<String> {
+    if file.public_file {
+        return Ok(file.object.clone());
+    }
+    let until = files.tenancy.db.clock().now().plus(ADDRESS_LASTS);
+    DownloadTicket { until }.seal(&files.tenancy.keyring, file.id)
 }
 
 fn value(text: &str) -> Result<HeaderValue> {

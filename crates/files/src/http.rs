@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use kernel::{AppId, Code, Error, Label, Problems, Result, Timestamp, Words};
+use kernel::{Code, Error, Label, Problems, Result, Timestamp, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spine::emit;
@@ -16,16 +16,15 @@ use web::{Json, Page, Params, Routes, State, Success, Valid, Validate};
 use crate::{
     File, FileId, FileState, Files, UNKEPT,
     content::without_metadata,
+    download,
     facts::{FileDeleted, FilePrepared, FileStored},
     names, store,
-    tickets::{DownloadTicket, Ticket as _, UploadTicket},
+    tickets::{Ticket as _, UploadTicket},
     upload::FORM,
 };
 
 /// How long a form works.
 const FORM_LASTS: Duration = Duration::from_mins(15);
-/// How long the address of a private file works.
-const ADDRESS_LASTS: Duration = Duration::from_hours(1);
 
 pub(crate) fn routes() -> Routes<Files> {
     Routes::new("Files")
@@ -193,7 +192,7 @@ async fn finish(
         ));
     }
     if file.state == FileState::Finished {
-        return Ok(Json(address(&files, app, &file)?));
+        return Ok(Json(address(&files, &file)?));
     }
     let before = file.object.clone();
     let file = File {
@@ -227,7 +226,7 @@ async fn finish(
     if before != object {
         files.storage.delete(unused).await?;
     }
-    Ok(Json(address(&files, app, &finished?)?))
+    Ok(Json(address(&files, &finished?)?))
 }
 
 /// The same file without what its picture carries beside itself, as another object.
@@ -245,10 +244,8 @@ async fn rewritten(files: &Files, file: File) -> Result<File> {
 }
 
 /// Where the file can be read by whoever has the address.
-fn address(files: &Files, app: AppId, file: &File) -> Result<String> {
-    let now = files.tenancy.db.clock().now();
-    let ticket = DownloadTicket { app, until: (!file.public_file).then(|| now.plus(ADDRESS_LASTS)) };
-    let token = ticket.seal(&files.tenancy.keyring, file.id)?;
+fn address(files: &Files, file: &File) -> Result<String> {
+    let token = download::token(files, file)?;
     Ok(format!("{}{FORM}/{}?token={token}", files.tenancy.base_url, file.id))
 }
 
@@ -267,7 +264,7 @@ async fn signed_urls(
         ids.iter().map(one).collect::<Result<Vec<File>>>()
     });
     let found = found.await?;
-    Ok(Json(found.iter().map(|file| address(&files, app, file)).collect::<Result<_>>()?))
+    Ok(Json(found.iter().map(|file| address(&files, file)).collect::<Result<_>>()?))
 }
 
 async fn delete(

@@ -53,6 +53,14 @@ pub(crate) fn find_in_app(tx: &mut Tx<'_>, app: AppId, id: FileId) -> Result<Opt
     )
 }
 
+/// Whatever its app: for whoever has the file's address.
+pub(crate) fn find_anywhere(tx: &mut Tx<'_>, id: FileId) -> Result<Option<File>> {
+    tx.opt(
+        sql!("SELECT ", File::COLUMNS, " FROM files WHERE id = $1 AND (expires_at IS NULL OR expires_at > $2)"),
+        &args![id, tx.now()],
+    )
+}
+
 pub(crate) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, id: FileId) -> Result<Option<File>> {
     Ok(find_in_app(tx, app, id)?.filter(|file| file.tenant == tenant))
 }

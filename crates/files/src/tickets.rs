@@ -15,12 +15,10 @@ pub(crate) struct UploadTicket {
     pub(crate) until: Timestamp,
 }
 
-/// What an address leads to.
+/// What the address of a file that is not public carries.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct DownloadTicket {
-    pub(crate) app: AppId,
-    /// Until the file is deleted without it.
-    pub(crate) until: Option<Timestamp>,
+    pub(crate) until: Timestamp,
 }
 
 pub(crate) trait Ticket: Serialize + DeserializeOwned {

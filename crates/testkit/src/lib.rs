@@ -25,6 +25,7 @@ pub mod counterparts;
 mod directories;
 pub mod factors;
 pub mod facts;
+pub mod files;
 mod fixture;
 pub mod flags;
 pub mod hosted;

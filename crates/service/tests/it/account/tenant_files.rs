@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use http::Method;
-use serde_json::{Map, Value, json};
-use testkit::{Answer, Caller, TestApp, Workspace, assert_body, on_both_engines};
+use serde_json::{Value, json};
+use testkit::{
+    Caller, TestApp, Workspace, assert_body,
+    files::{fields, part, post, prepare, send},
+    on_both_engines,
+};
 
 on_both_engines!(
     a_file_is_prepared_posted_finished_and_read,
@@ -13,6 +17,7 @@ on_both_engines!(
     finishing_needs_the_file,
     what_nobody_keeps_goes_after_a_day,
     a_public_file_is_read_until_it_is_deleted,
+    a_public_address_survives_a_change_of_the_master_key,
     parts_of_a_file_can_be_read,
     files_have_limits,
     only_harmless_types_are_shown,
@@ -33,32 +38,6 @@ async fn somewhere(app: &TestApp) -> (Workspace, Caller) {
     let acme = app.workspace("acme").await;
     let key = acme.key();
     (acme, key)
-}
-
-async fn prepare(caller: &Caller, name: &str, kind: &str) -> Map<String, Value> {
-    let form = caller.post(PREPARE, json!({ "fileName": name, "contentType": kind })).await.expect(200);
-    assert_eq!(form.text("/url"), "http://tenantry.test/cloud-views/files");
-    form.at("/fields").as_object().expect("fields").clone()
-}
-
-fn part(name: &str, value: &[u8], file: bool) -> Vec<u8> {
-    let named = if file { "; filename=\"x.bin\"\r\nContent-Type: application/octet-stream" } else { "" };
-    let head = format!("--b0undary\r\nContent-Disposition: form-data; name=\"{name}\"{named}\r\n\r\n");
-    [head.as_bytes(), value, b"\r\n"].concat()
-}
-
-async fn send(app: &TestApp, parts: &[Vec<u8>]) -> Answer {
-    let body = [parts.concat(), b"--b0undary--\r\n".to_vec()].concat();
-    let caller = app.anon().header("content-type", "multipart/form-data; boundary=b0undary");
-    caller.send(Method::POST, "/cloud-views/files", body).await
-}
-
-fn fields(fields: &Map<String, Value>) -> Vec<Vec<u8>> {
-    fields.iter().map(|(name, value)| part(name, value.as_str().expect("a text").as_bytes(), false)).collect()
-}
-
-async fn post(app: &TestApp, form: &Map<String, Value>, bytes: &[u8]) -> Answer {
-    send(app, &[fields(form), vec![part("file", bytes, true)]].concat()).await
 }
 
 /// A file with these bytes; its key and its address without the host.
@@ -197,7 +176,22 @@ async fn a_public_file_is_read_until_it_is_deleted(app: TestApp) {
     app.advance(Duration::from_secs(400 * 24 * 3600)).await;
     assert_eq!(app.anon().get(&address).await.expect(200).bytes(), b"hello");
     caller.post(DELETE, json!({ "key": key })).await.expect(200);
-    app.anon().get(&address).await.error(404, "NOT_FOUND");
+    app.anon().get(&address).await.error(403, "FORBIDDEN");
+}
+
+async fn a_public_address_survives_a_change_of_the_master_key(app: TestApp) {
+    let (_, caller) = somewhere(&app).await;
+    let (_, public) = stored(&app, &caller, "text/plain", b"hello", json!({ "publicFile": true })).await;
+    let (_, other) = stored(&app, &caller, "text/plain", b"other", json!({})).await;
+    app.restart_with(|options| {
+        options.keys.master_previous = options.keys.master.replace(kernel::Secret::new("ff".repeat(32)));
+    })
+    .await;
+    assert_eq!(app.anon().get(&public).await.expect(200).bytes(), b"hello");
+    // A public address opens nothing else.
+    let token = public.split_once("token=").expect("a token").1;
+    let forged = format!("{}token={token}", other.split_once("token=").expect("a token").0);
+    app.anon().get(&forged).await.error(403, "FORBIDDEN");
 }
 
 async fn parts_of_a_file_can_be_read(app: TestApp) {
