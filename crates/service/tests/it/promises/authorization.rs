@@ -98,6 +98,8 @@ const PAGES: &[&str] = &[
     "GET /cloud-views/subscription-portal/selectPlan",
     "GET /auth/authorize",
     "POST /auth/authorize",
+    "GET /auth/logout",
+    "POST /auth/logout",
     "GET /auth/demo",
     "POST /auth/demo",
     "GET /auth/login",
