@@ -18,7 +18,7 @@ on_both_engines!(nothing_is_lost_or_done_twice_however_often_the_server_is_kille
 const KILLS: usize = 10;
 const CUSTOMERS: usize = 6;
 /// The server is killed once so many calls of a round were answered.
-const ANSWERS: usize = 60;
+const ANSWERS: usize = 90;
 
 /// What the callers were told.
 #[derive(Default)]
@@ -104,7 +104,7 @@ impl World {
             let body = json!({ "metric": "calls", "idempotencyKey": key });
             self.post("/usage/ingest", Some(&tenant), body).await?;
             self.told.lock().expect("nobody panicked").usage.insert(format!("{tenant} {key}"));
-            if number == 10 && name.ends_with('0') {
+            if number == 3 && name.ends_with('0') {
                 self.post(&format!("/account/tenant/{tenant}/planDetails"), None, json!({ "planKey": "free" })).await?;
                 self.told.lock().expect("nobody panicked").freed.insert(tenant.clone());
             }
@@ -207,7 +207,8 @@ async fn nothing_is_lost_or_done_twice_however_often_the_server_is_killed(home: 
             assert_eq!(subscription["status"], "canceled", "{tenant} left, and goes on paying");
         }
     }
-    assert!(told.events.len() >= KILLS && !told.freed.is_empty(), "the load was too light to prove anything");
-    println!("{} usage, {} payments over {KILLS} kills", told.usage.len(), told.events.len());
+    let (payments, left) = (told.events.len(), told.freed.len());
+    assert!(payments >= KILLS && left >= KILLS / 2, "too light to prove anything: {payments} payments, {left} left");
+    println!("{} usage, {payments} payments, {left} left over {KILLS} kills", told.usage.len());
     world.server.stop();
 }
