@@ -107,7 +107,7 @@ fn person(tx: &mut Tx<'_>, app: AppId, connection: &Connection, subject: &str, e
         return Err(denied("Your email address has changed. Ask your administrator for access with the new one."));
     }
     members::change_address(tx, app, id, email)?;
-    login::forget_all_proofs(tx, app, id)?;
+    super::forget_former_address(tx, app, id)?;
     Ok(Some(known))
 }
 

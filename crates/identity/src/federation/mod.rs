@@ -20,7 +20,7 @@ mod via;
 use std::{sync::Arc, time::Duration};
 
 use ::store::Tx;
-use kernel::{AppId, Code, Error, Result, Timestamp};
+use kernel::{AppId, Code, Error, Result, Timestamp, UserId};
 use saml::Statement;
 use serde::{Deserialize, Serialize};
 use spine::{emit, outbound::Outbound};
@@ -31,7 +31,10 @@ pub use sign_up::ProviderSignUpPage;
 pub use social::Newcomer;
 use via::Via;
 
-use crate::facts::{FailureReason, LoginFailed};
+use crate::{
+    facts::{FailureReason, LoginFailed},
+    login,
+};
 
 /// What logins through others work with. Cheap to clone.
 #[derive(Clone)]
@@ -103,6 +106,12 @@ impl From<Statement> for Asserted {
             two_factors,
         }
     }
+}
+
+/// Takes away whatever proved a person's former address, which a provider or a directory has replaced.
+pub fn forget_former_address(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    login::forget_all_proofs(tx, app, user)?;
+    identities::unlink_all(tx, app, user)
 }
 
 /// What begins a login at an identity provider.

@@ -9,9 +9,7 @@ use tenancy::{
 
 use super::credentials;
 use crate::{
-    browser_sessions,
-    federation::identities,
-    mfa, sessions,
+    browser_sessions, mfa, sessions,
     tokens::{codes, refresh_tokens},
 };
 
@@ -50,12 +48,11 @@ pub fn end_membership(tx: &mut Tx<'_>, app: AppId, user: UserId, member: MemberI
     codes::void_of_member(tx, app, user, member)
 }
 
-/// Takes away whatever opens an account whose address somebody else has replaced: password, factors, links, identities and logins
+/// Takes away whatever opens an account whose address somebody else has replaced: password, factors, links and logins
 /// belong to whoever had the former address, and must not be theirs under a name that may become another person's.
-pub fn forget_all_proofs(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+pub(crate) fn forget_all_proofs(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     credentials::forget(tx, app, user)?;
     mfa::forget_factors(tx, app, user)?;
     void_links(tx, app, user)?;
-    identities::unlink_all(tx, app, user)?;
     end_all(tx, app, user)
 }

@@ -11,7 +11,8 @@ mod store;
 
 pub use begin::begin;
 pub(crate) use begin::{FirstFactor, step_up, try_begin};
-pub use ending::{end_membership, forget_all_proofs};
+pub use ending::end_membership;
+pub(crate) use ending::forget_all_proofs;
 pub(crate) use flows::{
     Landing, check_magic_links, check_sign_up, follow_magic_link, forgotten, host_of, magic_link, mail_first_password,
     mail_to, password, payload, sign_up,

@@ -28,7 +28,11 @@ impl From<&Standing> for WorkspaceEntry {
         Self {
             id: standing.member,
             username: standing.email.clone(),
-            full_name: full_name(&standing.first_name, &standing.last_name),
+            // Whoever belongs there on an identity provider's word alone is known by their address.
+            full_name: match standing.vouched {
+                true => String::new(),
+                false => full_name(&standing.first_name, &standing.last_name),
+            },
             tenant: WorkspaceSummary {
                 id: standing.tenant,
                 name: standing.tenant_name.clone(),

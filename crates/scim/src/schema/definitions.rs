@@ -91,7 +91,7 @@ pub const USER: Schema = Schema {
             required: true,
             description: "One entry: the key of the role in the workspace. Always there; the app's default role when a new user is sent without.",
             parts: &[
-                Attribute { name: "value", case_exact: true, description: "The role's key.", ..PLAIN },
+                Attribute { name: "value", required: true, case_exact: true, description: "The role's key.", ..PLAIN },
                 Attribute { name: "primary", kind: Kind::Boolean, description: "Always true.", ..PLAIN },
             ],
             ..PLAIN

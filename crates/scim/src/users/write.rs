@@ -32,7 +32,7 @@ text_types! {
     /// What a directory calls a resource.
     ExternalId {
         "pattern": NOT_BLANK,
-        "maxLength": 1000,
+        "maxLength": 500,
     }
 }
 
@@ -201,7 +201,7 @@ fn rename(tx: &mut Tx<'_>, directory: &Directory, user: &Listed, is_elsewhere: b
     match provisioning::rename(tx, tenancy, app, &directory.authority, &tenant, user, email)? {
         Renamed::Invited(_) => Ok(()),
         // Password, factors and logins belong to whoever had the former address.
-        Renamed::Person(member) => identity::login::forget_all_proofs(tx, app, member.user_id),
+        Renamed::Person(member) => identity::federation::forget_former_address(tx, app, member.user_id),
     }
 }
 

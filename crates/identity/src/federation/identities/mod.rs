@@ -89,7 +89,7 @@ fn unlink(tx: &mut Tx<'_>, app: AppId, user: UserId, id: IdentityId) -> Result<(
 }
 
 /// The person can no longer sign in through any provider: part of giving them another address.
-pub(crate) fn unlink_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+pub(super) fn unlink_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     for one in store::of_person(tx, app, user)? {
         store::delete(tx, app, one.id)?;
         emit(tx, app, &IdentityUnlinked { user_id: user, provider: one.provider })?;

@@ -211,8 +211,11 @@ async fn whoever_is_deactivated_is_out_and_stays_out(app: TestApp) {
         let on = json!([{ "op": "replace", "path": "active", "value": true }]);
         directory.patch(&path, on).await.expect(200);
         refused().await.error(401, "INVALID_CREDENTIAL");
-        let refreshed = json!({ "refreshToken": tokens.refresh });
-        app.page().post("/auth/refresh-token", refreshed).await.error(401, "INVALID_CREDENTIAL");
+        let refreshed = json!({
+            "client_id": app.app_id(), "grant_type": "refresh_token", "refresh_token": tokens.refresh,
+        });
+        let answer = app.anon().post("/auth/token", refreshed).await;
+        assert!(matches!(answer.status(), 400 | 401), "{answer:?}");
         api_token.get(of_workspace).await.error(401, "INVALID_CREDENTIAL");
         person.sign_in().await;
     }
