@@ -1,5 +1,5 @@
 """Runs scim2-tester against SCIM_URL with the header SCIM_AUTHORIZATION. Its generator of values is told what no schema
-says: a user's name is an address, and which roles exist. Prints `{ passed, wrong }`."""
+says: a user's name is an address, which roles exist, and that the only one is the primary one. Prints `{ passed, wrong }`."""
 
 import json
 import os
@@ -24,6 +24,8 @@ def known(context, path, **rest):
         return f"{uuid.uuid4()}@example.com"
     if name == ("Roles", "value"):
         return random.choice(["MEMBER", "ADMIN"])
+    if name == ("Roles", "primary"):
+        return True
     return value
 
 

@@ -64,6 +64,7 @@ const STAIRCASES: [Staircase; 2] = [
                 "keys",
                 "members",
                 "roles",
+                "scim_tokens",
                 "workspaces",
             ]),
             Apart(&["alerts", "app_lifecycle", ROUTES]),
