@@ -183,7 +183,8 @@ impl<'a> Reader<'a> {
         // Booleans and null are read in any case, as directories write them.
         let lower = literal.to_ascii_lowercase();
         let json = if matches!(lower.as_str(), "true" | "false" | "null") { &lower } else { literal };
-        let Ok(value) = serde_json::from_str::<Value>(json) else {
+        let read = serde_json::from_str::<Value>(json).ok().filter(|value| !value.is_object() && !value.is_array());
+        let Some(value) = read else {
             return Err(self.unexpected("a text in double quotes, a number, true, false or null"));
         };
         if value.as_str().is_some_and(|text| text.contains('\0')) {
