@@ -7,10 +7,11 @@ use store::args;
 use testkit::{
     TestApp,
     billing::{DAY, enable_provider},
-    on_one_engine,
+    on_both_engines, on_one_engine,
 };
 
 on_one_engine!(a_year_of_many_subscriptions);
+on_both_engines!(a_workspace_is_told_of_before_it_has_a_history);
 
 const COHORTS: usize = 10;
 /// Of each cohort: trials that run out, free plans that are canceled, cards that pay, and cards that fail later.
@@ -59,6 +60,12 @@ async fn changes(app: &TestApp) -> usize {
     let query = "SELECT count(*) FROM subscription_changes";
     let read = app.service().core().db.read(move |tx| tx.one::<(i64,)>(query, &args![]));
     usize::try_from(read.await.expect("the history can be read").0).expect("a count")
+}
+
+async fn a_workspace_is_told_of_before_it_has_a_history(app: TestApp) {
+    app.workspace("acme").await;
+    assert!(told(&app).await.iter().any(|(kind, ..)| kind == "tenant.created"));
+    assert!(changes(&app).await <= 1);
 }
 
 async fn a_year_of_many_subscriptions(app: TestApp) {
