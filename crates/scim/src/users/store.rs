@@ -1,6 +1,6 @@
 //! The SQL of what a directory says of users.
 
-use ::store::{FromRow, Row, Tx, args};
+use ::store::{Tx, args, row, sql};
 use kernel::{AppId, MemberId, Result, TenantId};
 use tenancy::roles::RoleId;
 
@@ -13,23 +13,14 @@ pub(crate) struct UserRow {
     pub(crate) former_role_id: Option<RoleId>,
 }
 
-impl FromRow for UserRow {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            external_id: row.get("external_id")?,
-            given_role_id: row.get("given_role_id")?,
-            former_role_id: row.get("former_role_id")?,
-        })
-    }
+row! { UserRow = "scim_users" { external_id, given_role_id, former_role_id } }
+
+struct Keyed {
+    id: MemberId,
+    row: UserRow,
 }
 
-struct Keyed(MemberId, UserRow);
-
-impl FromRow for Keyed {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self(row.get("id")?, UserRow::from_row(row)?))
-    }
-}
+row! { Keyed = "scim_users" { id, row of UserRow } }
 
 pub(super) fn find_all(
     tx: &mut Tx<'_>,
@@ -38,11 +29,10 @@ pub(super) fn find_all(
     ids: &[MemberId],
 ) -> Result<Vec<(MemberId, UserRow)>> {
     let rows: Vec<Keyed> = tx.all(
-        "SELECT id, external_id, given_role_id, former_role_id FROM scim_users WHERE app_id = $1 AND tenant_id = $2 \
-         AND id = ANY($3)",
+        sql!("SELECT ", Keyed::COLUMNS, " FROM scim_users WHERE app_id = $1 AND tenant_id = $2 AND id = ANY($3)"),
         &args![app, tenant, ids],
     )?;
-    Ok(rows.into_iter().map(|Keyed(id, row)| (id, row)).collect())
+    Ok(rows.into_iter().map(|Keyed { id, row }| (id, row)).collect())
 }
 
 pub(super) fn by_external_id(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, external: &str) -> Result<Vec<MemberId>> {

@@ -176,6 +176,10 @@ fn failure(status: StatusCode, body: Option<&Value>) -> CallFailure {
     let reason = format!("{} ({said})", status.as_u16());
     match status {
         StatusCode::NOT_FOUND => CallFailure::Missing,
+        // What it says of a key is for the app, not for whoever pressed a button.
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+            CallFailure::Refused(format!("{} (it does not accept the app’s secret key)", status.as_u16()))
+        }
         // Another call with the same key is under way, or there were too many.
         StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
             CallFailure::Failed(reason)

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use ::store::{FromRow, Row, Tx, args};
-use kernel::{AppId, Code, Result, Secret, Timestamp};
+use ::store::{Tx, args};
+use kernel::{AppId, Code, Error, Result, Secret, Timestamp};
 use spine::{Fact, FactKind as _, Job, Reader, Worked, emit};
 use tenancy::{
     Tenancy, apps,
@@ -44,18 +44,6 @@ fn is_wanted(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId) -> Result<bool> {
     Ok(key.is_some_and(|key| !is_sandbox(&key)))
 }
 
-/// An app whose address is to be registered.
-struct Waiting {
-    app: AppId,
-    attempts: u32,
-}
-
-impl FromRow for Waiting {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self { app: row.get("app_id")?, attempts: row.get("attempts")? })
-    }
-}
-
 /// Registers addresses for callbacks.
 pub struct Registering(pub Billing);
 
@@ -71,12 +59,11 @@ impl Job for Registering {
     async fn run(&self) -> Result<Worked> {
         let db = &self.0.tenancy.db;
         let now = db.clock().now();
-        let due = db.read(move |tx| tx.all::<Waiting>(ENDPOINTS_DUE, &args![now, BATCH])).await?;
-        for Waiting { app, attempts } in &due {
-            let (app, attempts) = (*app, *attempts);
+        let due = db.read(move |tx| tx.all::<(AppId, u32)>(ENDPOINTS_DUE, &args![now, BATCH])).await?;
+        for (app, attempts) in due.iter().copied() {
             let Err(stuck) = self.0.register_endpoint(app).await else { continue };
             let is_over = matches!(stuck, Stuck::Refused(_)) || attempts >= MOST_ATTEMPTS;
-            let error = kernel::Error::from(stuck);
+            let error = Error::from(stuck);
             tracing::warn!(%app, ?error, "the address for callbacks was not registered at the payment provider");
             let is_over = is_over || error.code() == Code::NotFound;
             let write = db.write(move |tx| {

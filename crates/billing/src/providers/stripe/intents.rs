@@ -396,10 +396,16 @@ impl Finishing {
     /// What fails is tried again after a minute, then after twice as long each time; one that never succeeds is given up.
     async fn finish(&self, intent: &Intent) -> Result<()> {
         let Err(error) = self.0.carry_out(intent).await else { return Ok(()) };
-        tracing::warn!(intent = %intent.id, app = %intent.app, ?error, "an intent at the payment provider was not finished");
         let (app, id, attempts) = (intent.app, intent.id, intent.attempts);
+        let is_given_up = attempts >= MOST_ATTEMPTS;
+        let kind = intent.work.kind();
+        if is_given_up {
+            tracing::error!(intent = %id, %app, tenant = %intent.tenant, kind, ?error, "an intent at the payment provider was given up");
+        } else {
+            tracing::warn!(intent = %id, %app, tenant = %intent.tenant, kind, ?error, "an intent at the payment provider was not finished");
+        }
         let write = self.0.tenancy.db.write(move |tx| {
-            if attempts >= MOST_ATTEMPTS {
+            if is_given_up {
                 return store::delete_intent(tx, app, id).map(|_| ());
             }
             store::postpone_intent(tx, app, id, tx.now().plus(Duration::from_mins(1 << attempts.min(10))))

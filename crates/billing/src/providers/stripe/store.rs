@@ -1,9 +1,9 @@
 //! The SQL of what is at the provider, of intents, and of callbacks that wait.
 
-use ::store::{FromRow, Json, Row, Tx, args};
-use kernel::{Actor, AppId, Result, TenantId, Timestamp};
+use ::store::{Json, Tx, args, row, sql};
+use kernel::{AppId, Result, TenantId, Timestamp};
 
-use super::intents::{Bought, Intent, IntentId, Work};
+use super::intents::{Bought, Intent, IntentId};
 
 /// What a workspace has at the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,22 +17,19 @@ pub(crate) struct AtProvider {
     pub(super) revision: i64,
 }
 
-impl FromRow for AtProvider {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            tenant: row.get("tenant_id")?,
-            subscription: row.get("subscription_id")?,
-            customer: row.get("customer_id")?,
-            price: row.get("price_id")?,
-            revision: row.get("revision")?,
-        })
+row! {
+    AtProvider = "provider_subscriptions" {
+        tenant: "tenant_id",
+        subscription: "subscription_id",
+        customer: "customer_id",
+        price: "price_id",
+        revision,
     }
 }
 
 pub(super) fn at_provider(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<AtProvider>> {
     tx.opt(
-        "SELECT tenant_id, subscription_id, customer_id, price_id, revision FROM provider_subscriptions \
-         WHERE app_id = $1 AND tenant_id = $2",
+        sql!("SELECT ", AtProvider::COLUMNS, " FROM provider_subscriptions WHERE app_id = $1 AND tenant_id = $2"),
         &args![app, tenant],
     )
 }
@@ -40,8 +37,7 @@ pub(super) fn at_provider(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Resu
 /// Whose subscription it is.
 pub(super) fn by_subscription(tx: &mut Tx<'_>, app: AppId, subscription: &str) -> Result<Option<AtProvider>> {
     tx.opt(
-        "SELECT tenant_id, subscription_id, customer_id, price_id, revision FROM provider_subscriptions \
-         WHERE app_id = $1 AND subscription_id = $2",
+        sql!("SELECT ", AtProvider::COLUMNS, " FROM provider_subscriptions WHERE app_id = $1 AND subscription_id = $2"),
         &args![app, subscription],
     )
 }
@@ -133,18 +129,7 @@ pub(super) fn bought_at(tx: &mut Tx<'_>, app: AppId, price: &str) -> Result<Opti
     Ok(found.map(|(about,)| about.0))
 }
 
-impl FromRow for Intent {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            id: row.get("id")?,
-            app: row.get("app_id")?,
-            tenant: row.get("tenant_id")?,
-            work: row.get::<Json<Work>>("work")?.0,
-            actor: row.get::<Json<Actor>>("actor")?.0,
-            attempts: row.get("attempts")?,
-        })
-    }
-}
+row! { Intent = "provider_intents" { id, app: "app_id", tenant: "tenant_id", work as Json, actor as Json, attempts } }
 
 pub(super) fn insert_intent(tx: &mut Tx<'_>, intent: &Intent, next_at: Timestamp) -> Result<()> {
     let Intent { id, app, tenant, work, actor, attempts } = intent;
@@ -158,8 +143,11 @@ pub(super) fn insert_intent(tx: &mut Tx<'_>, intent: &Intent, next_at: Timestamp
 /// What is still to be ended there for a workspace.
 pub(super) fn ends_waiting(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Vec<Intent>> {
     tx.all(
-        "SELECT id, app_id, tenant_id, work, actor, attempts FROM provider_intents \
-         WHERE app_id = $1 AND tenant_id = $2 AND kind = 'end' ORDER BY id",
+        sql!(
+            "SELECT ",
+            Intent::COLUMNS,
+            " FROM provider_intents WHERE app_id = $1 AND tenant_id = $2 AND kind = 'end' ORDER BY id"
+        ),
         &args![app, tenant],
     )
 }
@@ -181,8 +169,8 @@ pub(super) fn postpone_intent(tx: &mut Tx<'_>, app: AppId, id: IntentId, next_at
     )
 }
 
-pub(super) const INTENTS_DUE: &str = "SELECT id, app_id, tenant_id, work, actor, attempts FROM provider_intents \
-     WHERE next_at <= $1 ORDER BY next_at LIMIT $2";
+pub(super) const INTENTS_DUE: &str =
+    sql!("SELECT ", Intent::COLUMNS, " FROM provider_intents WHERE next_at <= $1 ORDER BY next_at LIMIT $2");
 pub(super) const NEXT_INTENT: &str = "SELECT min(next_at) FROM provider_intents";
 
 /// A callback that waits to be acted on.
@@ -193,19 +181,13 @@ pub(super) struct Waiting {
     pub(super) attempts: u32,
 }
 
-impl FromRow for Waiting {
-    fn from_row(row: &Row<'_>) -> Result<Self> {
-        Ok(Self {
-            app: row.get("app_id")?,
-            event: row.get("event_id")?,
-            payload: row.get("payload")?,
-            attempts: row.get("attempts")?,
-        })
-    }
-}
+row! { Waiting = "provider_events" { app: "app_id", event: "event_id", payload, attempts } }
 
-pub(super) const EVENTS_DUE: &str = "SELECT app_id, event_id, payload, attempts FROM provider_events \
-     WHERE next_at <= $1 AND payload IS NOT NULL ORDER BY next_at LIMIT $2";
+pub(super) const EVENTS_DUE: &str = sql!(
+    "SELECT ",
+    Waiting::COLUMNS,
+    " FROM provider_events WHERE next_at <= $1 AND payload IS NOT NULL ORDER BY next_at LIMIT $2"
+);
 pub(super) const NEXT_EVENT: &str = "SELECT min(next_at) FROM provider_events WHERE next_at IS NOT NULL";
 
 /// False when somebody else was faster.
