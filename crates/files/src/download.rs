@@ -23,6 +23,7 @@ use crate::{
     storage::PIECE,
     store,
     tickets::{DownloadTicket, Ticket as _, refused},
+    upload::FORM,
 };
 
 /// The address of a file that is not public.
@@ -95,7 +96,8 @@ async fn download(
     send(&files, key, &token, &known, wanted).await.map(Sent)
 }
 
-async fn send(files: &Files, key: FileId, token: &str, known: &IfNoneMatch, wanted: Wanted) -> Result<Response> {
+/// The file that an address leads to, as long as the address is valid.
+async fn find(files: &Files, key: FileId, token: &str) -> Result<File> {
     let (found, now) = files.tenancy.db.read(move |tx| Ok((store::find_anywhere(tx, key)?, tx.now()))).await?;
     let ticket = DownloadTicket::open(&files.tenancy.keyring, key, token).ok();
     let Some(file) = found.filter(|file| file.state == FileState::Finished) else {
@@ -106,6 +108,52 @@ async fn send(files: &Files, key: FileId, token: &str, known: &IfNoneMatch, want
     if !is_public && ticket.is_none_or(|ticket| now >= ticket.until) {
         return Err(refused());
     }
+    Ok(file)
+}
+
+/// A file that is read by its address without a detour over the network.
+pub struct OwnFile {
+    pub file_name: String,
+    pub content_type: String,
+    /// In bytes.
+    pub size: u64,
+    bytes: fs::File,
+    left: u64,
+}
+
+impl OwnFile {
+    /// `None` at its end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+        let piece = next_piece(&mut self.bytes, self.left).await.map_err(Error::internal)?;
+        self.left -= piece.len() as u64;
+        Ok(Some(piece).filter(|piece| !piece.is_empty()))
+    }
+}
+
+impl Files {
+    /// The file behind an address of this service; `None` for an address of anybody else.
+    pub async fn open_own(&self, url: &str) -> Option<Result<OwnFile>> {
+        let rest = url.strip_prefix(&*self.tenancy.base_url)?.strip_prefix(FORM)?.strip_prefix('/')?;
+        Some(self.open_by_address(rest).await)
+    }
+
+    async fn open_by_address(&self, address: &str) -> Result<OwnFile> {
+        let parts = address.split_once("?token=").and_then(|(key, token)| Some((key.parse().ok()?, token)));
+        let (key, token) = parts.ok_or_else(refused)?;
+        let file = find(self, key, token).await?;
+        let size = u64::try_from(file.size).map_err(Error::internal)?;
+        let bytes = self.storage.open(&file.object, 0).await?.ok_or_else(bytes_missing)?;
+        let File { file_name, content_type, .. } = file;
+        Ok(OwnFile { file_name, content_type, size, bytes, left: size })
+    }
+}
+
+fn bytes_missing() -> Error {
+    Error::internal("a file's bytes are missing")
+}
+
+async fn send(files: &Files, key: FileId, token: &str, known: &IfNoneMatch, wanted: Wanted) -> Result<Response> {
+    let file = find(files, key, token).await?;
     let etag = format!("\"{}\"", file.sha256);
     let mut headers = headers_of(&file, &etag)?;
     if known.names(&etag) {
@@ -126,7 +174,7 @@ async fn send(files: &Files, key: FileId, token: &str, known: &IfNoneMatch, want
     }
     headers.insert(header::CONTENT_LENGTH, (part.end - part.start).into());
     let opened = files.storage.open(&file.object, part.start).await?;
-    let bytes = opened.ok_or_else(|| Error::internal("a file's bytes are missing"))?;
+    let bytes = opened.ok_or_else(bytes_missing)?;
     Ok((status, headers, pieces(bytes, part.end - part.start)).into_response())
 }
 
@@ -198,20 +246,23 @@ fn asked_for(range: &str, size: u64) -> Asked {
 
 fn pieces(file: fs::File, length: u64) -> Body {
     let pieces = futures_util::stream::try_unfold((file, length), |(mut file, left)| async move {
-        if left == 0 {
-            return Ok::<Option<(Bytes, _)>, std::io::Error>(None);
-        }
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE);
-        let mut piece = BytesMut::with_capacity(most);
-        let mut limited = (&mut file).take(most as u64);
-        while limited.read_buf(&mut piece).await? > 0 {}
-        if piece.is_empty() {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
+        let piece = next_piece(&mut file, left).await?;
         let left = left - piece.len() as u64;
-        Ok(Some((piece.freeze(), (file, left))))
+        Ok::<_, std::io::Error>((!piece.is_empty()).then_some((piece, (file, left))))
     });
     Body::from_stream(pieces)
+}
+
+/// Some of what is left of a file; nothing at its end.
+async fn next_piece(file: &mut fs::File, left: u64) -> std::io::Result<Bytes> {
+    let most = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE);
+    let mut piece = BytesMut::with_capacity(most);
+    let mut limited = file.take(most as u64);
+    while limited.read_buf(&mut piece).await? > 0 {}
+    if piece.is_empty() && left > 0 {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(piece.freeze())
 }
 
 #[cfg(test)]

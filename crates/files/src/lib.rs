@@ -3,6 +3,7 @@
 //!
 //! Bytes go through in pieces and never as a whole. A row says that a file exists; bytes without a row are swept.
 
+mod census;
 mod content;
 mod download;
 pub mod facts;
@@ -24,6 +25,8 @@ use spine::Runner;
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
+pub use census::Census;
+pub use download::OwnFile;
 pub use storage::Storage;
 use sweep::Sweep;
 pub use tables::TABLES;

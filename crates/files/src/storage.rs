@@ -81,11 +81,36 @@ impl Storage {
         Ok(())
     }
 
-    /// The names of all objects, temporary ones too.
-    pub(crate) async fn objects(&self) -> Result<Vec<String>> {
+    /// Whether its bytes are here.
+    pub(crate) async fn has(&self, object: &str) -> Result<bool> {
+        fs::try_exists(self.place(object)).await.map_err(failed)
+    }
+
+    /// All objects, temporary ones too.
+    pub(crate) async fn objects(&self) -> Result<Objects> {
+        Ok(Objects { root: self.folder.clone(), folders: entries(&self.folder).await?, inside: None })
+    }
+}
+
+/// A walk over all objects, in no order. However many there are, a few names are in memory.
+pub(crate) struct Objects {
+    root: Arc<Path>,
+    folders: Option<fs::ReadDir>,
+    inside: Option<fs::ReadDir>,
+}
+
+impl Objects {
+    /// The names of at most so many further objects; none at the end.
+    pub(crate) async fn next(&mut self, most: usize) -> Result<Vec<String>> {
         let mut found = Vec::new();
-        for folder in names(&self.folder).await.map_err(failed)? {
-            found.extend(names(&self.folder.join(folder)).await.map_err(failed)?);
+        while found.len() < most {
+            if let Some(name) = next_name(&mut self.inside).await? {
+                found.push(name);
+            } else if let Some(folder) = next_name(&mut self.folders).await? {
+                self.inside = entries(&self.root.join(folder)).await?;
+            } else {
+                break;
+            }
         }
         Ok(found)
     }
@@ -111,20 +136,28 @@ async fn make_folder(path: &Path) -> Result<()> {
     builder.create(path).await.map_err(failed)
 }
 
-/// What a folder holds; nothing when it is none.
-async fn names(path: &Path) -> io::Result<Vec<String>> {
-    let mut found = Vec::new();
-    let mut entries = match fs::read_dir(path).await {
-        Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            return Ok(found);
-        }
-        Err(error) => return Err(error),
-    };
-    while let Some(entry) = entries.next_entry().await? {
-        found.extend(entry.file_name().into_string().ok());
+/// What a folder holds; `None` when it is none.
+async fn entries(path: &Path) -> Result<Option<fs::ReadDir>> {
+    match fs::read_dir(path).await {
+        Ok(entries) => Ok(Some(entries)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(failed(error)),
     }
-    Ok(found)
+}
+
+/// The next name that can be one of ours.
+async fn next_name(entries: &mut Option<fs::ReadDir>) -> Result<Option<String>> {
+    while let Some(open) = entries {
+        match open.next_entry().await.map_err(failed)? {
+            Some(entry) => {
+                if let Ok(name) = entry.file_name().into_string() {
+                    return Ok(Some(name));
+                }
+            }
+            None => *entries = None,
+        }
+    }
+    Ok(None)
 }
 
 /// An object that is being written. Gone when it is dropped before it was kept.

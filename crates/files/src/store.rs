@@ -110,6 +110,15 @@ pub(crate) fn delete(tx: &mut Tx<'_>, app: AppId, id: FileId) -> Result<()> {
     tx.run("DELETE FROM files WHERE app_id = $1 AND id = $2", &args![app, id])
 }
 
+/// Files of all apps that have bytes, in the order of their ids.
+pub(crate) fn with_bytes(tx: &mut Tx<'_>, after: &str, most: usize) -> Result<Vec<(FileId, String)>> {
+    tx.all(
+        "SELECT id, object FROM files WHERE id > $1 AND state <> 'prepared' AND (expires_at IS NULL OR expires_at > $2) \
+         ORDER BY id LIMIT $3",
+        &args![after, tx.now(), i64::try_from(most).unwrap_or(i64::MAX)],
+    )
+}
+
 /// Those of these objects that some file has.
 pub(crate) fn known_objects(tx: &mut Tx<'_>, objects: &[String]) -> Result<Vec<String>> {
     let known: Vec<(String,)> = tx.all("SELECT object FROM files WHERE object = ANY($1)", &args![objects])?;

@@ -14,13 +14,15 @@ use spine::{Job, Worked};
 use crate::{storage::Storage, store};
 
 /// Names that are asked for at once.
-const AT_ONCE: usize = 500;
+pub(crate) const AT_ONCE: usize = 500;
+/// Names that are remembered until the next run; what is beyond them waits for a later one.
+const REMEMBERED: usize = 10_000;
 
 pub(crate) struct Sweep {
     db: Db,
     storage: Storage,
     /// What the last run found.
-    without_row: Mutex<HashSet<String>>,
+    without_row: Mutex<Vec<String>>,
 }
 
 impl Sweep {
@@ -43,18 +45,29 @@ impl Job for Sweep {
     }
 
     async fn run(&self) -> Result<Worked> {
-        let mut found = HashSet::new();
-        for objects in self.storage.objects().await?.chunks(AT_ONCE) {
-            let asked = objects.to_vec();
-            let known = self.db.read(move |tx| store::known_objects(tx, &asked)).await?;
-            found.extend(objects.iter().filter(|object| !known.contains(object)).cloned());
-        }
         let before = std::mem::take(&mut *self.without_row.lock().unwrap_or_else(PoisonError::into_inner));
-        for object in found.intersection(&before) {
-            self.storage.delete(object).await?;
+        for found in before.chunks(AT_ONCE) {
+            for object in without_row(&self.db, found.to_vec()).await? {
+                self.storage.delete(&object).await?;
+            }
         }
-        let left: HashSet<String> = found.difference(&before).cloned().collect();
-        *self.without_row.lock().unwrap_or_else(PoisonError::into_inner) = left;
+        let (mut objects, mut found) = (self.storage.objects().await?, Vec::new());
+        while found.len() < REMEMBERED {
+            let some = objects.next(AT_ONCE).await?;
+            if some.is_empty() {
+                break;
+            }
+            found.extend(without_row(&self.db, some).await?);
+        }
+        *self.without_row.lock().unwrap_or_else(PoisonError::into_inner) = found;
         Ok(Worked::Nothing)
     }
+}
+
+/// Those of these objects that no file has.
+pub(crate) async fn without_row(db: &Db, mut objects: Vec<String>) -> Result<Vec<String>> {
+    let asked = objects.clone();
+    let known: HashSet<String> = db.read(move |tx| store::known_objects(tx, &asked)).await?.into_iter().collect();
+    objects.retain(|object| !known.contains(object));
+    Ok(objects)
 }

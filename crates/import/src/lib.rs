@@ -9,6 +9,7 @@ pub mod facts;
 mod imports;
 mod tables;
 
+use files::Files;
 use spine::{Runner, Signal, outbound::Outbound};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
@@ -22,13 +23,14 @@ pub use tables::{CLAIMS, TABLES};
 pub struct Imports {
     pub(crate) tenancy: Tenancy,
     pub(crate) outbound: Outbound,
+    pub(crate) files: Files,
     /// Rung when a batch was approved.
     pub(crate) due: Signal,
 }
 
 impl Imports {
-    pub fn new(tenancy: Tenancy, outbound: Outbound) -> Self {
-        Self { tenancy, outbound, due: Signal::new() }
+    pub fn new(tenancy: Tenancy, outbound: Outbound, files: Files) -> Self {
+        Self { tenancy, outbound, files, due: Signal::new() }
     }
 
     /// Adds the background work of this room.

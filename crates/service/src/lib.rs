@@ -190,6 +190,7 @@ impl Service {
         let stripe =
             StripeApi::new(&options.payprovider_url).map_err(|problem| misconfigured("payprovider_url", &problem))?;
         let billing = Billing::new(tenancy.clone(), stripe);
+        let files = Files::new(tenancy.clone(), options.files);
         let core = Core {
             db: db.clone(),
             base_url: options.base_url.into(),
@@ -202,8 +203,8 @@ impl Service {
             )?,
             signals: Signals::new(tenancy.clone(), options.outbound.clone(), options.webhooks),
             event_log: EventLog::new(tenancy.clone()),
-            imports: Imports::new(tenancy.clone(), options.outbound.clone()),
-            files: Files::new(tenancy.clone(), options.files),
+            imports: Imports::new(tenancy.clone(), options.outbound.clone(), files.clone()),
+            files,
             scim: Scim::new(tenancy.clone()),
             translator: translator.map(Arc::new),
             tenancy,

@@ -28,8 +28,11 @@ pub(crate) struct CsvReader {
     began: usize,
     /// A line feed behind a carriage return is the same line end.
     after_return: bool,
-    is_first: bool,
+    /// What is left of the mark that UTF-8 may begin with.
+    mark: &'static [u8],
 }
+
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One row, and the line that it begins on.
 pub(crate) type CsvRow = (usize, Vec<String>);
@@ -43,19 +46,35 @@ impl CsvReader {
             line: 1,
             began: 1,
             after_return: false,
-            is_first: true,
+            mark: MARK,
         }
     }
 
     /// Takes the next bytes and adds the rows that they complete. Empty lines are none.
     pub(crate) fn push(&mut self, bytes: &[u8], rows: &mut Vec<CsvRow>) -> Result<()> {
         for byte in bytes {
-            self.take(*byte, rows)?;
+            match self.mark.split_first() {
+                Some((next, rest)) if next == byte => self.mark = rest,
+                Some(_) => {
+                    self.end_mark(rows)?;
+                    self.take(*byte, rows)?;
+                }
+                None => self.take(*byte, rows)?,
+            }
         }
         Ok(())
     }
 
+    /// What only began like a mark is text.
+    fn end_mark(&mut self, rows: &mut Vec<CsvRow>) -> Result<()> {
+        let left = mem::take(&mut self.mark).len();
+        MARK[..MARK.len() - left].iter().try_for_each(|byte| self.take(*byte, rows))
+    }
+
     pub(crate) fn finish(&mut self, rows: &mut Vec<CsvRow>) -> Result<()> {
+        if !self.mark.is_empty() {
+            self.end_mark(rows)?;
+        }
         match self.state {
             State::Quoted => Err(self.wrong("a quote is not closed")),
             State::Begin if self.row.is_empty() => Ok(()),
@@ -111,11 +130,7 @@ impl CsvReader {
         if self.row.len() >= MOST_FIELDS {
             return Err(self.wrong("it has more than 100 columns"));
         }
-        let mut field = mem::take(&mut self.field);
-        if mem::take(&mut self.is_first) && field.starts_with(b"\xef\xbb\xbf") {
-            field.drain(..3);
-        }
-        let text = String::from_utf8(field).map_err(|_| self.wrong("it is not UTF-8"))?;
+        let text = String::from_utf8(mem::take(&mut self.field)).map_err(|_| self.wrong("it is not UTF-8"))?;
         if text.contains('\0') {
             return Err(self.wrong("it contains a NUL character"));
         }
@@ -172,7 +187,14 @@ mod tests {
         for step in [1, 2, 100] {
             assert_eq!(read(text, step).expect("it is CSV"), expected);
         }
-        assert_eq!(read(b"", 1).expect("it is CSV"), []);
+        let quoted = b"\xef\xbb\xbf\"a\",b\n\xef\xbb\xbfc,d\n";
+        let expected = [row(1, &["a", "b"]), row(2, &["\u{feff}c", "d"])];
+        for step in [1, 2, 100] {
+            assert_eq!(read(quoted, step).expect("it is CSV"), expected, "only the first is a mark");
+        }
+        for empty in [&b""[..], MARK] {
+            assert_eq!(read(empty, 1).expect("it is CSV"), []);
+        }
         assert_eq!(read(b"a,\n", 1).expect("it is CSV"), [row(1, &["a", ""])]);
     }
 
@@ -183,7 +205,9 @@ mod tests {
             let error = read(text.as_bytes(), 3).expect_err("it is not CSV");
             assert!(error.public().ends_with("in line 2"), "{error:?}");
         }
-        assert!(read(b"\xff,a\n", 1).is_err());
+        for text in [&b"\xff,a\n"[..], b"\xef\xbb", b"\xef\xbba,b\n"] {
+            assert!(read(text, 1).is_err(), "half a mark is not UTF-8");
+        }
     }
 
     proptest! {

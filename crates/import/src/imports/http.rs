@@ -235,7 +235,7 @@ async fn import_file(
     if let Some(first) = repeated(&room, app, repeat.clone()).await? {
         return Ok(Json((&first).into()));
     }
-    let source = Source::File(Box::new(fetch::open(&room.outbound, &file.file_url).await?));
+    let source = Source::File(Box::new(fetch::open(&room, &file.file_url).await?));
     let staging = Staging::new(&room, db, app, webhooks == Some(false));
     take_in(&room, Survey::new(caller.app.clone(), Authority::of_key(&caller)), source, staging, repeat).await
 }
@@ -282,7 +282,7 @@ async fn validate_file(
     State(room): State<Imports>,
     Valid(file): Valid<BatchFile>,
 ) -> Result<Json<ImportReport>> {
-    let source = Source::File(Box::new(fetch::open(&room.outbound, &file.file_url).await?));
+    let source = Source::File(Box::new(fetch::open(&room, &file.file_url).await?));
     let survey = Survey::new(caller.app.clone(), Authority::of_key(&caller));
     Ok(Json((&read(&room, survey, source, None).await?).into()))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use files::Census;
 use kernel::{AppId, Page, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -72,6 +73,7 @@ async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> 
     findings.push(deliveries(&core.db.scan(signals::deliveries::prove).await?));
     findings.push(last_backup(&vitals, core.db.clock().now()));
     findings.push(certificates(&vitals));
+    findings.push(stored_files(&core, &core.files.census().await?));
     Ok(Json(Report { findings }))
 }
 
@@ -149,6 +151,29 @@ fn files(core: &Core) -> Finding {
         format!("other users of this machine can get at {}", names.join(", ")),
         "Restart the service, which closes them, or run chmod -R go-rwx on the data folder.",
     )
+}
+
+/// Files of workspaces: rows and bytes.
+fn stored_files(core: &Core, census: &Census) -> Finding {
+    const CHECK: &str = "stored files";
+    let Census { whole, without_bytes, missing, without_row } = census;
+    if *without_bytes > 0 {
+        let keys: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        return Finding::problem(
+            CHECK,
+            format!("the bytes of {without_bytes} files are missing: {}", keys.join(", ")),
+            "Bring the folder of files back from its backup, or see that files_url names the right one; nodes must share it.",
+        );
+    }
+    if *without_row > 0 {
+        return Finding::warning(
+            CHECK,
+            format!("{without_row} objects in the folder of files belong to no file"),
+            "A running server removes them within two hours. If they stay, the folder may be another installation's too.",
+        );
+    }
+    let shared = if core.db.is_single_node() { "" } else { "; several nodes must share their folder" };
+    Finding::ok(CHECK, format!("the bytes of all {whole} files are there{shared}"))
 }
 
 fn address(core: &Core) -> Finding {

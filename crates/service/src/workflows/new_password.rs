@@ -78,7 +78,8 @@ async fn submit(
             return page.refused(name, &Error::invalid("workspace", problem));
         }
         let named = page.asks_for_name().then(|| name.to_owned());
-        match set_password(&core, request.scope(), &form.token, Secret::new(form.password), named).await {
+        let set = set_password(&core, request.scope(), &form.token, Secret::new(form.password), named);
+        match Box::pin(set).await {
             Ok(user) => page.signed_in(user).await,
             Err(error) if error.code() == Code::ValidationFailed => page.refused(name, &error),
             Err(error) if error.code() == Code::InvalidCredential => Ok(SetPasswordPage::over(&form.token)),

@@ -9,6 +9,7 @@ on_both_engines!(
     what_is_wrong_in_a_table_is_named_by_row_and_column,
     what_cannot_be_fetched_or_read_is_refused,
     a_file_without_end_is_not_read_to_it,
+    a_file_of_this_service_is_read_from_its_storage,
 );
 
 const IMPORT: &str = "/account/import/tenantsFromFile";
@@ -134,4 +135,22 @@ async fn a_file_without_end_is_not_read_to_it(app: TestApp) {
     let receiver = Receiver::start().await;
     receiver.reply_always(Reply::Endless("application/json", "[          "));
     ask(&app, IMPORT, &receiver).await.refuses(&["fileUrl"]);
+}
+
+/// The service's own address leads nowhere from within the test, and a private one would be refused.
+async fn a_file_of_this_service_is_read_from_its_storage(app: TestApp) {
+    let caller = app.workspace("acme").await.key();
+    let form = testkit::files::prepare(&caller, "people.csv", "application/octet-stream").await;
+    let table = "\u{feff}\"workspace\",\"username\"\nBolt,ada@example.com\n";
+    testkit::files::post(&app, &form, table.as_bytes()).await.expect(204);
+    let finish = json!({ "key": form["key"], "persist": true });
+    let url = caller.post("/account/tenant/upload/finish", finish).await.expect(200).json();
+    let import = async |url: &Value| app.key().post(IMPORT, json!({ "fileUrl": url })).await;
+    assert_eq!(import(&url).await.expect(200).at("/import/users"), 1);
+    let url = url.as_str().expect("an address");
+    for wrong in [format!("{url}x"), url.replace("?token=", "?key="), url.replace("file_", "file_x")] {
+        import(&wrong.into()).await.error(502, "PROVIDER_FAILED");
+    }
+    caller.post("/account/tenant/file/delete", json!({ "key": form["key"] })).await.expect(200);
+    import(&url.into()).await.error(502, "PROVIDER_FAILED");
 }

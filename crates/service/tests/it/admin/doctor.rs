@@ -8,7 +8,8 @@ on_both_engines!(
     a_sound_installation,
     a_message_that_does_not_leave_is_reported,
     a_missing_signing_key_is_a_problem,
-    a_certificate_that_ends_soon_is_warned_of
+    a_certificate_that_ends_soon_is_warned_of,
+    files_without_bytes_and_bytes_without_files_are_reported,
 );
 on_one_engine!(what_is_only_for_development_is_warned_of, a_proxy_that_is_not_trusted_is_warned_of);
 
@@ -36,6 +37,7 @@ async fn a_sound_installation(engine: EngineName) {
         "signing keys",
         "outbox",
         "messages",
+        "stored files",
     ] {
         let finding = finding(&app, check).await;
         let local = check != "address";
@@ -95,4 +97,32 @@ async fn a_certificate_that_ends_soon_is_warned_of(app: TestApp) {
     assert_eq!(warned["level"], "warning");
     let message = warned["message"].as_str().expect("a text");
     assert!(message.contains("Acme 20") && !message.contains("Acme 40"), "{message}");
+}
+
+async fn files_without_bytes_and_bytes_without_files_are_reported(app: TestApp) {
+    let caller = app.workspace("acme").await.key();
+    let form = testkit::files::prepare(&caller, "a.txt", "text/plain").await;
+    testkit::files::post(&app, &form, b"bytes").await.expect(204);
+    let whole = finding(&app, "stored files").await;
+    assert!(whole["message"].as_str().is_some_and(|text| text.starts_with("the bytes of all 1 files are there")));
+    let folder = app.site().folder().join("files");
+    let inside =
+        |folder: &std::path::Path| std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    let object = inside(&folder).filter(|path| !path.ends_with("tmp")).flat_map(|path| inside(&path)).next();
+    let object = object.expect("the bytes");
+    std::fs::rename(&object, folder.join("tmp").join("left-behind")).expect("moved");
+    let missing = finding(&app, "stored files").await;
+    assert_eq!(
+        (&missing["level"], missing["message"].as_str().map(str::to_owned)),
+        (
+            &json!("problem"),
+            Some(format!("the bytes of 1 files are missing: {}", form["key"].as_str().expect("a key"))),
+        )
+    );
+    caller.post("/account/tenant/file/delete", json!({ "key": form["key"] })).await.expect(200);
+    assert_eq!(finding(&app, "stored files").await["level"], "warning");
+    for _ in 0..2 {
+        app.advance(std::time::Duration::from_secs(3_600)).await;
+    }
+    assert_eq!(finding(&app, "stored files").await["level"], "ok", "it was swept");
 }
