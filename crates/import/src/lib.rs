@@ -9,6 +9,8 @@ pub mod facts;
 mod imports;
 mod tables;
 
+use std::sync::Arc;
+
 use files::Files;
 use spine::{Runner, Signal, outbound::Outbound};
 use tenancy::{OperatorKey, Tenancy};
@@ -23,14 +25,14 @@ pub use tables::{CLAIMS, TABLES};
 pub struct Imports {
     pub(crate) tenancy: Tenancy,
     pub(crate) outbound: Outbound,
-    pub(crate) files: Files,
+    pub(crate) files: Arc<Files>,
     /// Rung when a batch was approved.
     pub(crate) due: Signal,
 }
 
 impl Imports {
     pub fn new(tenancy: Tenancy, outbound: Outbound, files: Files) -> Self {
-        Self { tenancy, outbound, files, due: Signal::new() }
+        Self { tenancy, outbound, files: Arc::new(files), due: Signal::new() }
     }
 
     /// Adds the background work of this room.

@@ -69,7 +69,8 @@ async fn submit(
     State(core): State<Core>,
     Sent { form, once }: Sent<PasswordForm>,
 ) -> Result<Reply> {
-    once.run(core.tenancy.clone(), async move {
+    let tenancy = core.tenancy.clone();
+    let submitted = async move {
         let identity = core.identity.by(&request);
         let opened = SetPasswordPage::submitted(&identity, &request, &form.token, &form.csrf).await?;
         let Ok(page) = opened else { return Ok(SetPasswordPage::over(&form.token)) };
@@ -78,15 +79,14 @@ async fn submit(
             return page.refused(name, &Error::invalid("workspace", problem));
         }
         let named = page.asks_for_name().then(|| name.to_owned());
-        let set = set_password(&core, request.scope(), &form.token, Secret::new(form.password), named);
-        match Box::pin(set).await {
+        match set_password(&core, request.scope(), &form.token, Secret::new(form.password), named).await {
             Ok(user) => page.signed_in(user).await,
             Err(error) if error.code() == Code::ValidationFailed => page.refused(name, &error),
             Err(error) if error.code() == Code::InvalidCredential => Ok(SetPasswordPage::over(&form.token)),
             Err(error) => Err(error),
         }
-    })
-    .await
+    };
+    Box::pin(once.run(tenancy, submitted)).await
 }
 
 /// Sets the password that a link allows to set; whose it is. `workspace` names the one that a sign-up makes.
