@@ -1,6 +1,22 @@
-//! What this room reads: everything that any room tells.
+//! What this room tells, and what it reads: everything that any room tells.
 
 use spine::Reader;
+
+use crate::keeping::ErasureId;
+
+spine::facts! {
+    /// How long an app's events are kept has changed.
+    EventSettingsChanged = "event_settings.changed" {
+        /// `null` keeps them.
+        retention_days: Option<u32>,
+    }
+    /// An entity is to be taken out of the event log.
+    EntityErasureBegun = "event_erasure.begun" {
+        job_id: ErasureId,
+        /// The parameter that it is named by, or its stem.
+        entity_type: String,
+    }
+}
 
 /// Writes every fact into its app's event log.
 pub(crate) const CONSUMER: Reader = Reader::of_all("event-log");

@@ -9,6 +9,7 @@ pub mod facts;
 mod fold;
 mod grain;
 mod ingest;
+mod keeping;
 mod names;
 mod parameters;
 mod questions;
@@ -16,7 +17,7 @@ mod tables;
 
 use std::sync::Arc;
 
-use spine::{Exclusive, Outbox, Runner};
+use spine::{Exclusive, Outbox, Runner, Signal};
 use store::{Db, Ingestor};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
@@ -26,6 +27,8 @@ pub use grain::Grain;
 pub use ingest::EventId;
 use ingest::EventIngest;
 pub(crate) use ingest::http::require_own_app;
+pub use keeping::ErasureId;
+use keeping::{Eraser, EventRetention};
 use names::KnownNames;
 use questions::Scans;
 pub use tables::TABLES;
@@ -39,6 +42,8 @@ pub struct EventLog {
     known: Arc<KnownNames>,
     folder: Folder,
     scans: Scans,
+    /// Rung when there is something to erase.
+    erasures: Signal,
 }
 
 impl EventLog {
@@ -50,6 +55,7 @@ impl EventLog {
             known: Arc::default(),
             folder: Folder::new(db.clone()),
             scans: Scans::default(),
+            erasures: Signal::new(),
             db,
             tenancy,
         }
@@ -57,9 +63,12 @@ impl EventLog {
 
     /// Registers what writes the service's own events, and what folds all of them.
     pub fn register(&self, outbox: &mut Outbox, runner: &Runner) {
-        let due = self.folder.signal();
-        outbox.consume_together(facts::CONSUMER, move |tx, facts| audit::consume(tx, &due, facts));
+        let (due, erasures) = (self.folder.signal(), self.erasures.clone());
+        outbox.consume_together(facts::CONSUMER, move |tx, facts| audit::consume(tx, &due, &erasures, facts));
         runner.add(Exclusive::new(&self.db, FoldJob::new(self.folder.clone())));
+        let eraser = Eraser::new(self.db.clone(), self.folder.clone(), self.erasures.clone());
+        runner.add(Exclusive::new(&self.db, eraser));
+        runner.add(Exclusive::new(&self.db, EventRetention(self.db.clone())));
     }
 }
 
@@ -76,5 +85,5 @@ impl AsRef<OperatorKey> for EventLog {
 }
 
 pub fn routes() -> Routes<EventLog> {
-    ingest::http::routes().merge(questions::routes()).merge(audit::routes())
+    ingest::http::routes().merge(questions::routes()).merge(audit::routes()).merge(keeping::routes())
 }

@@ -22,7 +22,7 @@ const COUNT: &str = "SELECT count(*), coalesce(max(id), 0), \
 const INSERT: &str = "INSERT INTO event_names (app_id, name, id) VALUES ($1, $2, $3)";
 const PARAMETERS: &str = "SELECT name, id FROM event_parameters WHERE app_id = $1 AND name = ANY($2)";
 const PARAMETERS_BY_ID: &str = "SELECT id, name FROM event_parameters WHERE app_id = $1 AND id = ANY($2)";
-const ALL_PARAMETERS: &str = "SELECT name FROM event_parameters WHERE app_id = $1";
+const ALL_PARAMETERS: &str = "SELECT name, id FROM event_parameters WHERE app_id = $1";
 const LAST_PARAMETER: &str = "SELECT coalesce(max(id), 0) FROM event_parameters WHERE app_id = $1";
 const INSERT_PARAMETERS: &str =
     "INSERT INTO event_parameters (app_id, name, id) SELECT app_id, name, id FROM {rows} WHERE true";
@@ -79,8 +79,8 @@ pub fn parameters_by_id(tx: &mut Tx<'_>, app: AppId, ids: &[i64]) -> Result<Hash
     Ok(tx.all::<(i64, String)>(PARAMETERS_BY_ID, &args![app, *ids])?.into_iter().collect())
 }
 
-pub fn all_parameters(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<String>> {
-    Ok(tx.all::<(String,)>(ALL_PARAMETERS, &args![app])?.into_iter().map(|(name,)| name).collect())
+pub fn all_parameters(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<(String, i64)>> {
+    tx.all(ALL_PARAMETERS, &args![app])
 }
 
 pub fn last_parameter(tx: &mut Tx<'_>, app: AppId) -> Result<i64> {

@@ -13,13 +13,15 @@ use serde_json::{Map, Number, Value};
 
 /// Counts what has no counter of its own.
 pub const OTHER: &str = "__other__";
+/// Stands where an identifier was that is erased.
+pub const ERASED: &str = "__erased__";
 /// Longer texts are counted as [`OTHER`].
 const LONGEST_VALUE: usize = 256;
 /// Fields that bring an event into the audit trail though they are no identifiers.
 const ALLOWED: [&str; 4] = [EMAIL, "plan", "billingSource", "origin"];
 /// Whoever is meant by `actor`.
 pub const ACTORS: [&str; 4] = ["actorId", "userId", "user_id", EMAIL];
-const EMAIL: &str = "email";
+pub const EMAIL: &str = "email";
 
 /// Parameters by name: at most 100, and 64 KiB as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -57,9 +59,14 @@ pub fn identifier<'a>(name: &str, value: &'a Value) -> Option<Cow<'a, str>> {
     if names_identifier(name) { entity_value(value) } else { None }
 }
 
+/// Whether values of such a name can be looked for in the audit trail.
+pub fn is_traced(name: &str) -> bool {
+    name == EMAIL || names_identifier(name)
+}
+
 /// The value by which the audit trail finds an event: that of an identifier, or an email address.
 pub fn traced<'a>(name: &str, value: &'a Value) -> Option<Cow<'a, str>> {
-    if name == EMAIL { entity_value(value) } else { identifier(name, value) }
+    if is_traced(name) { entity_value(value) } else { None }
 }
 
 fn entity_value(value: &Value) -> Option<Cow<'_, str>> {

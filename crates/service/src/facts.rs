@@ -35,7 +35,7 @@ pub struct Room {
 }
 
 /// Everything that can be in the outbox.
-pub const ROOMS: [Room; 9] = [
+pub const ROOMS: [Room; 10] = [
     Room { name: "tenancy", facts: tenancy::facts::FACTS },
     Room { name: "billing", facts: billing::facts::FACTS },
     Room { name: "identity", facts: identity::facts::FACTS },
@@ -44,6 +44,7 @@ pub const ROOMS: [Room; 9] = [
     Room { name: "import", facts: import::facts::FACTS },
     Room { name: "files", facts: files::facts::FACTS },
     Room { name: "scim", facts: scim::facts::FACTS },
+    Room { name: "eventlog", facts: eventlog::facts::FACTS },
     Room { name: "service", facts: FACTS },
 ];
 

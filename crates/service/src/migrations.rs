@@ -47,4 +47,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(36, "vouched_members", text!("0036_vouched_members")),
     Migration::shared(37, "payments", text!("0037_payments")),
     Migration::shared(38, "scim", text!("0038_scim")),
+    Migration::shared(39, "event_keeping", text!("0039_event_keeping")),
 ];

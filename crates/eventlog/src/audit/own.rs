@@ -11,11 +11,12 @@ use tenancy::apps;
 
 use crate::{
     ingest::{ArrivedEvent, OWN_SOURCE, keep},
+    keeping,
     names::{self, OWN_PREFIX},
 };
 
-/// Writes facts down. `due` is rung once there is something to fold.
-pub(crate) fn consume(tx: &mut Tx<'_>, due: &Signal, facts: &[Fact]) -> Result<()> {
+/// Writes facts down. `due` is rung once there is something to fold, `erasures` once there is something to erase.
+pub(crate) fn consume(tx: &mut Tx<'_>, due: &Signal, erasures: &Signal, facts: &[Fact]) -> Result<()> {
     let mut of_apps: BTreeMap<AppId, Vec<&Fact>> = BTreeMap::new();
     for fact in facts {
         if let Some(app) = fact.app {
@@ -26,6 +27,7 @@ pub(crate) fn consume(tx: &mut Tx<'_>, due: &Signal, facts: &[Fact]) -> Result<(
         // What is told of a deleted app goes with it.
         if apps::exists(tx, app)? {
             write_down(tx, app, &facts)?;
+            facts.iter().try_for_each(|fact| keeping::release(tx, erasures, app, fact))?;
         }
     }
     let due = due.clone();

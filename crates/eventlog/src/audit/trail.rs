@@ -152,7 +152,7 @@ impl Search<'_> {
         if let Some(target) = &self.wanted.target {
             let all = names::all_parameters(tx, self.app)?;
             let digests: Vec<String> =
-                all.iter().filter(|name| is_target(name)).map(|name| entity_digest(name, target)).collect();
+                all.iter().filter(|(name, _)| is_target(name)).map(|(name, _)| entity_digest(name, target)).collect();
             possible = Some(self.narrow(tx, possible, &digests)?);
         }
         Ok(possible)

@@ -15,9 +15,10 @@ use kernel::{AppId, Error, Result, Ticker, Timestamp};
 use spine::{Job, Signal, Worked};
 use tokio::sync::{Mutex, watch};
 
-pub(crate) use memory::MOST_VALUES;
 use memory::Memory;
+pub(crate) use memory::{Bucket, MOST_VALUES};
 use plan::{Event, Plan};
+pub(crate) use store::{add_sums, add_values, move_on};
 
 /// How long a caller waits for the fold before it is told that its event is queued.
 const PATIENCE: Duration = Duration::from_secs(10);

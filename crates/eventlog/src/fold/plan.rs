@@ -61,13 +61,20 @@ pub struct Plan {
     pub buckets: HashMap<Bucket, i64>,
     pub sums: HashMap<(Bucket, i64), f64>,
     pub values: HashMap<(Bucket, i64, String), i64>,
-    /// By entity and event: the parameter, and the first time.
-    pub firsts: HashMap<(String, i64), (i64, i64)>,
+    /// By entity and event.
+    pub firsts: HashMap<(String, i64), Times>,
     pub rows: Vec<Row>,
     /// Arrivals that are folded to their end.
     pub finished: Vec<String>,
     /// One that is folded in part, and how many of its events.
     pub begun: Option<(String, i64)>,
+}
+
+/// When an event happened to an entity, which is known by a parameter.
+pub struct Times {
+    pub parameter: i64,
+    pub first: i64,
+    pub last: i64,
 }
 
 /// An event as it is kept.
@@ -131,8 +138,8 @@ impl Plan {
             }
             if let Some(value) = traced(parameter_name, value) {
                 let entity = (entity_digest(parameter_name, &value), name);
-                let (_, first) = self.firsts.entry(entity).or_insert((parameter, at));
-                *first = at.min(*first);
+                let times = self.firsts.entry(entity).or_insert(Times { parameter, first: at, last: at });
+                (times.first, times.last) = (at.min(times.first), at.max(times.last));
             }
         }
         let audited = arrived.source.as_deref() == Some(OWN_SOURCE) || is_audited(&parameters);

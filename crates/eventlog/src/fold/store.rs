@@ -1,5 +1,7 @@
 //! The SQL of the fold.
 
+use std::collections::HashMap;
+
 use kernel::{AppId, Error, Result, Timestamp};
 use serde::de::IgnoredAny;
 use store::{Tx, args, row, sql};
@@ -46,6 +48,7 @@ const WAITING: &str = sql!("SELECT ", Arrival::COLUMNS, " FROM event_arrivals WH
 const REVISION: &str = "SELECT revision FROM event_folds WHERE app_id = $1";
 const MOVE_ON: &str = "INSERT INTO event_folds (app_id, revision) VALUES ($1, $3) \
      ON CONFLICT (app_id) DO UPDATE SET revision = excluded.revision WHERE event_folds.revision = $2";
+const MOVE: &str = "UPDATE event_folds SET revision = revision + 1 WHERE app_id = $1";
 const FORGET: &str = "DELETE FROM event_arrivals WHERE id IN \
      (SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id LIMIT $2)";
 const VALUES: &str = "SELECT parameter_id, value FROM event_values \
@@ -61,10 +64,13 @@ const ADD_VALUES: &str = "INSERT INTO event_values (app_id, name_id, grain, star
      SELECT app_id, name_id, grain, starts_at, parameter_id, value, events FROM {rows} WHERE true \
      ON CONFLICT (app_id, name_id, grain, starts_at, parameter_id, value) \
      DO UPDATE SET events = event_values.events + excluded.events";
-const ADD_FIRSTS: &str = "INSERT INTO event_firsts (app_id, entity_digest, name_id, parameter_id, first_at) \
-     SELECT app_id, entity_digest, name_id, parameter_id, first_at FROM {rows} WHERE true \
-     ON CONFLICT (app_id, entity_digest, name_id) DO UPDATE SET first_at = excluded.first_at \
-     WHERE excluded.first_at < event_firsts.first_at";
+/// The last time is written only when it has grown by ten minutes, so that most events of an entity write nothing here.
+const ADD_FIRSTS: &str = "INSERT INTO event_firsts (app_id, entity_digest, name_id, parameter_id, first_at, last_at) \
+     SELECT app_id, entity_digest, name_id, parameter_id, first_at, last_at FROM {rows} WHERE true \
+     ON CONFLICT (app_id, entity_digest, name_id) DO UPDATE SET \
+     first_at = CASE WHEN excluded.first_at < event_firsts.first_at THEN excluded.first_at ELSE event_firsts.first_at END, \
+     last_at = CASE WHEN excluded.last_at > event_firsts.last_at THEN excluded.last_at ELSE event_firsts.last_at END \
+     WHERE excluded.first_at < event_firsts.first_at OR excluded.last_at > event_firsts.last_at + 600000000";
 const ADD_ROWS: &str = "INSERT INTO event_rows (id, app_id, name_id, happened_at, ingested_at, ingest_source, \
      ingest_id, tenant_id, audited, parameters) SELECT id, app_id, name_id, happened_at, ingested_at, ingest_source, \
      ingest_id, tenant_id, audited, parameters FROM {rows} WHERE true";
@@ -135,6 +141,30 @@ pub fn load_values(tx: &mut Tx<'_>, app: AppId, buckets: &[Bucket]) -> Result<Ve
     buckets.iter().map(load).collect()
 }
 
+/// What was worked out for the app before is not written any more.
+pub fn move_on(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    tx.run(MOVE, &args![app])
+}
+
+/// Adds to sums of buckets.
+pub fn add_sums(tx: &mut Tx<'_>, app: AppId, sums: &HashMap<(Bucket, i64), f64>) -> Result<()> {
+    let row = |(&((name, grain, start), parameter), &total): (&(Bucket, i64), &f64)| {
+        (app, name, grain, start, parameter, total)
+    };
+    let rows: Vec<_> = sums.iter().map(row).collect();
+    tx.insert_all(ADD_SUMS, ["app_id", "name_id", "grain", "starts_at", "parameter_id", "total"], &rows)
+}
+
+/// Adds to counters of values.
+pub fn add_values(tx: &mut Tx<'_>, app: AppId, values: &HashMap<(Bucket, i64, String), i64>) -> Result<()> {
+    let row = |(((name, grain, start), parameter, value), &count): (&'_ (Bucket, i64, String), &i64)| {
+        (app, *name, *grain, *start, *parameter, value.clone(), count)
+    };
+    let rows: Vec<_> = values.iter().map(row).collect();
+    let columns = ["app_id", "name_id", "grain", "starts_at", "parameter_id", "value", "events"];
+    tx.insert_all(ADD_VALUES, columns, &rows)
+}
+
 /// Writes a fold; `false`, and nothing, when the app was folded since it was worked out.
 pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
     if tx.exec(MOVE_ON, &args![app, plan.expected, plan.revision()])? == 0 {
@@ -144,26 +174,15 @@ pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
     let rows: Vec<_> =
         plan.buckets.iter().map(|(&(name, grain, start), &count)| (app, name, grain, start, count)).collect();
     tx.insert_all(ADD_EVENTS, ["app_id", "name_id", "grain", "starts_at", "events"], &rows)?;
-    let sum = |(&((name, grain, start), parameter), &total): (&(Bucket, i64), &f64)| {
-        (app, name, grain, start, parameter, total)
-    };
-    let rows: Vec<_> = plan.sums.iter().map(sum).collect();
-    tx.insert_all(ADD_SUMS, ["app_id", "name_id", "grain", "starts_at", "parameter_id", "total"], &rows)?;
-    let rows: Vec<_> = plan
-        .values
-        .iter()
-        .map(|(((name, grain, start), parameter, value), &count)| {
-            (app, *name, *grain, *start, *parameter, value.as_str(), count)
-        })
-        .collect();
-    let columns = ["app_id", "name_id", "grain", "starts_at", "parameter_id", "value", "events"];
-    tx.insert_all(ADD_VALUES, columns, &rows)?;
+    add_sums(tx, app, &plan.sums)?;
+    add_values(tx, app, &plan.values)?;
     let rows: Vec<_> = plan
         .firsts
         .iter()
-        .map(|((entity, name), &(parameter, first))| (app, entity.as_str(), *name, parameter, first))
+        .map(|((entity, name), times)| (app, entity.as_str(), *name, times.parameter, times.first, times.last))
         .collect();
-    tx.insert_all(ADD_FIRSTS, ["app_id", "entity_digest", "name_id", "parameter_id", "first_at"], &rows)?;
+    let columns = ["app_id", "entity_digest", "name_id", "parameter_id", "first_at", "last_at"];
+    tx.insert_all(ADD_FIRSTS, columns, &rows)?;
     write_rows(tx, app, plan)?;
     tx.run(FINISH, &args![app, plan.finished])?;
     if let Some((arrival, folded)) = &plan.begun {

@@ -11,7 +11,7 @@ use super::{
     ArrivedEvent,
     http::{EventBody, IngestAnswer, PrefersWait, SentEvent, accepted},
 };
-use crate::EventLog;
+use crate::{EventLog, keeping};
 
 /// For the documentation only.
 #[derive(JsonSchema)]
@@ -44,8 +44,11 @@ pub(super) async fn ingest_batch(
     Entries(entries, _): Entries<BatchBody>,
 ) -> Result<Created<BatchAnswer>> {
     let (app, now) = (caller.app_id(), log.db.clock().now());
-    let read = |entry| SentEvent::of(entry).and_then(|sent| sent.admit(app, now));
-    let events: Vec<Result<ArrivedEvent>> = entries.into_iter().map(read).collect();
+    let sent: Vec<Result<SentEvent>> = entries.into_iter().map(SentEvent::of).collect();
+    let oldest = sent.iter().flatten().map(SentEvent::timestamp).min().unwrap_or(now);
+    let taken = keeping::oldest_taken(&log.db, app, oldest).await?;
+    let events: Vec<Result<ArrivedEvent>> =
+        sent.into_iter().map(|sent| sent.and_then(|sent| sent.admit(app, now, taken))).collect();
     let right: Vec<ArrivedEvent> = events.iter().filter_map(|event| event.as_ref().ok()).cloned().collect();
     let mut stored = log.store(app, right).await?.into_iter();
     let queued = !log.finish(app, wait).await?;

@@ -15,7 +15,7 @@ use web::{
 
 use super::{ArrivedEvent, EventId, IngestRow, Outcome, batch::ingest_batch, cloud_events};
 use crate::{
-    EventLog,
+    EventLog, keeping,
     names::{MOST_NAMES, OWN_PREFIX},
     parameters::Parameters,
 };
@@ -124,8 +124,21 @@ impl SentEvent {
         Ok(Self::Plain(Box::new(from_value(&value)?)))
     }
 
-    /// The event for the log, if it may be stored.
-    pub fn admit(self, app: AppId, now: Timestamp) -> Result<ArrivedEvent> {
+    /// When it happened, as far as that can be told before it is judged; the beginning of time otherwise.
+    pub fn timestamp(&self) -> Timestamp {
+        match self {
+            Self::Plain(body) => body.timestamp,
+            Self::Cloud(value) => {
+                match value.get("time").map(|time| time.as_str().and_then(|time| time.parse().ok())) {
+                    None => Timestamp::MAX,
+                    Some(time) => time.unwrap_or(Timestamp::MIN),
+                }
+            }
+        }
+    }
+
+    /// The event for the log, if it may be stored. `taken` is the oldest instant that the app still takes.
+    pub fn admit(self, app: AppId, now: Timestamp, taken: Option<Timestamp>) -> Result<ArrivedEvent> {
         let (new, name, time) = match self {
             Self::Plain(body) => (NewEvent::from(*body), "eventName", "timestamp"),
             Self::Cloud(value) => (cloud_events::read(&value, app.to_string(), now)?, "type", "time"),
@@ -133,6 +146,8 @@ impl SentEvent {
         let mut problems = Problems::new();
         problems.check(name, !new.event_name.starts_with(OWN_PREFIX), OWN_NAME);
         problems.check(time, new.timestamp <= now.plus(EARLY), "must lie at most 24 hours ahead");
+        let kept = taken.is_none_or(|taken| new.timestamp >= taken);
+        problems.check(time, kept, "must not lie further back than the app keeps its events");
         problems.finish()?;
         crate::require_own_app(app, &new.app_id)?;
         Ok(ArrivedEvent {
@@ -223,7 +238,8 @@ async fn ingest(
     sent: SentEvent,
 ) -> Result<Created<IngestAnswer>> {
     let app = caller.app_id();
-    let event = sent.admit(app, log.db.clock().now())?;
+    let taken = keeping::oldest_taken(&log.db, app, sent.timestamp()).await?;
+    let event = sent.admit(app, log.db.clock().now(), taken)?;
     let outcomes = log.store(app, vec![event]).await?;
     outcomes.into_iter().try_for_each(|outcome| outcome.and_then(accepted))?;
     Ok(Created(IngestAnswer { queued: !log.finish(app, wait).await? }))

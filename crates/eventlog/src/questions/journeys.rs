@@ -180,11 +180,7 @@ fn durations(tx: &mut Tx<'_>, app: AppId, query: &StatsQuery, allowance: &Allowa
 fn parameters_wanted(tx: &mut Tx<'_>, app: AppId, entity_type: Option<&str>) -> Result<Vec<i64>> {
     let found = match entity_type {
         Some(entity_type) => parameters_of(tx, app, entity_type)?,
-        None => {
-            let all = names::all_parameters(tx, app)?;
-            let identifiers: Vec<String> = all.into_iter().filter(|name| names_identifier(name)).collect();
-            names::parameters(tx, app, &identifiers)?
-        }
+        None => names::all_parameters(tx, app)?.into_iter().filter(|(name, _)| names_identifier(name)).collect(),
     };
     Ok(found.into_iter().map(|(_, id)| id).collect())
 }

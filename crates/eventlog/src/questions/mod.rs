@@ -1,10 +1,12 @@
-//! Questions about events that are folded: series of buckets, single queries, journeys.
+//! Questions about events that are folded: series of buckets, single queries, journeys, funnels, lists.
 //!
 //! Whole buckets are answered from aggregates, ragged ends and filters from rows. What is quick runs with the readers; what
 //! reads many rows begins again on the lane for scans, where an app has one at a time and ten seconds.
 
 mod charts;
+mod funnel;
 mod journeys;
+mod listing;
 mod query;
 mod series;
 
@@ -23,6 +25,7 @@ use tokio::sync::Semaphore;
 use web::Routes;
 
 use crate::EventLog;
+pub(crate) use journeys::parameters_of;
 
 pub(crate) fn routes() -> Routes<EventLog> {
     Routes::new("Event log")
@@ -48,6 +51,17 @@ pub(crate) fn routes() -> Routes<EventLog> {
         .get("/event-log/journeys/stats", journeys::stats, "Get how long entities take from one event to another")
         .description("Between first occurrences. `from` and `to` are about the end event.")
         .answers(503, TOO_WIDE)
+        .post("/event-log/funnel", funnel::funnel, "Count how many entities got how far")
+        .description(
+            "An entity has reached a step when its first occurrences of all steps up to that one lie in their order. `from` \
+             and `to` are about the first step.",
+        )
+        .answers(503, TOO_WIDE)
+        .get("/event-log/names", listing::list_names, "List which events are sent, how often and with which parameters")
+        .answers(503, TOO_WIDE)
+        .get("/event-log/events", listing::list_events, "List the events of a name, newest first")
+        .answers(503, TOO_WIDE)
+        .get("/event-log/events/{event_id}", listing::get_event, "Get an event")
 }
 
 const TOO_WIDE: &str = "The question takes over ten seconds";

@@ -7,6 +7,8 @@ mod cloud_events;
 mod fold;
 mod ingest;
 mod journeys;
+mod keeping;
+mod listing;
 mod model;
 mod query;
 

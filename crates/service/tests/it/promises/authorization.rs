@@ -172,6 +172,9 @@ const REFUSED_FOR_CONTENT: &[&str] = &[
     "GET /event-log/entities/{entity_type}/{entity_value}",
     "GET /event-log/journeys/stats",
     "GET /event-log/audit",
+    "GET /event-log/names",
+    "GET /event-log/events",
+    "GET /event-log/events/{event_id}",
 ];
 
 /// Parts of SCIM that there are not.
@@ -399,6 +402,14 @@ const GUARDED: &[(&str, &str)] = &[
     ("GET /event-log/entities/{entity_type}/{entity_value}", ""),
     ("GET /event-log/journeys/stats", ""),
     ("GET /event-log/audit", ""),
+    ("POST /event-log/funnel", r#"{ "appId": "{app_id}", "steps": ["e"], "entityType": "user" }"#),
+    ("GET /event-log/names", ""),
+    ("GET /admin/apps/{app_id}/events/settings", ""),
+    ("PUT /admin/apps/{app_id}/events/settings", "{}"),
+    ("DELETE /admin/apps/{app_id}/events/entities/{entity_type}/{entity_value}", ""),
+    ("GET /admin/apps/{app_id}/events/erasures/{job_id}", ""),
+    ("GET /event-log/events", ""),
+    ("GET /event-log/events/{event_id}", ""),
     ("GET /event-log/audit/workspace", ""),
     ("DELETE /account/app", ""),
     ("DELETE /admin/apps/{app_id}", ""),
@@ -650,7 +661,7 @@ async fn nobody_gets_further_than_they_may(app: TestApp) {
         let of_nothing =
             ["kid", "key_id", "token_id", "secret_id", "flag_id", "group_id", "event_id", "session_id", "key"]
                 .iter()
-                .chain(&["delivery_id", "endpoint_id", "reference"])
+                .chain(&["delivery_id", "endpoint_id", "reference", "job_id"])
                 .chain(&OF_NOTHING)
                 .any(|id| name.contains(&format!("{{{id}}}")));
         let refused_for_its_content = matches!(answer.status(), 400 | 401) && REFUSED_FOR_CONTENT.contains(&name);

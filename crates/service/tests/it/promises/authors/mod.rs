@@ -57,6 +57,7 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /event-log", "kept as it is"),
     ("POST /event-log/batch", "kept as they are"),
     ("POST /event-log/query", "reads"),
+    ("POST /event-log/funnel", "reads"),
     ("POST /usage/ingest", "counted, and told where a quota is used up"),
     ("POST /usage/ingest/batch", "counted, and told where a quota is used up"),
     ("POST /usage/sync/{workspace_id}", "changes nothing here"),

@@ -20,6 +20,10 @@ pub(super) async fn by_the_operator(walk: &mut Walk, who: &Who) {
     walk.told(who, "PUT /admin/apps/{app_id}/webhook", &[app], hook, "app.webhook_changed").await;
     webhooks(walk, who, app).await;
     replay(walk, who, app, &made.text("/apiKey")).await;
+    let (route, kept) = ("PUT /admin/apps/{app_id}/events/settings", json!({ "retentionDays": 30 }));
+    walk.told(who, route, &[app], kept, "event_settings.changed").await;
+    let route = "DELETE /admin/apps/{app_id}/events/entities/{entity_type}/{entity_value}";
+    walk.told(who, route, &[app, "userId", "u1"], Value::Null, "event_erasure.begun").await;
     let first = who.caller.get(&format!("/admin/apps/{app}/secrets")).await.expect(200).text("/0/id");
     walk.told(who, "POST /admin/apps/{app_id}/secrets/rotate", &[app], json!({}), "app_secret.rotated").await;
     let route = "DELETE /admin/apps/{app_id}/secrets/{secret_id}";

@@ -1,0 +1,63 @@
+//! Makes the changes of one step.
+
+use std::collections::HashMap;
+
+use kernel::Result;
+use store::{Json, Tx, args};
+
+use super::{
+    Erasure,
+    search::{Counter, Found, FoundRow},
+};
+use crate::{fold, grain::Grain, parameters::ERASED};
+
+const REWRITE: &str = "UPDATE event_rows SET parameters = $4 WHERE app_id = $1 AND id = $2 AND parameters = $3";
+const TAKE_COUNTER: &str = "DELETE FROM event_values WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 \
+                            AND parameter_id = $5 AND value = $6 RETURNING events";
+const FORGET_FIRST: &str = "DELETE FROM event_firsts WHERE app_id = $1 AND entity_digest = $2 AND name_id = $3";
+const NOTE: &str = "UPDATE event_erasures SET place = $3 WHERE app_id = $1 AND id = $2";
+const FINISH: &str = "UPDATE event_erasures SET finished_at = $3, place = NULL, entity_value = '' \
+                      WHERE app_id = $1 AND id = $2";
+
+/// In the transaction that notes how far the erasure is.
+pub fn make(tx: &mut Tx<'_>, erasure: &Erasure, found: &Found) -> Result<()> {
+    let Erasure { id, app, entity_value: value, .. } = erasure;
+    // First of all, as the fold does: what it has worked out from the counters so far is not written any more.
+    fold::move_on(tx, *app)?;
+    let (mut sums, mut values) = (HashMap::new(), HashMap::new());
+    for row in &found.rows {
+        if tx.changes_one(REWRITE, &args![*app, row.id, row.before, row.after])? {
+            take_numbers(row, &mut sums, &mut values);
+        }
+    }
+    for Counter { name, grain, start, parameter } in &found.counters {
+        let taken = tx.opt::<(i64,)>(TAKE_COUNTER, &args![*app, *name, *grain, *start, *parameter, value.as_str()])?;
+        if let Some((events,)) = taken {
+            *values.entry(((*name, *grain, *start), *parameter, ERASED.to_owned())).or_default() += events;
+        }
+    }
+    fold::add_sums(tx, *app, &sums)?;
+    fold::add_values(tx, *app, &values)?;
+    for (entity, name) in &found.firsts {
+        tx.run(FORGET_FIRST, &args![*app, entity, *name])?;
+    }
+    match &found.next {
+        Some(next) => tx.run(NOTE, &args![*app, *id, Json(next.clone())]),
+        None => tx.run(FINISH, &args![*app, *id, tx.now()]),
+    }
+}
+
+/// Numbers were summed; what stands in their place is counted.
+fn take_numbers(
+    row: &FoundRow,
+    sums: &mut HashMap<(fold::Bucket, i64), f64>,
+    values: &mut HashMap<(fold::Bucket, i64, String), i64>,
+) {
+    for (parameter, number) in &row.numbers {
+        for grain in Grain::ALL {
+            let bucket = (row.name, grain.number(), grain.start(row.at));
+            *sums.entry((bucket, *parameter)).or_default() -= number;
+            *values.entry((bucket, *parameter, ERASED.to_owned())).or_default() += 1;
+        }
+    }
+}

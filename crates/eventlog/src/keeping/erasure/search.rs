@@ -1,0 +1,184 @@
+//! Looks for what an erasure has to change next. Changes nothing.
+
+use kernel::{AppId, Error, Result};
+use serde_json::{Map, Value};
+use store::{Json, Tx, args};
+
+use super::{Erasure, Place};
+use crate::{
+    grain::Grain,
+    names::{self, OWN_PREFIX},
+    parameters::{EMAIL, ERASED, entity_digest, is_traced, traced},
+    questions::parameters_of,
+};
+
+/// Rows or buckets that are read at once.
+const PAGE: usize = 100;
+/// Pages that one step reads, unless it finds something to change before.
+const MOST_PAGES: usize = 20;
+
+/// What one step changes.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub rows: Vec<FoundRow>,
+    pub counters: Vec<Counter>,
+    /// First occurrences whose rows are done: entity and name.
+    pub firsts: Vec<(String, i64)>,
+    /// Where the next step begins; `None` at the end.
+    pub next: Option<Place>,
+}
+
+/// An event that names the entity.
+#[derive(Debug)]
+pub struct FoundRow {
+    pub id: String,
+    pub name: i64,
+    pub at: i64,
+    pub before: String,
+    pub after: String,
+    /// Parameters whose number goes out of the sums.
+    pub numbers: Vec<(i64, f64)>,
+}
+
+/// The counter of the value in a bucket.
+#[derive(Debug)]
+pub struct Counter {
+    pub name: i64,
+    pub grain: i64,
+    pub start: i64,
+    pub parameter: i64,
+}
+
+const NAME: &str = "SELECT id, name FROM event_names WHERE app_id = $1 AND id >= $2 ORDER BY id LIMIT 1";
+const HAPPENED: &str = "SELECT 1 FROM event_firsts WHERE app_id = $1 AND entity_digest = $2 AND name_id = $3";
+const ROWS: &str = "SELECT happened_at, id, parameters FROM event_rows WHERE app_id = $1 AND name_id = $2 \
+                    AND (happened_at, id) > ($3, $4) ORDER BY happened_at, id LIMIT $5";
+const BUCKETS: &str = "SELECT grain, starts_at FROM event_buckets WHERE app_id = $1 AND name_id = $2 \
+                       AND (grain, starts_at) > ($3, $4) ORDER BY grain, starts_at LIMIT $5";
+const MONTHS: &str = "SELECT starts_at FROM event_buckets WHERE app_id = $1 AND name_id = $2 AND grain = $3";
+const USED: &str = "SELECT 1 FROM event_values WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 \
+                    AND parameter_id = $5 LIMIT 1";
+const COUNTED: &str = "SELECT 1 FROM event_values WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 \
+                       AND parameter_id = $5 AND value = $6";
+
+/// Looks on from where the erasure is until there is something to change, or for as long as a step may take.
+pub fn look(tx: &mut Tx<'_>, erasure: &Erasure) -> Result<Found> {
+    let Erasure { app, entity_value: value, .. } = erasure;
+    let named = match erasure.entity_type.as_str() {
+        EMAIL => names::parameters(tx, *app, &[EMAIL.to_owned()])?,
+        other => parameters_of(tx, *app, other)?,
+    };
+    let all = names::all_parameters(tx, *app)?.into_iter().filter(|(name, _)| is_traced(name)).collect();
+    let mut found = Found { next: erasure.place.clone().map(|Json(place)| place), ..Found::default() };
+    let mut place = found.next.take().unwrap_or_else(|| Place::of(0));
+    for _ in 0..MOST_PAGES {
+        let Some((name, text)) = tx.opt::<(i64, String)>(NAME, &args![*app, place.name()])? else { return Ok(found) };
+        if name != place.name() {
+            place = Place::of(name);
+        }
+        let parameters: &Vec<(String, i64)> = if text.starts_with(OWN_PREFIX) { &all } else { &named };
+        let search = Search { app: *app, name, parameters, value };
+        place = match place {
+            Place::Rows { at, id, .. } => search.rows(tx, at, &id, &mut found)?,
+            Place::Counters { grain, start, .. } => search.counters(tx, grain, start, &mut found)?,
+        };
+        found.next = Some(place.clone());
+        if !(found.rows.is_empty() && found.counters.is_empty() && found.firsts.is_empty()) {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Looks among what is of one name.
+struct Search<'a> {
+    app: AppId,
+    name: i64,
+    parameters: &'a [(String, i64)],
+    value: &'a str,
+}
+
+impl Search<'_> {
+    /// Events that name the entity, where it is known that there are any.
+    fn rows(&self, tx: &mut Tx<'_>, at: i64, id: &str, found: &mut Found) -> Result<Place> {
+        let (app, name) = (self.app, self.name);
+        let counters = Place::Counters { name, grain: -1, start: 0 };
+        let mut happened = Vec::new();
+        for (parameter, _) in self.parameters {
+            let entity = entity_digest(parameter, self.value);
+            if tx.exists(HAPPENED, &args![app, entity, name])? {
+                happened.push((entity, name));
+            }
+        }
+        if happened.is_empty() {
+            return Ok(counters);
+        }
+        let most = i64::try_from(PAGE).unwrap_or(i64::MAX);
+        let page: Vec<(i64, String, String)> = tx.all(ROWS, &args![app, name, at, id, most])?;
+        let next = page.last().map(|(at, id, _)| Place::Rows { name, at: *at, id: id.clone() });
+        let is_last = page.len() < PAGE;
+        for (at, id, before) in page {
+            found.rows.extend(self.rewritten(at, id, before)?);
+        }
+        match next {
+            Some(next) if !is_last => Ok(next),
+            _ => {
+                found.firsts = happened;
+                Ok(counters)
+            }
+        }
+    }
+
+    fn rewritten(&self, at: i64, id: String, before: String) -> Result<Option<FoundRow>> {
+        let mut event: Map<String, Value> = serde_json::from_str(&before).map_err(Error::internal)?;
+        let (mut numbers, mut changed) = (Vec::new(), false);
+        for (parameter, number) in self.parameters {
+            let Some(held) = event.get_mut(parameter) else { continue };
+            if traced(parameter, held).is_some_and(|held| held == self.value) {
+                numbers.extend(held.is_number().then(|| (*number, crate::parameters::addend(held))));
+                *held = ERASED.into();
+                changed = true;
+            }
+        }
+        let after = Value::Object(event).to_string();
+        Ok(changed.then_some(FoundRow { id, name: self.name, at, before, after, numbers }))
+    }
+
+    /// Counters of the value, where events of this name have one of the parameters at all.
+    fn counters(&self, tx: &mut Tx<'_>, grain: i64, start: i64, found: &mut Found) -> Result<Place> {
+        let (app, name) = (self.app, self.name);
+        let parameters = self.counted_parameters(tx)?;
+        if parameters.is_empty() {
+            return Ok(Place::of(name + 1));
+        }
+        let most = i64::try_from(PAGE).unwrap_or(i64::MAX);
+        let page: Vec<(i64, i64)> = tx.all(BUCKETS, &args![app, name, grain, start, most])?;
+        let next = page.last().copied().filter(|_| page.len() == PAGE);
+        for (grain, start) in page {
+            for parameter in &parameters {
+                if tx.exists(COUNTED, &args![app, name, grain, start, *parameter, self.value])? {
+                    found.counters.push(Counter { name, grain, start, parameter: *parameter });
+                }
+            }
+        }
+        Ok(match next {
+            Some((grain, start)) => Place::Counters { name, grain, start },
+            None => Place::of(name + 1),
+        })
+    }
+
+    fn counted_parameters(&self, tx: &mut Tx<'_>) -> Result<Vec<i64>> {
+        let (app, name, month) = (self.app, self.name, Grain::Month.number());
+        let months: Vec<(i64,)> = tx.all(MONTHS, &args![app, name, month])?;
+        let mut counted = Vec::new();
+        for (_, parameter) in self.parameters {
+            for (start,) in &months {
+                if tx.exists(USED, &args![app, name, month, *start, *parameter])? {
+                    counted.push(*parameter);
+                    break;
+                }
+            }
+        }
+        Ok(counted)
+    }
+}
