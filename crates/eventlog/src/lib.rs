@@ -5,6 +5,7 @@
 //! exactly once, whatever its order of arrival.
 
 mod audit;
+mod export;
 pub mod facts;
 mod fold;
 mod grain;
@@ -14,12 +15,14 @@ mod names;
 mod parameters;
 mod questions;
 mod tables;
+mod tail;
 
 use std::sync::Arc;
 
 use spine::{Exclusive, Outbox, Runner, Signal};
 use store::{Db, Ingestor};
 use tenancy::{OperatorKey, Tenancy};
+use tokio::sync::watch;
 use web::Routes;
 
 use fold::{FoldJob, Folder};
@@ -44,6 +47,8 @@ pub struct EventLog {
     scans: Scans,
     /// Rung when there is something to erase.
     erasures: Signal,
+    /// Whether streams have to end.
+    closing: Arc<watch::Sender<bool>>,
 }
 
 impl EventLog {
@@ -56,9 +61,15 @@ impl EventLog {
             folder: Folder::new(db.clone()),
             scans: Scans::default(),
             erasures: Signal::new(),
+            closing: Arc::new(watch::Sender::new(false)),
             db,
             tenancy,
         }
+    }
+
+    /// Ends all streams: a node that stops would wait for them.
+    pub fn end_streams(&self) {
+        self.closing.send_replace(true);
     }
 
     /// Registers what writes the service's own events, and what folds all of them.
@@ -85,5 +96,10 @@ impl AsRef<OperatorKey> for EventLog {
 }
 
 pub fn routes() -> Routes<EventLog> {
-    ingest::http::routes().merge(questions::routes()).merge(audit::routes()).merge(keeping::routes())
+    ingest::http::routes()
+        .merge(questions::routes())
+        .merge(audit::routes())
+        .merge(keeping::routes())
+        .merge(export::routes())
+        .merge(tail::routes())
 }

@@ -294,6 +294,7 @@ impl Service {
     /// Ends what would keep a stopping server waiting. Call it when no more requests are accepted.
     pub fn end_streams(&self) {
         self.core.signals.end_streams();
+        self.core.event_log.end_streams();
     }
 
     /// Ends the background work, finishes what the store has accepted, and closes it.

@@ -48,4 +48,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(37, "payments", text!("0037_payments")),
     Migration::shared(38, "scim", text!("0038_scim")),
     Migration::shared(39, "event_keeping", text!("0039_event_keeping")),
+    Migration::shared(40, "event_chain", text!("0040_event_chain")),
 ];

@@ -101,6 +101,13 @@ impl Api {
         written
     }
 
+    /// A part of something larger, and the cursor of the next one.
+    pub async fn part(&self, path: &str) -> Result<(Vec<u8>, Option<String>), String> {
+        let answer = self.send("GET", path, None).await?;
+        let next = answer.header("x-next-cursor");
+        Ok((answer.bytes().await?, next))
+    }
+
     /// An answer that does not end, piece by piece.
     pub async fn watch(&self, path: &str) -> Result<Pieces, String> {
         self.send("GET", path, None).await.map(Pieces)
@@ -174,6 +181,14 @@ impl ApiAnswer {
             Self::Remote(response) => response.status().as_u16(),
             Self::Local(response) => response.status().as_u16(),
         }
+    }
+
+    fn header(&self, name: &str) -> Option<String> {
+        let headers = match self {
+            Self::Remote(response) => response.headers(),
+            Self::Local(response) => response.headers(),
+        };
+        headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
     }
 
     /// A failed call reads as the API's own message, with the fields that were wrong.

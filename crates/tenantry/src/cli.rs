@@ -45,6 +45,12 @@ pub enum Command {
     /// Webhooks: try a receiver, look at deliveries, send them again, and listen while developing
     #[command(subcommand)]
     Webhook(WebhookCommand),
+    /// The event log: watch it and export it
+    #[command(subcommand)]
+    Events(EventsCommand),
+    /// The audit trail: verify that it is as it was written
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Billing: try out what time and money do to a subscription
     #[command(subcommand)]
     Billing(BillingCommand),
@@ -252,6 +258,47 @@ pub enum WebhookCommand {
         /// Where to forward them, such as http://localhost:3000/hooks
         #[arg(long, value_name = "URL")]
         forward: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum EventsCommand {
+    /// Print events as they arrive
+    Tail {
+        #[command(flatten)]
+        of: OfApp,
+        /// Only events of this name, such as 'order.*'
+        #[arg(long, value_name = "NAME")]
+        event: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Export an app's events into a file; run it again to resume one that was interrupted
+    Export {
+        #[command(flatten)]
+        of: OfApp,
+        /// The file to write; must not exist unless it is resumed
+        file: PathBuf,
+        /// jsonl or csv
+        #[arg(long, default_value = "jsonl", value_parser = ["jsonl", "csv"])]
+        format: String,
+        /// From this time on, such as 2026-01-31T09:30:00Z
+        #[arg(long)]
+        from: Option<String>,
+        /// Up to this time
+        #[arg(long)]
+        to: Option<String>,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum AuditCommand {
+    /// Verify the service's own entries; fails when one was changed, removed or put in
+    Verify {
+        #[command(flatten)]
+        of: OfApp,
         #[command(flatten)]
         output: Output,
     },

@@ -72,6 +72,11 @@ async fn operate(api: &Api, command: Command) -> Result<ExitCode, String> {
         Command::OperatorKey(command) => commands::operator_key::run(api, command).await?,
         Command::Secret(command) => commands::secrets::run(api, command).await?,
         Command::Backup { file, output } => commands::backup::backup(api, &file, output).await?,
+        Command::Events(command) => commands::events::run(api, command).await?,
+        Command::Audit(command) => {
+            let well = commands::events::audit(api, command).await?;
+            return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Command::Doctor(output) => {
             let well = commands::doctor::run(api, output).await?;
             return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });

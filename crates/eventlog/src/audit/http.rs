@@ -1,14 +1,20 @@
-//! `GET /event-log/audit` and `GET /event-log/audit/workspace`.
+//! `GET /event-log/audit`, `GET /event-log/audit/workspace` and `GET /admin/apps/{app_id}/events/audit/verify`.
 
 use ::store::Tx;
 use kernel::{AppId, Error, Label, Result, Timestamp, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tenancy::callers::{AppCaller, EventRead, OwnerOrAdmin, UserCaller};
-use web::{Json, Params, Routes, State};
+use tenancy::{
+    apps,
+    callers::{AppCaller, EventRead, Operator, OwnerOrAdmin, UserCaller},
+};
+use web::{Json, Params, Path, Routes, State};
 
-use super::trail::{FoundEntry, WantedEntries, Whose, find};
+use super::{
+    chain::{self, Verdict},
+    trail::{FoundEntry, WantedEntries, Whose, find},
+};
 use crate::{EventId, EventLog, questions::Allowance, require_own_app};
 
 const DEFAULT_LIMIT: u32 = 100;
@@ -25,6 +31,11 @@ pub(crate) fn routes() -> Routes<EventLog> {
         .get("/event-log/audit/workspace", workspace, "List what was done in the caller's workspace, newest first")
         .description("The service's own entries about it. For OWNERs and ADMINs.")
         .answers(503, TOO_WIDE)
+        .get("/admin/apps/{app_id}/events/audit/verify", verify, "Verify the service's own entries")
+        .description(
+            "They form a chain of digests. `ok` is false when an entry was changed, removed or put in; `firstBad` is the \
+             first such entry, as far as it can be named. Erased values and entries beyond the retention are not missed.",
+        )
 }
 
 const TOO_WIDE: &str = "The question takes over ten seconds";
@@ -88,6 +99,11 @@ async fn workspace(
     Params(query): Params<TrailQuery>,
 ) -> Result<Json<Vec<AuditEntry>>> {
     entries(&log, user.app(), Whose::Workspace(user.tenant()), query).await
+}
+
+async fn verify(_: Operator, State(log): State<EventLog>, Path(app): Path<AppId>) -> Result<Json<Verdict>> {
+    log.db.read(move |tx| apps::get(tx, app)).await?;
+    Ok(Json(chain::verify(&log.db, &log.folder, app).await?))
 }
 
 async fn entries(log: &EventLog, app: AppId, whose: Whose, query: TrailQuery) -> Result<Json<Vec<AuditEntry>>> {

@@ -9,6 +9,7 @@ use spine::{Fact, Signal};
 use store::Tx;
 use tenancy::apps;
 
+use super::chain;
 use crate::{
     ingest::{ArrivedEvent, OWN_SOURCE, keep},
     keeping,
@@ -51,6 +52,7 @@ fn write_down(tx: &mut Tx<'_>, app: AppId, facts: &[&Fact]) -> Result<()> {
             parameters: serde_json::to_string(&parameters(fact)).map_err(Error::internal)?,
         });
     }
+    chain::append(tx, app, &events)?;
     keep(tx, app, &events)
 }
 

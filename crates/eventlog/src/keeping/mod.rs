@@ -56,12 +56,19 @@ fn change(tx: &mut Tx<'_>, app: AppId, change: EventSettingsChange) -> Result<Ev
     Ok(after)
 }
 
+const SWEPT: &str = "SELECT swept_before FROM event_settings WHERE app_id = $1";
+
+/// Before which instant the retention may have deleted events.
+pub(crate) fn swept_before(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Timestamp>> {
+    Ok(tx.opt::<(Option<Timestamp>,)>(SWEPT, &args![app])?.and_then(|(before,)| before))
+}
+
 /// The shortest retention.
 const DAY: Duration = Duration::from_hours(24);
 
 /// Events before this instant are not kept.
-fn cutoff(days: Option<u32>, now: Timestamp) -> Option<Timestamp> {
-    days.map(|days| now.minus(DAY * days))
+fn cutoff(days: u32, now: Timestamp) -> Timestamp {
+    now.minus(DAY * days)
 }
 
 /// Before which instant the app takes no events: a repeat would not be recognised any more. Asked only for events that
@@ -72,5 +79,5 @@ pub(crate) async fn oldest_taken(db: &Db, app: AppId, oldest: Timestamp) -> Resu
         return Ok(None);
     }
     let found = db.get_one::<(Option<u32>,)>(FIND, &args![app]).await?;
-    Ok(cutoff(found.and_then(|(days,)| days), now))
+    Ok(found.and_then(|(days,)| days).map(|days| cutoff(days, now)))
 }

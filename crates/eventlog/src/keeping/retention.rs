@@ -10,6 +10,7 @@ use spine::{Job, Worked};
 use store::{Db, Tx, args};
 
 use super::cutoff;
+use crate::audit;
 
 /// Rows that one transaction deletes.
 const BATCH: i64 = 200;
@@ -18,6 +19,8 @@ const BATCH: i64 = 200;
 const LAG: Duration = Duration::from_mins(10);
 
 const APPS: &str = "SELECT app_id, retention_days FROM event_settings WHERE retention_days IS NOT NULL";
+const NOTE: &str = "UPDATE event_settings SET swept_before = $2 WHERE app_id = $1 \
+                    AND (swept_before IS NULL OR swept_before < $2)";
 const NAMES: &str = "SELECT id FROM event_names WHERE app_id = $1";
 const IS_OLD: &str = "SELECT 1 FROM event_rows WHERE app_id = $1 AND name_id = $2 AND happened_at < $3 LIMIT 1";
 const SWEEP_ROWS: &str = "DELETE FROM event_rows WHERE id IN \
@@ -49,8 +52,10 @@ impl Job for EventRetention {
     async fn run(&self) -> Result<Worked> {
         let now = self.0.clock().now();
         let mut more = false;
-        for (app, days) in self.0.read(|tx| tx.all::<(AppId, Option<u32>)>(APPS, &[])).await? {
-            let Some(before) = cutoff(days, now) else { continue };
+        for (app, days) in self.0.read(|tx| tx.all::<(AppId, i64)>(APPS, &[])).await? {
+            let before = cutoff(u32::try_from(days).unwrap_or(u32::MAX), now);
+            // Noted before anything goes, so that nothing that is missing looks as if it had been taken away.
+            self.0.write(move |tx| tx.run(NOTE, &args![app, before])).await?;
             for name in self.0.scan(move |tx| names_with_old_rows(tx, app, before)).await? {
                 let sweep = move |tx: &mut Tx<'_>| tx.exec(SWEEP_ROWS, &args![app, before, BATCH, name]);
                 more |= is_full(self.0.write(sweep).await?);
@@ -60,6 +65,7 @@ impl Job for EventRetention {
                 let sweep = move |tx: &mut Tx<'_>| tx.exec(statement, &args![app, at, BATCH]);
                 more |= is_full(self.0.write(sweep).await?);
             }
+            more |= is_full(self.0.write(move |tx| audit::sweep_chain(tx, app, before, BATCH)).await?);
         }
         Ok(Worked::some_if(more))
     }

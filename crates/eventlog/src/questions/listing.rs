@@ -102,8 +102,18 @@ pub struct RawEvent {
     ingest_source: Option<String>,
 }
 
+impl RawEvent {
+    pub(crate) fn id(&self) -> EventId {
+        self.id
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.event_name
+    }
+}
+
 /// The same as it is stored.
-struct StoredEvent {
+pub(crate) struct StoredEvent {
     id: EventId,
     name: i64,
     at: Timestamp,
@@ -120,7 +130,12 @@ row! {
 }
 
 impl StoredEvent {
-    fn into_raw(self, app: AppId, name: &str) -> Result<RawEvent> {
+    /// The number of its name.
+    pub(crate) fn name(&self) -> i64 {
+        self.name
+    }
+
+    pub(crate) fn into_raw(self, app: AppId, name: &str) -> Result<RawEvent> {
         Ok(RawEvent {
             id: self.id,
             app_id: app,

@@ -26,6 +26,7 @@ use web::Routes;
 
 use crate::EventLog;
 pub(crate) use journeys::parameters_of;
+pub(crate) use listing::{RawEvent, StoredEvent};
 
 pub(crate) fn routes() -> Routes<EventLog> {
     Routes::new("Event log")

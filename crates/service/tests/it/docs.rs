@@ -54,6 +54,7 @@ async fn the_document_is_whole(app: TestApp) {
         "/cloud-views/form.js",
         "/cloud-views/passkey.js",
         "/admin/apps/{app_id}/webhook/stream",
+        "/admin/apps/{app_id}/events/tail",
     ];
     // The pages of the hosted login, the portal and the sandbox are for people, not for programs.
     let pages =

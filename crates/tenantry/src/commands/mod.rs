@@ -5,6 +5,7 @@ pub mod backup;
 pub mod billing;
 pub mod config;
 pub mod doctor;
+pub mod events;
 mod flag_file;
 pub mod flags;
 pub mod generate;

@@ -12,6 +12,7 @@ on_both_engines!(
     keys_are_made_and_revoked,
     signing_keys_are_rotated,
     secrets_are_rotated_and_retired,
+    events_are_exported_and_the_trail_is_verified,
     a_refusal_is_explained,
     the_doctor_says_whether_anybody_serves,
     the_operator_key_is_replaced,
@@ -61,6 +62,25 @@ async fn apps_are_made_with_and_without_a_server(home: Home) {
     home.run(&["app", "get", id]).fails("(404)");
     let table = home.run(&["app", "list"]).ok().out;
     assert!(table.lines().any(|line| line.contains(" shop.example ") && line.contains(" Shop ")), "{table}");
+}
+
+async fn events_are_exported_and_the_trail_is_verified(home: Home) {
+    let server = home.serve();
+    let app = server.printed_value("App id").expect("an app").to_owned();
+    home.run(&["app", "update", &app, "--name", "Shop"]).ok();
+    assert!(home.run(&["audit", "verify", "--app", &app]).ok().out.contains("entries are as they were written."));
+    assert_eq!(home.run(&["audit", "verify", "--json"]).ok().json()["ok"], true);
+    let file = home.path("events.jsonl");
+    let path = file.to_str().expect("a path");
+    home.run(&["events", "export", path, "--from", "2020-01-01T00:00:00+01:00"]).ok();
+    let lines = std::fs::read_to_string(&file).expect("a file");
+    assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok_and(|line| line["id"].is_string())));
+    home.run(&["events", "export", path]).fails("Cannot write");
+    let csv = home.path("events.csv");
+    home.run(&["events", "export", csv.to_str().expect("a path"), "--format", "csv"]).ok();
+    assert!(std::fs::read_to_string(&csv).expect("a file").starts_with("app_id,event_id,"));
+    server.stop();
+    assert_eq!(home.run(&["audit", "verify", "--json"]).ok().json()["ok"], true);
 }
 
 async fn keys_are_made_and_revoked(home: Home) {

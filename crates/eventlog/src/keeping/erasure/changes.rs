@@ -9,7 +9,7 @@ use super::{
     Erasure,
     search::{Counter, Found, FoundRow},
 };
-use crate::{fold, grain::Grain, parameters::ERASED};
+use crate::{audit, fold, grain::Grain, parameters::ERASED};
 
 const REWRITE: &str = "UPDATE event_rows SET parameters = $4 WHERE app_id = $1 AND id = $2 AND parameters = $3";
 const TAKE_COUNTER: &str = "DELETE FROM event_values WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 \
@@ -28,6 +28,7 @@ pub fn make(tx: &mut Tx<'_>, erasure: &Erasure, found: &Found) -> Result<()> {
     for row in &found.rows {
         if tx.changes_one(REWRITE, &args![*app, row.id, row.before, row.after])? {
             take_numbers(row, &mut sums, &mut values);
+            audit::erase_from_chain(tx, *app, &row.id, &row.values)?;
         }
     }
     for Counter { name, grain, start, parameter } in &found.counters {

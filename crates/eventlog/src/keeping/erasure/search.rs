@@ -38,6 +38,8 @@ pub struct FoundRow {
     pub after: String,
     /// Parameters whose number goes out of the sums.
     pub numbers: Vec<(i64, f64)>,
+    /// What is erased.
+    pub values: Vec<(String, Value)>,
 }
 
 /// The counter of the value in a bucket.
@@ -131,17 +133,16 @@ impl Search<'_> {
 
     fn rewritten(&self, at: i64, id: String, before: String) -> Result<Option<FoundRow>> {
         let mut event: Map<String, Value> = serde_json::from_str(&before).map_err(Error::internal)?;
-        let (mut numbers, mut changed) = (Vec::new(), false);
+        let (mut numbers, mut values) = (Vec::new(), Vec::new());
         for (parameter, number) in self.parameters {
             let Some(held) = event.get_mut(parameter) else { continue };
             if traced(parameter, held).is_some_and(|held| held == self.value) {
                 numbers.extend(held.is_number().then(|| (*number, crate::parameters::addend(held))));
-                *held = ERASED.into();
-                changed = true;
+                values.push((parameter.clone(), std::mem::replace(held, ERASED.into())));
             }
         }
         let after = Value::Object(event).to_string();
-        Ok(changed.then_some(FoundRow { id, name: self.name, at, before, after, numbers }))
+        Ok((!values.is_empty()).then_some(FoundRow { id, name: self.name, at, before, after, numbers, values }))
     }
 
     /// Counters of the value, where events of this name have one of the parameters at all.

@@ -554,7 +554,7 @@ async fn facts_about(app: &TestApp, victim: &testkit::Person) -> i64 {
 }
 
 fn is_walked(route: &web::RouteEntry) -> bool {
-    let endless = ["/admin/apps/{app_id}/webhook/stream", "/realtime/stream"];
+    let endless = ["/admin/apps/{app_id}/webhook/stream", "/admin/apps/{app_id}/events/tail", "/realtime/stream"];
     // Ends this login, or moves time.
     let ends = ["/auth/revoke", "/auth/auth/revoke", "/admin/test-clock"];
     !endless.contains(&route.path) && !ends.contains(&route.path)

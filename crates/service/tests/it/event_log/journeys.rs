@@ -10,6 +10,7 @@ on_both_engines!(
     a_stem_finds_its_parameters,
     who_had_no_events_is_not_found,
     statistics_are_of_entities_with_both_events,
+    a_journey_of_too_many_events_is_too_wide,
     wrong_questions_are_refused,
 );
 
@@ -100,6 +101,18 @@ async fn statistics_are_of_entities_with_both_events(app: TestApp) {
     let query = "&startEvent=start&endEvent=end&entityType=userId&from=2026-03-01T10:00:02.001Z";
     assert_eq!(stats(query).await, one);
     assert_eq!(stats("&startEvent=end&endEvent=never").await, none);
+}
+
+async fn a_journey_of_too_many_events_is_too_wide(app: TestApp) {
+    let named = |number: usize| format!("e{number}");
+    let names: Vec<String> = (0..1_001).map(named).collect();
+    let events: Vec<_> =
+        names.iter().map(|name| (name.as_str(), "2026-03-01T10:00:00Z", json!({ "userId": "u1" }))).collect();
+    record(&app, &events[..1_000]).await;
+    get(&app, "/entities/userId/u1", "").await.expect(200);
+    record(&app, &events[1_000..]).await;
+    let refused = get(&app, "/entities/userId/u1", "").await.error(503, "QUERY_TOO_WIDE");
+    assert_eq!(refused.header("retry-after"), Some("10"));
 }
 
 async fn wrong_questions_are_refused(app: TestApp) {

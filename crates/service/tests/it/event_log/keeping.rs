@@ -18,6 +18,7 @@ on_both_engines!(
     erasing_takes_rows_step_by_step,
     counters_of_events_that_are_gone_are_erased,
     the_services_own_entries_lose_only_the_value,
+    nodes_erase_and_fold_at_once,
     an_unknown_erasure_is_not_found,
 );
 
@@ -206,6 +207,39 @@ async fn the_services_own_entries_lose_only_the_value(app: TestApp) {
     let after = get(&app, &format!("/events/{id}"), "").await.expect(200);
     assert_eq!(after.at("/parameters/targetUserId"), "__erased__");
     assert_eq!(after.at("/parameters/workspaceId"), json!(acme.id));
+}
+
+async fn nodes_erase_and_fold_at_once(app: TestApp) {
+    if app.service().core().db.is_single_node() {
+        return;
+    }
+    let other = app.another_node().await;
+    let at = "2026-03-01T10:00:00Z";
+    let sent =
+        |user: &str| Value::from_iter((0..60).map(|_| event(&app, "e", at, json!({ "userId": user, "n_id": 2 }))));
+    let path = format!("/admin/apps/{}/events/entities/userId/u1", app.app_id());
+    for _ in 0..4 {
+        let (one, two) = (app.key().header("prefer", "wait"), other.key().header("prefer", "wait"));
+        let (operator, begin) = (app.operator(), other.operator());
+        let (first, second, erasure, again) = tokio::join!(
+            one.post("/event-log/batch", sent("u1")),
+            two.post("/event-log/batch", sent("u2")),
+            operator.delete(&path),
+            begin.delete(&path),
+        );
+        first.expect(201);
+        second.expect(201);
+        erasure.expect(202);
+        again.expect(202);
+    }
+    app.drain().await;
+    erased(&app, "userId/u1").await;
+    let chart = march(&app, "e").await;
+    assert_eq!(chart["count"], 480);
+    assert_eq!(chart["parameterCounts"]["userId"], json!({ "__erased__": 240, "u2": 240 }));
+    assert_eq!(chart["parameterSums"]["n_id"], 960);
+    assert_eq!(total(&app, "e", json!({ "userId": "__erased__" })).await, 240);
+    other.end().await;
 }
 
 async fn an_unknown_erasure_is_not_found(app: TestApp) {

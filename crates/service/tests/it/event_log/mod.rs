@@ -2,8 +2,10 @@
 
 mod audit;
 mod batch;
+mod chain;
 mod charts;
 mod cloud_events;
+mod export;
 mod fold;
 mod ingest;
 mod journeys;
@@ -11,6 +13,7 @@ mod keeping;
 mod listing;
 mod model;
 mod query;
+mod tail;
 
 use serde_json::{Value, json};
 use testkit::{Answer, TestApp};

@@ -1,4 +1,5 @@
-//! Random events, out of order and repeated, against a naive model in memory: every question has the same answer.
+//! Random events, out of order and repeated, with users erased in between, against a naive model in memory: every question
+//! has the same answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,6 +93,8 @@ struct Expected {
 
 struct Model(Vec<Sent>);
 
+const ERASED: &str = "__erased__";
+
 impl Model {
     fn within<'a>(&'a self, name: &'a str, from: Timestamp, to: Timestamp) -> impl Iterator<Item = &'a Sent> {
         self.0.iter().filter(move |sent| sent.name == name && sent.at >= from && sent.at <= to)
@@ -155,6 +158,10 @@ impl Model {
         for sent in &self.0 {
             let Some(value) = sent.parameters.get(parameter) else { continue };
             let entity = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            // What is left of somebody is nobody.
+            if entity == ERASED {
+                continue;
+            }
             let first = firsts.entry(entity).or_default().entry(sent.name).or_insert(sent.at);
             *first = sent.at.min(*first);
         }
@@ -183,12 +190,28 @@ async fn send(app: &TestApp, dice: &mut Dice, model: &mut Model) {
     }
 }
 
+/// Takes a user out; whoever comes again is somebody new.
+async fn erase(app: &TestApp, user: &str, model: &mut Model) {
+    let path = format!("/admin/apps/{}/events/entities/user/{user}", app.app_id());
+    app.operator().delete(&path).await.expect(202);
+    app.drain().await;
+    for held in model.0.iter_mut().filter_map(|sent| sent.parameters.get_mut("userId")) {
+        if held == user {
+            *held = json!(ERASED);
+        }
+    }
+}
+
 async fn every_answer_is_the_models(app: TestApp) {
     let (mut dice, mut model) = (Dice(13), Model(Vec::new()));
     for round in 0..8 {
         send(&app, &mut dice, &mut model).await;
-        if round == 4 {
-            app.restart().await;
+        match round {
+            2 => erase(&app, "u3", &mut model).await,
+            4 => app.restart().await,
+            5 => erase(&app, "u3", &mut model).await,
+            6 => erase(&app, "u7", &mut model).await,
+            _ => {}
         }
     }
     app.drain().await;
