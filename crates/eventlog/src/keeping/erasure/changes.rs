@@ -22,8 +22,10 @@ const FINISH: &str = "UPDATE event_erasures SET finished_at = $3, place = NULL, 
 /// In the transaction that notes how far the erasure is.
 pub fn make(tx: &mut Tx<'_>, erasure: &Erasure, found: &Found) -> Result<()> {
     let Erasure { id, app, entity_value: value, .. } = erasure;
-    // First of all, as the fold does: what it has worked out from the counters so far is not written any more.
-    fold::move_on(tx, *app)?;
+    if !(found.rows.is_empty() && found.counters.is_empty()) {
+        // First of all, as the fold does: what it has worked out from the counters so far is not written any more.
+        fold::move_on(tx, *app)?;
+    }
     let (mut sums, mut values) = (HashMap::new(), HashMap::new());
     for row in &found.rows {
         if tx.changes_one(REWRITE, &args![*app, row.id, row.before, row.after])? {
