@@ -22,7 +22,7 @@ async fn verdict(app: &TestApp) -> Value {
 /// Entries of the service's own, more than are looked at together.
 async fn entries(app: &TestApp, count: usize) -> i64 {
     for number in 0..count {
-        app.key().put("/account/app", json!({ "name": format!("Shop {number}") })).await.expect(200);
+        app.key().put("/account/app", json!({ "name": format!("Shop {number} of {count}") })).await.expect(200);
     }
     app.drain().await;
     let found = verdict(app).await;

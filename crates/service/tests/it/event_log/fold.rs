@@ -5,7 +5,11 @@ use testkit::{TestApp, on_both_engines};
 
 use super::{ask, event};
 
-on_both_engines!(two_nodes_fold_and_take_in_together, an_event_of_a_hundred_parameters_is_folded);
+on_both_engines!(
+    two_nodes_fold_and_take_in_together,
+    an_event_of_a_hundred_parameters_is_folded,
+    a_fold_that_fails_at_any_step_is_done_later,
+);
 
 const AT: &str = "2026-03-01T10:30:00Z";
 
@@ -39,6 +43,35 @@ async fn two_nodes_fold_and_take_in_together(app: TestApp) {
     let values = chart.at("/0/parameterCounts/v").as_object().expect("counts").clone();
     assert_eq!(values.values().filter_map(Value::as_i64).sum::<i64>(), 400);
     other.end().await;
+}
+
+async fn a_fold_that_fails_at_any_step_is_done_later(app: TestApp) {
+    app.expect_failures();
+    app.drain().await;
+    let written = [
+        "event_folds",
+        "event_parameters",
+        "event_buckets",
+        "event_sums",
+        "event_values",
+        "event_firsts",
+        "event_rows",
+    ];
+    for (number, table) in written.iter().enumerate() {
+        let mut parameters = json!({ "n": 1, "v": "x", "userId": "u1" });
+        parameters[format!("p{number}")] = json!(true);
+        super::without(&app, table, async {
+            app.key().post("/event-log", event(&app, "e", AT, parameters)).await.expect(201);
+            assert!(app.service().drain().await.is_err(), "{table}");
+        })
+        .await;
+        app.drain().await;
+        let expected = number + 1;
+        assert_eq!(total(&app).await, json!({ "totalCount": expected, "totalSum": expected }), "{table}");
+    }
+    let chart = super::get(&app, "/charts", &format!("&eventName=e&interval=hour&from={AT}&to={AT}")).await.expect(200);
+    assert_eq!(chart.at("/0/parameterCounts/v/x"), written.len());
+    assert_eq!(chart.at("/0/parameterCounts/p3/true"), 1);
 }
 
 async fn an_event_of_a_hundred_parameters_is_folded(app: TestApp) {

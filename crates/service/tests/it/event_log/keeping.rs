@@ -18,6 +18,7 @@ on_both_engines!(
     erasing_takes_rows_step_by_step,
     counters_of_events_that_are_gone_are_erased,
     the_services_own_entries_lose_only_the_value,
+    an_erasure_that_fails_at_any_step_is_done_later,
     nodes_erase_and_fold_at_once,
     an_unknown_erasure_is_not_found,
 );
@@ -207,6 +208,27 @@ async fn the_services_own_entries_lose_only_the_value(app: TestApp) {
     let after = get(&app, &format!("/events/{id}"), "").await.expect(200);
     assert_eq!(after.at("/parameters/targetUserId"), "__erased__");
     assert_eq!(after.at("/parameters/workspaceId"), json!(acme.id));
+}
+
+async fn an_erasure_that_fails_at_any_step_is_done_later(app: TestApp) {
+    app.expect_failures();
+    let at = "2026-03-01T10:00:00Z";
+    for (number, table) in ["event_rows", "event_sums", "event_values", "event_firsts"].iter().enumerate() {
+        record(&app, &[("e", at, json!({ "rowId": "r", "v": 1 })), ("e", at, json!({ "rowId": 7 }))]).await;
+        let path = |value: &str| format!("/admin/apps/{}/events/entities/rowId/{value}", app.app_id());
+        super::without(&app, table, async {
+            app.operator().delete(&path("r")).await.expect(202);
+            app.operator().delete(&path("7")).await.expect(202);
+            assert!(app.service().drain().await.is_err(), "{table}");
+        })
+        .await;
+        app.restart().await;
+        app.drain().await;
+        let (chart, rounds) = (march(&app, "e").await, number + 1);
+        assert_eq!(chart["parameterCounts"]["rowId"], json!({ "__erased__": 2 * rounds }), "{table}");
+        assert_eq!(chart["parameterSums"], json!({ "rowId": 0, "v": rounds }), "{table}");
+        assert_eq!(total(&app, "e", json!({ "rowId": "__erased__" })).await, json!(2 * rounds), "{table}");
+    }
 }
 
 async fn nodes_erase_and_fold_at_once(app: TestApp) {

@@ -18,6 +18,18 @@ mod tail;
 use serde_json::{Value, json};
 use testkit::{Answer, TestApp};
 
+/// Has a table disappear for a while: whatever needs it fails.
+async fn without(app: &TestApp, table: &str, doing: impl Future<Output = ()>) {
+    let rename = async |from: &str, to: &str| {
+        let renamed = store::testing::statement(format!("ALTER TABLE {from} RENAME TO {to}"));
+        app.service().core().db.write(move |tx| tx.run(renamed, &[])).await.expect("renamed");
+    };
+    let away = format!("{table}_away");
+    rename(table, &away).await;
+    doing.await;
+    rename(&away, table).await;
+}
+
 /// An event of the first app.
 fn event(app: &TestApp, name: &str, at: &str, parameters: Value) -> Value {
     let mut event = json!({ "appId": app.app_id(), "eventName": name, "timestamp": at });
