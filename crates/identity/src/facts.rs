@@ -33,6 +33,8 @@ pub enum FactorChange {
 }
 
 spine::facts! {
+    /// A new key was published that identity providers encrypt assertions for.
+    SamlKeyRotated = "saml_key.rotated" { id: String }
     /// A login led to tokens.
     LoginSucceeded = "login.succeeded" {
         user_id: UserId,

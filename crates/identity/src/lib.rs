@@ -24,7 +24,7 @@ pub mod tokens;
 use std::sync::Arc;
 
 use kernel::{AppId, Authored, Error, Result};
-use tenancy::{App, Tenancy};
+use tenancy::{App, OperatorKey, Tenancy};
 use vault::passwords::Passwords;
 use web::Routes;
 
@@ -70,6 +70,12 @@ impl Identity {
 impl AsRef<Tenancy> for Identity {
     fn as_ref(&self) -> &Tenancy {
         &self.tenancy
+    }
+}
+
+impl AsRef<OperatorKey> for Identity {
+    fn as_ref(&self) -> &OperatorKey {
+        &self.tenancy.operator
     }
 }
 

@@ -18,6 +18,7 @@ pub const TABLES: &[Table] = &[
     table!("authorization_codes"("digest") of app, person; expires "expires_at" + CODES_KEPT),
     table!("handover_codes"("digest") of app, person; expires "expires_at" + Duration::ZERO),
     table!("pending_federations"("id") of app; expires "expires_at" + Duration::ZERO),
+    table!("saml_keys"("id") of app; expires "retires_at" + Duration::ZERO; sealed "sealed_key" by "id"),
     table!("federated_subjects"("connection_id, subject") of app, person),
     table!("linked_identities"("id") of app, person),
     table!("refresh_tokens"("id") of app; expires "expires_at" + LONGEST_ACCESS),

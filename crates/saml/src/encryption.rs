@@ -1,6 +1,8 @@
 //! The step `decryption`: RSA-OAEP with AES-GCM, and with AES-CBC only inside a signed response, where nobody can change the
 //! ciphertext to learn from the answers.
 
+use std::sync::Arc;
+
 use aws_lc_rs::{
     aead::{self, Aad, LessSafeKey, Nonce, UnboundKey},
     cipher::{self, DecryptingKey, DecryptionContext, UnboundCipherKey},
@@ -40,7 +42,7 @@ pub(crate) fn decrypt(
     tree: &Tree<'_>,
     encrypted: NodeId,
     response_is_signed: bool,
-    keys: &[DecryptionKey],
+    keys: &[Arc<DecryptionKey>],
 ) -> Result<String, Refusal> {
     let refused = || Refusal::new(Step::Decryption, "the assertion cannot be decrypted");
     let odd = || Refusal::new(Step::Shape, "an encrypted assertion has missing or unexpected parts");

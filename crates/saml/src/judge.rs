@@ -1,5 +1,7 @@
 //! A response, judged step by step. The first failure ends it.
 
+use std::sync::Arc;
+
 use bergshamra_xml::NodeId;
 use kernel::Timestamp;
 
@@ -20,7 +22,7 @@ pub const MAX_ENCODED: usize = 256 * 1024;
 /// What a response is held against.
 pub struct Expected<'a> {
     pub certificates: &'a Certificates,
-    pub decryption_keys: &'a [DecryptionKey],
+    pub decryption_keys: &'a [Arc<DecryptionKey>],
     /// What `Issuer` must say; `None` while the connection does not know it yet.
     pub issuer: Option<&'a str>,
     /// Our entity id for this connection.

@@ -22,6 +22,8 @@ pub struct AuthnRequest<'a> {
     pub force_authn: bool,
     /// Comes back with the answer.
     pub relay_state: &'a str,
+    /// Who is about to sign in, if that is known. In the address and not as `Subject`, which a common directory refuses.
+    pub login_hint: Option<&'a str>,
 }
 
 /// The fields of a form that a browser posts to `action`.
@@ -42,13 +44,24 @@ impl AuthnRequest<'_> {
             let value = BASE64_STANDARD.encode(key.sign(query.as_bytes())?);
             query.push_str(&format!("&Signature={}", encode(&value)));
         }
+        // Beside what is signed, which ends with the signature.
+        query.push_str(&self.hint().map(|hint| format!("&{hint}")).unwrap_or_default());
+        Ok(self.address(&query))
+    }
+
+    fn hint(&self) -> Option<String> {
+        self.login_hint.map(|hint| format!("login_hint={}", encode(hint)))
+    }
+
+    /// The identity provider's address with a query.
+    fn address(&self, query: &str) -> String {
         let address = self.login_url.split_once('#').map_or(self.login_url, |(address, _)| address);
         let joint = match address {
             address if address.ends_with(['?', '&']) => "",
             address if address.contains('?') => "&",
             _ => "?",
         };
-        Ok(format!("{address}{joint}{query}"))
+        format!("{address}{joint}{query}")
     }
 
     pub fn form(&self, key: Option<&RequestKey>) -> Result<PostForm> {
@@ -57,7 +70,7 @@ impl AuthnRequest<'_> {
             None => self.xml(""),
         };
         Ok(PostForm {
-            action: self.login_url.to_owned(),
+            action: self.hint().map_or_else(|| self.login_url.to_owned(), |hint| self.address(&hint)),
             saml_request: BASE64_STANDARD.encode(xml),
             relay_state: self.relay_state.to_owned(),
         })

@@ -69,6 +69,12 @@ impl RequestKey {
         pair.map(Self).ok_or_else(rejected)
     }
 
+    /// An RSA key.
+    pub fn from_pkcs8(der: &Secret<Vec<u8>>, hash: RequestHash) -> Result<Self> {
+        let pair = RsaKeyPair::from_pkcs8(der.expose()).map_err(|_| Error::internal("an RSA key cannot be read"))?;
+        Ok(Self(Pair::Rsa(pair, hash)))
+    }
+
     /// The `SigAlg` or `SignatureMethod`.
     pub(crate) fn algorithm(&self) -> &'static str {
         match &self.0 {

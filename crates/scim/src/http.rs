@@ -64,6 +64,10 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
+    pub(crate) fn any() -> Self {
+        Self { must_match: None, known: Vec::new() }
+    }
+
     fn of(headers: &HeaderMap) -> Self {
         let listed = |name| {
             let sent = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());

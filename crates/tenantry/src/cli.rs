@@ -375,7 +375,13 @@ pub enum FlagCommand {
 #[derive(Subcommand)]
 pub enum KeysCommand {
     /// Publish a new signing key; it takes over once every verifier had time to see it
-    Rotate(Output),
+    Rotate {
+        /// The key that identity providers encrypt SAML assertions for; the one before opens for another 30 days
+        #[arg(long)]
+        saml: bool,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Revoke a compromised signing key; everything it signed is refused immediately
     Revoke {
         /// The key's id
@@ -384,7 +390,13 @@ pub enum KeysCommand {
         output: Output,
     },
     /// List the signing keys
-    List(Output),
+    List {
+        /// The keys that identity providers encrypt SAML assertions for
+        #[arg(long)]
+        saml: bool,
+        #[command(flatten)]
+        output: Output,
+    },
 }
 
 #[derive(Subcommand)]

@@ -131,6 +131,80 @@ impl IdentityProvider {
     }
 }
 
+/// How an assertion is encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cipher {
+    Gcm,
+    Cbc,
+}
+
+impl IdentityProvider {
+    /// An answer whose assertion is encrypted for the n-th key of the service's metadata.
+    pub fn encrypted_answer(
+        &self,
+        asked: &SamlRequest,
+        email: &str,
+        now: Timestamp,
+        metadata: &str,
+        key: usize,
+        cipher: Cipher,
+    ) -> Vec<(String, String)> {
+        let mut form = self.answer(asked, email, now);
+        let response = String::from_utf8(BASE64_STANDARD.decode(&form[0].1).expect("base64")).expect("UTF-8");
+        let (start, end) = ("<saml:Assertion ", "</saml:Assertion>");
+        let from = response.find(start).expect("an assertion");
+        let to = response.find(end).expect("its end") + end.len();
+        // Standing alone it needs the namespace that the response declares.
+        let assertion = response[from..to].replacen(
+            start,
+            "<saml:Assertion xmlns:saml=\"urn:oasis:names:tc:SAML:2.0:assertion\" ",
+            1,
+        );
+        let encrypted = self.encrypt(&assertion, &encryption_certificate(metadata, key), cipher);
+        let response = format!(
+            "{}<saml:EncryptedAssertion>{encrypted}</saml:EncryptedAssertion>{}",
+            &response[..from],
+            &response[to..]
+        );
+        form[0].1 = BASE64_STANDARD.encode(response);
+        form
+    }
+
+    fn encrypt(&self, plain: &str, certificate: &str, cipher: Cipher) -> String {
+        let file = |name: &str| path(self.folder.path(), name);
+        let (data, template, out) = (file("data.xml"), file("template.xml"), file("encrypted.xml"));
+        let content = match cipher {
+            Cipher::Gcm => "http://www.w3.org/2009/xmlenc11#aes256-gcm",
+            Cipher::Cbc => "http://www.w3.org/2001/04/xmlenc#aes256-cbc",
+        };
+        let shape = format!(
+            "<xenc:EncryptedData xmlns:xenc=\"http://www.w3.org/2001/04/xmlenc#\" \
+             Type=\"http://www.w3.org/2001/04/xmlenc#Element\"><xenc:EncryptionMethod Algorithm=\"{content}\"/>\
+             <ds:KeyInfo xmlns:ds=\"http://www.w3.org/2000/09/xmldsig#\"><xenc:EncryptedKey>\
+             <xenc:EncryptionMethod Algorithm=\"http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p\"/><xenc:CipherData>\
+             <xenc:CipherValue/></xenc:CipherData></xenc:EncryptedKey></ds:KeyInfo><xenc:CipherData><xenc:CipherValue/>\
+             </xenc:CipherData></xenc:EncryptedData>"
+        );
+        fs::write(&data, plain).expect("written");
+        fs::write(&template, shape).expect("written");
+        fs::write(file("service.pem"), certificate).expect("written");
+        let service = file("service.pem");
+        let keys = ["--encrypt", "--pubkey-cert-pem", &service, "--session-key", "aes-256"];
+        run("xmlsec1", &[&keys[..], &["--binary-data", &data, "--output", &out, &template]].concat());
+        let encrypted = fs::read_to_string(out).expect("encrypted");
+        encrypted.split_once("?>").map_or(encrypted.as_str(), |(_, body)| body).trim().to_owned()
+    }
+}
+
+/// The n-th certificate of a service's metadata that is for encryption, as PEM.
+fn encryption_certificate(metadata: &str, number: usize) -> String {
+    let described = metadata.split("use=\"encryption\"").nth(number + 1).expect("so many encryption keys");
+    let begin = "<ds:X509Certificate>";
+    let from = described.find(begin).expect("a certificate") + begin.len();
+    let base64 = described[from..].split('<').next().expect("its end");
+    format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n")
+}
+
 fn path(folder: &Path, name: &str) -> String {
     folder.join(name).to_string_lossy().into_owned()
 }

@@ -54,7 +54,7 @@ pub use browser::{Browser, HERE};
 pub use caller::Caller;
 pub use directories::DirectoryCaller;
 pub use fixture::{Fixture, run};
-pub use identity_provider::{IdentityProvider, SamlRequest};
+pub use identity_provider::{Cipher, IdentityProvider, SamlRequest};
 pub use log::Log;
 pub use messages::{CaughtMail, CaughtSms};
 pub use on_port::OnPort;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::Tx;
 use tenancy::{
     App, Tenancy,
-    federation::{self, ConnectionId, Protocol, Provider},
+    federation::{self, Connection, ConnectionId, Protocol, Provider},
     logins::Reach,
 };
 use vault::Place;
@@ -73,10 +73,16 @@ pub struct LoginRequest {
     pub invitation: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forced: Option<Forced>,
+    /// Whether this only tries out a connection: nobody is signed in by it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trial: bool,
 }
 
 /// How long the address of a page works. Longer than a sign-up's link, which leads back to one.
 const LIFETIME: Duration = Duration::from_secs(48 * 3600);
+
+/// How long a connection can be tried out by one address.
+const TRIAL_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 const PLACE: Place<'static> = Place { table: "login_requests", column: "url", row: "", app: None };
 
@@ -84,10 +90,18 @@ impl LoginRequest {
     /// For somebody who followed a mailed link that no app asked for: back to the app's own start. `None` when the app
     /// has none, or insists on PKCE: then only the app itself can begin a login.
     pub fn to_default(app: &App) -> Option<Self> {
+        if app.profile.require_pkce { None } else { Self::bare(app) }
+    }
+
+    /// For somebody who tries out a connection. `None` when the app has no address to begin from.
+    pub(crate) fn to_try(app: &App, connection: &Connection, now: Timestamp) -> Option<Self> {
+        let forced = Some(Forced::Connection(connection.id, connection.protocol));
+        // What the provider remembers is not what is to be seen.
+        Some(Self { forced, trial: true, fresh: true, not_before: Some(now), ..Self::bare(app)? })
+    }
+
+    fn bare(app: &App) -> Option<Self> {
         let profile = &app.profile;
-        if profile.require_pkce {
-            return None;
-        }
         let uri = profile.default_callback_uri.as_ref().or_else(|| profile.redirect_uris.first())?;
         Some(Self {
             app: app.id,
@@ -103,6 +117,7 @@ impl LoginRequest {
             sign_up: None,
             invitation: None,
             forced: None,
+            trial: false,
         })
     }
 
@@ -121,7 +136,7 @@ impl LoginRequest {
 
     /// As it stands in the addresses of pages.
     pub fn seal(&self, tenancy: &Tenancy) -> Result<String> {
-        let until = tenancy.db.clock().now().plus(LIFETIME);
+        let until = tenancy.db.clock().now().plus(if self.trial { TRIAL_LIFETIME } else { LIFETIME });
         let json = serde_json::to_vec(&(until, self)).map_err(Error::internal)?;
         Ok(tenancy.keyring.seal_for_page(&PLACE, &json))
     }
@@ -131,9 +146,14 @@ impl LoginRequest {
         Ok(format!("{page}?r={}", self.seal(tenancy)?))
     }
 
-    /// 400 unless this service sealed it, and not too long ago.
+    /// 400 unless this service sealed it, and not too long ago. A trial leads to no page but those of its connection.
     pub fn open(tenancy: &Tenancy, sealed: &str) -> Result<Self> {
-        let broken = || Error::invalid("r", "is not valid. Go back to the app and sign in again");
+        let request = Self::open_federated(tenancy, sealed)?;
+        if request.trial { Err(broken()) } else { Ok(request) }
+    }
+
+    /// The same for the way to a connection's identity provider and back.
+    pub(crate) fn open_federated(tenancy: &Tenancy, sealed: &str) -> Result<Self> {
         let json = tenancy.keyring.open_from_page(&PLACE, sealed).map_err(|_| broken())?;
         let (until, request): (Timestamp, Self) = serde_json::from_slice(json.expose()).map_err(|_| broken())?;
         if until > tenancy.db.clock().now() { Ok(request) } else { Err(broken()) }
@@ -148,4 +168,8 @@ impl LoginRequest {
             ResponseType::IdToken => redirects::with_fragment(&self.redirect_uri, &parameters),
         }
     }
+}
+
+fn broken() -> Error {
+    Error::invalid("r", "is not valid. Go back to the app and sign in again")
 }

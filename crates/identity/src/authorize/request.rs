@@ -95,6 +95,7 @@ impl AuthorizationRequest {
             sign_up: self.sign_up.clone(),
             invitation: None,
             forced: None,
+            trial: false,
         })
     }
 

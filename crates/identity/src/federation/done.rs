@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tenancy::{federation, paths};
 use web::{Params, Routes};
 
-use super::{PendingFederation, Via, entry, failed, refused, sign_up, social, store, take};
+use super::{PendingFederation, Via, entry, failed, refused, sign_up, social, store, take, trial};
 use crate::{
     Identity,
     authorize::LoginRequest,
@@ -47,10 +47,13 @@ async fn done(
 ) -> Result<Reply> {
     let found = identity.tenancy.db.read(move |tx| store::by_handle(tx, &handle)).await?;
     let pending: PendingFederation = found.ok_or_else(refused)?;
-    let asked = LoginRequest::open(&identity.tenancy, &pending.request)?;
+    let asked = LoginRequest::open_federated(&identity.tenancy, &pending.request)?;
     let visit = Visit::for_request(&identity, &request, asked).await?;
     if !visit.is_browser(&pending.browser) {
         return refuse(&identity, pending.app, pending.via, "browser", "another browser began this login").await;
+    }
+    if visit.request.trial {
+        return trial::show(&identity, &visit, pending).await;
     }
     let (room, app) = (identity.clone(), visit.app.clone());
     let (app_id, via) = (pending.app, pending.via);

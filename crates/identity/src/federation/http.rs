@@ -11,10 +11,12 @@ use tenancy::{
 use vault::sha256_hex;
 use web::{Form, LimitClass, Params, Path, Routes, State, pages::PostForm};
 
-use super::{NewPending, Via, answer, begin, done::refuse, refused, request_id, sp::Party, store};
+use super::{
+    NewPending, Via, answer, begin, done::refuse, encryption_keys, refused, request_id, sp::Party, store, trial,
+};
 use crate::{
     Identity,
-    authorize::LoginRequest,
+    authorize::{Forced, LoginRequest},
     browser::{ForRequest, Request},
     hosted::{Reply, Visit},
 };
@@ -35,6 +37,8 @@ pub fn routes() -> Routes<Identity> {
         .merge(super::metadata::routes())
         .merge(super::oidc::http::routes())
         .merge(super::done::routes())
+        .merge(super::trial::routes())
+        .merge(super::encryption_keys::http::routes())
         .merge(super::sign_up::routes())
 }
 
@@ -58,9 +62,15 @@ pub(super) struct StartQuery {
 }
 
 /// What the app of a connection asked for.
-pub(super) fn asked_of(identity: &Identity, request: &Request, app: AppId, r: Option<&str>) -> Result<LoginRequest> {
+pub(super) fn asked_of(
+    identity: &Identity,
+    request: &Request,
+    app: AppId,
+    connection: ConnectionId,
+    r: Option<&str>,
+) -> Result<LoginRequest> {
     let asked = match r {
-        Some(sealed) => LoginRequest::open(&identity.tenancy, sealed)?,
+        Some(sealed) => LoginRequest::open_federated(&identity.tenancy, sealed)?,
         None => LoginRequest::to_default(identity.app(request, app)?.as_ref()).ok_or_else(|| {
             Error::invalid(
                 "r",
@@ -68,7 +78,12 @@ pub(super) fn asked_of(identity: &Identity, request: &Request, app: AppId, r: Op
             )
         })?,
     };
-    if asked.app == app { Ok(asked) } else { Err(Error::not_found("federation connection")) }
+    let is_of_this = |forced| matches!(forced, Some(Forced::Connection(forced, _)) if forced == connection);
+    if asked.app == app && (!asked.trial || is_of_this(asked.forced)) {
+        Ok(asked)
+    } else {
+        Err(Error::not_found("federation connection"))
+    }
 }
 
 async fn start(
@@ -78,7 +93,7 @@ async fn start(
     Params(StartQuery { r }): Params<StartQuery>,
 ) -> Result<Reply> {
     let (app, connection) = connection(&identity, id, Protocol::Saml).await?;
-    let asked = asked_of(&identity, &request, app, r.as_deref())?;
+    let asked = asked_of(&identity, &request, app, id, r.as_deref())?;
     let visit = Visit::for_request(&identity, &request, asked).await?;
     let (sealed, browser) = (visit.request.seal(&identity.tenancy)?, visit.browser());
     let since = visit.request.not_before;
@@ -95,7 +110,7 @@ async fn start(
     let pending = begun.await?;
     let party = Party::new(&identity.tenancy, app, &connection);
     let (request_id, now) = (request_id(&pending), identity.tenancy.db.clock().now());
-    let asks = party.request(&request_id, &pending, now, since.is_some());
+    let asks = party.request(&request_id, &pending, now, since.is_some(), visit.request.username.as_deref());
     let key = party.request_key()?;
     match connection.request_method {
         RequestMethod::Get => Ok(visit.carry(Reply::found(asks.redirect(key.as_ref())?))),
@@ -134,15 +149,22 @@ async fn acs(
     let (app, connection) = connection(&identity, id, Protocol::Saml).await?;
     request.scope.set_app(app);
     let (via, relay_state) = (Via::Connection(id), form.relay_state);
-    let found = identity.tenancy.db.read(move |tx| store::find(tx, via, &relay_state)).await?;
+    let found = identity.tenancy.db.read(move |tx| {
+        let pending = store::find(tx, via, &relay_state)?;
+        pending.map(|pending| Ok((pending, encryption_keys::unretired(tx)?))).transpose()
+    });
     // Nobody asked for this answer, or too long ago. That is not worth a line in the trail, which anybody could fill.
-    let pending = found.ok_or_else(refused)?;
+    let (pending, keys) = found.await?.ok_or_else(refused)?;
     // For the page of whoever is refused: in the app's looks, with the way back to its login.
-    let asked = LoginRequest::open(&identity.tenancy, &pending.request)?;
-    Visit::for_request(&identity, &request, asked).await?;
+    let asked = LoginRequest::open_federated(&identity.tenancy, &pending.request)?;
+    let visit = Visit::for_request(&identity, &request, asked).await?;
     let party = Party::new(&identity.tenancy, app, &connection);
-    let said = match party.judge(&pending, &form.response, identity.tenancy.db.clock().now())? {
+    let keys = identity.federation.opened_keys.of(&identity.tenancy.keyring, &keys)?;
+    let said = match party.judge(&pending, &form.response, &keys, identity.tenancy.db.clock().now())? {
         Ok(said) => said.into(),
+        Err(refusal) if visit.request.trial => {
+            return Ok(trial::show_refusal(&visit, refusal.step.name(), refusal.reason));
+        }
         Err(refusal) => return refuse(&identity, app, via, refusal.step.name(), refusal.reason).await,
     };
     let message = sha256_hex(form.response.as_bytes());
@@ -158,7 +180,8 @@ async fn acs(
 
 async fn metadata(State(identity): State<Identity>, Path(id): Path<ConnectionId>) -> Result<Metadata> {
     let (app, connection) = connection(&identity, id, Protocol::Saml).await?;
-    Ok(Metadata(Party::new(&identity.tenancy, app, &connection).metadata()?))
+    let encryption = encryption_keys::certificates(&identity.tenancy).await?;
+    Ok(Metadata(Party::new(&identity.tenancy, app, &connection).metadata(&encryption)?))
 }
 
 /// An XML document.

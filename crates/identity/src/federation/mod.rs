@@ -5,6 +5,7 @@
 //! there it continues like every login, with the reach of the connection.
 
 mod done;
+mod encryption_keys;
 mod entry;
 pub mod http;
 pub(crate) mod identities;
@@ -15,6 +16,7 @@ mod sign_up;
 mod social;
 mod sp;
 mod store;
+mod trial;
 mod via;
 
 use std::{sync::Arc, time::Duration};
@@ -41,12 +43,13 @@ use crate::{
 pub struct Federation {
     pub(crate) providers: Providers,
     directory: Arc<oidc::Directory>,
+    opened_keys: encryption_keys::OpenedKeys,
 }
 
 impl Federation {
     pub fn new(tenancy: &Tenancy, outbound: Outbound, providers: Providers) -> Self {
         let directory = oidc::Directory::new(outbound, tenancy.db.clock().clone(), &tenancy.base_url);
-        Self { providers, directory: Arc::new(directory) }
+        Self { providers, directory: Arc::new(directory), opened_keys: encryption_keys::OpenedKeys::default() }
     }
 }
 

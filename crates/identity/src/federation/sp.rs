@@ -1,8 +1,10 @@
 //! This service towards one connection's identity provider: its names, its key, what it asks and what it expects.
 
+use std::sync::Arc;
+
 use kernel::{AppId, Result, Secret, Timestamp};
 use saml::{
-    AuthnRequest, Certificates, Expected, Refusal, RequestHash, RequestKey, Statement, judge,
+    AuthnRequest, Certificates, DecryptionKey, Expected, Refusal, RequestHash, RequestKey, Statement, judge,
     metadata::{ServiceProvider, self_signed},
 };
 use tenancy::{
@@ -54,6 +56,7 @@ impl<'a> Party<'a> {
         relay_state: &'r str,
         issued_at: Timestamp,
         force_authn: bool,
+        login_hint: Option<&'r str>,
     ) -> AuthnRequest<'r> {
         AuthnRequest {
             id,
@@ -63,10 +66,12 @@ impl<'a> Party<'a> {
             entity_id: &self.entity_id,
             force_authn,
             relay_state,
+            login_hint,
         }
     }
 
-    pub(super) fn metadata(&self) -> Result<String> {
+    /// With the certificates that assertions may be encrypted for.
+    pub(super) fn metadata(&self, encryption_certificates: &[Vec<u8>]) -> Result<String> {
         let host = self.tenancy.base_url.split("://").nth(1).unwrap_or_default();
         let certificate = match self.key()? {
             Some(key) => Some(self_signed(&key, host, self.connection.created_at)?),
@@ -77,7 +82,7 @@ impl<'a> Party<'a> {
             acs_url: &self.acs_url,
             signing_certificate: certificate.as_deref(),
             signs_requests: self.connection.signed_request,
-            encryption_certificates: &[],
+            encryption_certificates,
         };
         Ok(metadata.xml())
     }
@@ -87,13 +92,14 @@ impl<'a> Party<'a> {
         &self,
         pending: &PendingFederation,
         response: &str,
+        keys: &[Arc<DecryptionKey>],
         now: Timestamp,
     ) -> Result<std::result::Result<Statement, Refusal>> {
         let certificates = Certificates::from_pem(&self.connection.certificate)?;
         let request_id = request_id(&pending.id);
         let expected = Expected {
             certificates: &certificates,
-            decryption_keys: &[],
+            decryption_keys: keys,
             issuer: self.connection.idp_entity_id.as_deref(),
             entity_id: &self.entity_id,
             acs_url: &self.acs_url,

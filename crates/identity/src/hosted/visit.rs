@@ -41,8 +41,12 @@ impl Visit {
                 "is no longer registered. Go back to the app and sign in again",
             ));
         }
-        let way_back = request.path(&identity.tenancy, paths::IDENTIFIER)?;
-        Ok(Self::of(Guest::of(identity, from, app, Some(way_back)).await?, request))
+        // A trial has none: it leads nowhere but to its connection.
+        let way_back = match request.trial {
+            true => None,
+            false => Some(request.path(&identity.tenancy, paths::IDENTIFIER)?),
+        };
+        Ok(Self::of(Guest::of(identity, from, app, way_back).await?, request))
     }
 
     /// `request` leads to an address of the guest's app.

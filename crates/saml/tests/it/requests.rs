@@ -41,6 +41,7 @@ fn request(login_url: &str) -> AuthnRequest<'_> {
         entity_id: "https://login.example/<metadata>",
         force_authn: true,
         relay_state: "state+/=",
+        login_hint: None,
     }
 }
 
@@ -131,4 +132,16 @@ fn the_request_in_an_address_is_deflated_and_says_what_was_asked() {
         );
         assert!(xml.contains("<saml:Issuer>https://login.example/&lt;metadata&gt;</saml:Issuer>"), "{xml}");
     }
+}
+
+#[test]
+fn a_hint_stands_in_the_address_beside_what_is_signed() {
+    let hinted = AuthnRequest { login_hint: Some("ada+x@example.com"), ..request("https://idp.example/sso?a=b#c") };
+    let address = hinted.redirect(None).expect("an address");
+    assert!(address.starts_with("https://idp.example/sso?a=b&SAMLRequest="), "{address}");
+    assert!(address.ends_with("&login_hint=ada%2Bx%40example.com"), "{address}");
+    let plain = request("https://idp.example/sso?a=b#c").redirect(None).expect("an address");
+    assert_eq!(address.strip_prefix(plain.as_str()), Some("&login_hint=ada%2Bx%40example.com"));
+    let form = hinted.form(None).expect("a form");
+    assert_eq!(form.action, "https://idp.example/sso?a=b&login_hint=ada%2Bx%40example.com");
 }

@@ -1,6 +1,6 @@
 //! The connection that the corpus belongs to, and the programs it is checked with.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{fs, path::PathBuf, process::Command, sync::Arc};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use kernel::{Secret, Timestamp};
@@ -26,7 +26,7 @@ pub fn der(pem: &str) -> Vec<u8> {
 /// A connection with its keys, at a moment.
 pub struct Connection {
     certificates: Certificates,
-    keys: Vec<DecryptionKey>,
+    keys: Vec<Arc<DecryptionKey>>,
     pub now: Timestamp,
     pub authenticated_since: Option<Timestamp>,
 }
@@ -40,7 +40,7 @@ impl Connection {
         let pem: String = certificates.iter().map(|name| file(name)).collect();
         Self {
             certificates: Certificates::from_pem(&pem).expect("certificates"),
-            keys: vec![DecryptionKey::from_pkcs8(&Secret::new(der(&file("sp.key")))).expect("a key")],
+            keys: vec![Arc::new(DecryptionKey::from_pkcs8(&Secret::new(der(&file("sp.key")))).expect("a key"))],
             now: NOW.parse().expect("a time"),
             authenticated_since: None,
         }

@@ -1,10 +1,12 @@
 //! `/scim/v2/Groups`.
 
 use kernel::Result;
+use serde_json::Value;
+use store::Tx;
 use tenancy::callers::ScimCaller;
 use web::{Params, Path, Routes, State};
 
-use super::ScimGroupId;
+use super::{Group, ScimGroupId, plan};
 use crate::{
     Scim,
     directory::Directory,
@@ -12,6 +14,7 @@ use crate::{
     http::{LARGEST, MadeResource, NoContent, ScimBody, ScimDocument, ShownResource, Versions},
     listing::{Question, Shape},
     patch,
+    resource::{Selection, Written},
     schema::GROUP,
 };
 
@@ -67,6 +70,15 @@ async fn show(
     Ok(ShownResource::new(shown.await?, &versions, |body| selection.apply(&GROUP, body)))
 }
 
+/// The group as a change left it.
+async fn changed(directory: Directory, group: Group, selection: Selection) -> Result<(Written, Value)> {
+    let members = selection.has(&GROUP, "members");
+    let db = directory.tenancy.db.clone();
+    let written = db.scan(move |tx| groups::show(tx, &directory, &group, members)).await?;
+    let body = selection.apply(&GROUP, written.body.clone());
+    Ok((written, body))
+}
+
 async fn create(
     caller: ScimCaller,
     State(scim): State<Scim>,
@@ -74,13 +86,11 @@ async fn create(
     ScimBody(body): ScimBody,
 ) -> Result<MadeResource> {
     let (directory, selection) = (Directory::of(&scim.tenancy, &caller), shape.selection()?);
-    let (db, body, members) = (directory.tenancy.db.clone(), GROUP.read(&body)?, selection.has(&GROUP, "members"));
-    let made = db.write(move |tx| {
-        let group = groups::create(tx, &directory, &body)?;
-        groups::show(tx, &directory, &group, members)
-    });
-    let written = made.await?;
-    Ok(MadeResource { body: selection.apply(&GROUP, written.body.clone()), written })
+    let (own, body) = (directory.clone(), GROUP.read(&body)?);
+    let new = directory.tenancy.db.scan(move |tx| plan::creation(tx, &own, &body)).await?;
+    let group = groups::create(&directory, new).await?;
+    let (written, body) = changed(directory, group, selection).await?;
+    Ok(MadeResource { written, body })
 }
 
 async fn replace(
@@ -92,12 +102,11 @@ async fn replace(
     ScimBody(body): ScimBody,
 ) -> Result<ShownResource> {
     let (directory, selection) = (Directory::of(&scim.tenancy, &caller), shape.selection()?);
-    let (db, body, members) = (directory.tenancy.db.clone(), GROUP.read(&body)?, selection.has(&GROUP, "members"));
-    let changed = db.write(move |tx| {
-        let group = groups::replace(tx, &directory, id, &versions, &body)?;
-        groups::show(tx, &directory, &group, members)
-    });
-    Ok(ShownResource::changed(changed.await?, |body| selection.apply(&GROUP, body)))
+    let (own, body) = (directory.clone(), GROUP.read(&body)?);
+    let plan = move |tx: &mut Tx<'_>| plan::replacement(tx, &own, id, &versions, &body);
+    let group = groups::change(&directory, plan).await?;
+    let (written, body) = changed(directory, group, selection).await?;
+    Ok(ShownResource::changed(written, |_| body))
 }
 
 /// Without a body: a group may have very many members, and a directory changes a few of them at a time.
@@ -109,12 +118,10 @@ async fn patch(
     ScimBody(body): ScimBody,
 ) -> Result<NoContent> {
     let (directory, operations) = (Directory::of(&scim.tenancy, &caller), patch::read(&body)?);
-    let db = directory.tenancy.db.clone();
-    let changed = db.write(move |tx| {
-        let group = groups::patch(tx, &directory, id, &versions, &operations)?;
-        groups::show(tx, &directory, &group, false)
-    });
-    Ok(NoContent(Some(changed.await?.version)))
+    let own = directory.clone();
+    let plan = move |tx: &mut Tx<'_>| plan::patched(tx, &own, id, &versions, &operations);
+    let group = groups::change(&directory, plan).await?;
+    Ok(NoContent(Some(group.written(&directory.base()).version)))
 }
 
 async fn delete(
@@ -124,6 +131,7 @@ async fn delete(
     versions: Versions,
 ) -> Result<NoContent> {
     let directory = Directory::of(&scim.tenancy, &caller);
-    directory.tenancy.db.clone().write(move |tx| groups::remove(tx, &directory, id, &versions)).await?;
+    let own = directory.clone();
+    groups::change(&directory, move |tx: &mut Tx<'_>| plan::removal(tx, &own, id, &versions)).await?;
     Ok(NoContent(None))
 }

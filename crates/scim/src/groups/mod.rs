@@ -4,6 +4,7 @@
 //! `teams` say.
 
 pub(crate) mod http;
+pub(crate) mod plan;
 mod roles;
 pub(crate) mod roles_http;
 mod store;
@@ -20,7 +21,7 @@ use tenancy::{
 };
 
 pub(crate) use store::of_users;
-pub(crate) use write::{create, patch, remove, replace, set_role};
+pub(crate) use write::{change, create, set_role};
 
 use crate::{
     directory::Directory,

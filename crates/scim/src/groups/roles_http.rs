@@ -53,8 +53,6 @@ async fn set_role(
         tenant: caller.tenant(),
         authority: Authority::of_key(&caller),
     };
-    let db = directory.tenancy.db.clone();
-    let set = db.write(move |tx| groups::set_role(tx, &directory, id, body.role.as_deref()));
-    let (group, role) = set.await?;
+    let (group, role) = groups::set_role(&directory, id, body.role.map(String::from)).await?;
     Ok(Json(GroupWithRole { id: group.id, display_name: group.display_name, role: role.map(|role| role.key) }))
 }

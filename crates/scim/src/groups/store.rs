@@ -81,6 +81,24 @@ pub(super) fn member_ids(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, group: S
     Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 
+/// The ids after this one, at most `limit`.
+pub(super) fn member_ids_after(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    group: ScimGroupId,
+    after: Option<MemberId>,
+    limit: i64,
+) -> Result<Vec<MemberId>> {
+    let after = after.map_or_else(String::new, |id| id.to_string());
+    let rows: Vec<(MemberId,)> = tx.all(
+        "SELECT member_id FROM scim_group_members WHERE app_id = $1 AND tenant_id = $2 AND group_id = $3 \
+         AND member_id > $4 ORDER BY member_id LIMIT $5",
+        &args![app, tenant, group, after, limit],
+    )?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
 pub(super) fn add_member(
     tx: &mut Tx<'_>,
     app: AppId,

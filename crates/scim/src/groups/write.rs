@@ -1,93 +1,158 @@
-//! Creating, changing and removing groups, with what follows for the teams and roles of their members.
+//! Creating, changing and removing groups, with what follows for the teams and roles of their members: in steps of a few
+//! users each, so that a directory with a large group keeps nobody else from writing. The group itself changes last and
+//! every step can be repeated, so a request that was cut off is completed by sending it again.
 
-use std::collections::HashSet;
+use std::sync::Arc;
 
 use ::store::Tx;
-use kernel::{Code, Error, MemberId, Name, Problems, Result};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use kernel::{Code, Error, MemberId, Name, Result};
 use spine::emit;
 use tenancy::{
     facts::Change,
-    members::provisioning,
+    members::{Listed, provisioning},
     roles::{self, OWNER, Role},
 };
-use web::{Validate, from_value};
 
-use super::{Group, ScimGroupId, get, store};
-use crate::{
-    directory::Directory,
-    facts::ScimGroupChanged,
-    http::Versions,
-    patch::{self, PatchOperation},
-    schema::GROUP,
-    users::{self, ExternalId},
+use super::{
+    Group, ScimGroupId, get,
+    plan::{self, Ending, Move, NewGroup, Plan},
+    store,
 };
+use crate::{directory::Directory, facts::ScimGroupChanged, users};
 
 /// Groups of one workspace at most.
 const MOST: i64 = 5_000;
 
-/// What a body says of a group, by the schema's names.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct GroupBody {
-    display_name: Name,
-    external_id: Option<ExternalId>,
-    #[schemars(length(max = 100_000))]
-    members: Option<Vec<MemberBody>>,
+/// Users who move in one transaction.
+const STEP: usize = 50;
+
+/// How often a request is worked out again because another one changed the group meanwhile.
+const ATTEMPTS: usize = 20;
+
+/// Makes a group with its members.
+pub(crate) async fn create(directory: &Directory, new: NewGroup) -> Result<Group> {
+    let (own, new) = (directory.clone(), Arc::new(new));
+    let first = Arc::clone(&new);
+    let group = directory.tenancy.db.write(move |tx| insert(tx, &own, &first)).await?;
+    if new.members.len() <= STEP {
+        return Ok(group);
+    }
+    let (own, id) = (directory.clone(), group.id);
+    change(directory, move |tx: &mut Tx<'_>| plan::joined(tx, &own, id, &new.members)).await
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct MemberBody {
-    value: String,
-}
-
-impl Validate for GroupBody {}
-
-impl GroupBody {
-    /// The users that it names, each once; 400 for whatever is not one of this workspace.
-    fn members(&self, tx: &mut Tx<'_>, directory: &Directory) -> Result<Option<HashSet<MemberId>>> {
-        let Some(members) = &self.members else { return Ok(None) };
-        let ids: Vec<Option<MemberId>> = members.iter().map(|member| member.value.parse().ok()).collect();
-        let given: Vec<MemberId> = ids.iter().flatten().copied().collect();
-        let users = provisioning::find_all(tx, directory.app(), directory.tenant, &given)?;
-        let known: HashSet<MemberId> = users.into_iter().map(|user| user.id).collect();
-        let mut problems = Problems::new();
-        for (place, id) in ids.iter().enumerate() {
-            let is_known = id.is_some_and(|id| known.contains(&id));
-            problems.check(&format!("members[{place}].value"), is_known, "is not the id of a user of this workspace");
+/// Works out what a request makes of a group and does it; the group as it is then, or was before it was deleted.
+pub(crate) async fn change<P>(directory: &Directory, plan: P) -> Result<Group>
+where
+    P: Fn(&mut Tx<'_>) -> Result<Plan> + Clone + Send + 'static,
+{
+    for _ in 0..ATTEMPTS {
+        let plan = directory.tenancy.db.scan(plan.clone()).await?;
+        if let Some(group) = carry_out(directory, plan).await? {
+            return Ok(group);
         }
-        problems.finish()?;
-        Ok(Some(known))
+    }
+    Err(overtaken())
+}
+
+fn overtaken() -> Error {
+    Error::new(Code::Conflict, "Other requests are changing this group at the same time. Send this one again.")
+}
+
+/// Nothing if another request changed the group before this one was done.
+async fn carry_out(directory: &Directory, plan: Plan) -> Result<Option<Group>> {
+    if plan.is_empty() {
+        return Ok(Some(plan.before));
+    }
+    let (plan, mut at) = (Arc::new(plan), 0);
+    loop {
+        let (own, plan) = (directory.clone(), Arc::clone(&plan));
+        match directory.tenancy.db.write(move |tx| step(tx, &own, &plan, at)).await? {
+            Step::Next(next) => at = next,
+            Step::Done(group) => return Ok(Some(group)),
+            Step::Overtaken => return Ok(None),
+        }
     }
 }
 
-fn key(name: &str) -> String {
-    name.trim().to_lowercase()
+enum Step {
+    /// The place in the plan from which the next one continues.
+    Next(usize),
+    Done(Group),
+    Overtaken,
 }
 
-pub(crate) fn create(tx: &mut Tx<'_>, directory: &Directory, body: &Map<String, Value>) -> Result<Group> {
-    let body: GroupBody = from_value(&Value::Object(body.clone()))?;
+fn step(tx: &mut Tx<'_>, directory: &Directory, plan: &Plan, at: usize) -> Result<Step> {
     let (app, tenant) = (directory.app(), directory.tenant);
     directory.hold(tx)?;
-    is_free(tx, directory, &body.display_name, None)?;
+    let group = get(tx, directory, plan.before.id)?;
+    // Each step before this one has counted as a change.
+    if group.version != plan.before.version + i64::try_from(at / STEP).map_err(Error::internal)? {
+        return Ok(Step::Overtaken);
+    }
+    if let Ending::Changed(after) = &plan.ending {
+        is_free(tx, directory, &after.display_name, Some(after.id))?;
+    }
+    let end = plan.moves.len().min(at + STEP);
+    let ids: Vec<MemberId> = plan.moves[at..end].iter().map(|(id, _)| *id).collect();
+    let users = provisioning::find_all(tx, app, tenant, &ids)?;
+    if users.len() < ids.len() {
+        return Ok(Step::Overtaken);
+    }
+    for (user, (_, how)) in users.into_iter().zip(&plan.moves[at..end]) {
+        move_user(tx, directory, plan, user, *how)?;
+    }
+    if end < plan.moves.len() {
+        store::bump(tx, app, tenant, group.id)?;
+        return Ok(Step::Next(end));
+    }
+    finish(tx, directory, &plan.ending, &group).map(Step::Done)
+}
+
+fn finish(tx: &mut Tx<'_>, directory: &Directory, ending: &Ending, group: &Group) -> Result<Group> {
+    let (app, tenant) = (directory.app(), directory.tenant);
+    match ending {
+        Ending::Changed(after) => {
+            let after = Group { version: group.version + 1, ..after.clone() };
+            store::update(tx, app, tenant, &after, &key(&after.display_name))?;
+            tell(tx, directory, &after, Change::Updated)?;
+            Ok(after)
+        }
+        Ending::Deleted => {
+            store::delete(tx, app, tenant, group.id)?;
+            tell(tx, directory, group, Change::Deleted)?;
+            Ok(group.clone())
+        }
+    }
+}
+
+fn insert(tx: &mut Tx<'_>, directory: &Directory, new: &NewGroup) -> Result<Group> {
+    let (app, tenant) = (directory.app(), directory.tenant);
+    directory.hold(tx)?;
+    is_free(tx, directory, &new.display_name, None)?;
     if store::count(tx, app, tenant)? >= MOST {
         return Err(Error::new(Code::Conflict, format!("A workspace has at most {MOST} groups.")));
     }
-    let members = body.members(tx, directory)?.unwrap_or_default();
     let group = Group {
         id: tx.new_id(),
-        display_name: body.display_name.trim().to_owned(),
-        external_id: body.external_id.map(String::from),
+        display_name: new.display_name.clone(),
+        external_id: new.external_id.clone(),
         role_id: None,
         version: 1,
         created_at: tx.now(),
     };
     store::insert(tx, app, tenant, &group, &key(&group.display_name))?;
-    set_members(tx, directory, &group, &HashSet::new(), &members)?;
+    let first = &new.members[..new.members.len().min(STEP)];
+    let plan = Plan::joining(&group, first.iter());
+    for user in provisioning::find_all(tx, app, tenant, first)? {
+        move_user(tx, directory, &plan, user, Move::Joins)?;
+    }
     tell(tx, directory, &group, Change::Created)?;
     Ok(group)
+}
+
+fn key(name: &str) -> String {
+    name.trim().to_lowercase()
 }
 
 fn is_free(tx: &mut Tx<'_>, directory: &Directory, name: &str, except: Option<ScimGroupId>) -> Result<()> {
@@ -99,142 +164,50 @@ fn is_free(tx: &mut Tx<'_>, directory: &Directory, name: &str, except: Option<Sc
     }
 }
 
-/// Members stay as they are when nothing is said of them.
-pub(crate) fn replace(
-    tx: &mut Tx<'_>,
-    directory: &Directory,
-    id: ScimGroupId,
-    versions: &Versions,
-    body: &Map<String, Value>,
-) -> Result<Group> {
-    directory.hold(tx)?;
-    let before = get(tx, directory, id)?;
-    versions.allow(&before.written(&directory.base()))?;
-    let members = current(tx, directory, id)?;
-    change(tx, directory, &before, &members, body)
-}
-
-pub(crate) fn patch(
-    tx: &mut Tx<'_>,
-    directory: &Directory,
-    id: ScimGroupId,
-    versions: &Versions,
-    operations: &[PatchOperation],
-) -> Result<Group> {
-    directory.hold(tx)?;
-    let before = get(tx, directory, id)?;
-    versions.allow(&before.written(&directory.base()))?;
-    let members = current(tx, directory, id)?;
-    let mut content = before.written(&directory.base()).body;
-    let mut ids: Vec<&MemberId> = members.iter().collect();
-    ids.sort_unstable();
-    content.insert("members".to_owned(), ids.iter().map(|id| json!({ "value": id })).collect());
-    patch::apply(&GROUP, &mut content, operations)?;
-    let mut body = GROUP.read(&Value::Object(content))?;
-    // Removed members are none, not those there were.
-    body.entry("members").or_insert_with(|| json!([]));
-    change(tx, directory, &before, &members, &body)
-}
-
-fn current(tx: &mut Tx<'_>, directory: &Directory, id: ScimGroupId) -> Result<HashSet<MemberId>> {
-    let ids = store::member_ids(tx, directory.app(), directory.tenant, id)?;
-    let users = provisioning::find_all(tx, directory.app(), directory.tenant, &ids)?;
-    Ok(users.into_iter().map(|user| user.id).collect())
-}
-
-fn change(
-    tx: &mut Tx<'_>,
-    directory: &Directory,
-    before: &Group,
-    members: &HashSet<MemberId>,
-    body: &Map<String, Value>,
-) -> Result<Group> {
-    let body: GroupBody = from_value(&Value::Object(body.clone()))?;
-    is_free(tx, directory, &body.display_name, Some(before.id))?;
-    let wanted = body.members(tx, directory)?.unwrap_or_else(|| members.clone());
-    let after = Group {
-        display_name: body.display_name.trim().to_owned(),
-        external_id: body.external_id.map(String::from),
-        ..before.clone()
-    };
-    if after == *before && wanted == *members {
-        return Ok(after);
-    }
-    let after = Group { version: before.version + 1, ..after };
-    store::update(tx, directory.app(), directory.tenant, &after, &key(&after.display_name))?;
-    if after.display_name != before.display_name {
-        for member in sorted(members.intersection(&wanted)) {
-            move_team(tx, directory, member, Some(&before.display_name), Some(&after.display_name))?;
-        }
-    }
-    let gone: HashSet<MemberId> = members.difference(&wanted).copied().collect();
-    for member in sorted(gone.iter()) {
-        leave(tx, directory, before, member)?;
-    }
-    set_members(tx, directory, &after, members, &wanted)?;
-    tell(tx, directory, &after, Change::Updated)?;
-    Ok(after)
-}
-
-/// In one order, so that tests and facts are repeatable.
-fn sorted<'a>(members: impl Iterator<Item = &'a MemberId>) -> Vec<MemberId> {
-    let mut members: Vec<MemberId> = members.copied().collect();
-    members.sort_unstable();
-    members
-}
-
-/// Adds those who are not in the group yet.
-fn set_members(
-    tx: &mut Tx<'_>,
-    directory: &Directory,
-    group: &Group,
-    members: &HashSet<MemberId>,
-    wanted: &HashSet<MemberId>,
-) -> Result<()> {
-    for member in sorted(wanted.difference(members)) {
-        store::add_member(tx, directory.app(), directory.tenant, group.id, member)?;
-        move_team(tx, directory, member, None, Some(&group.display_name))?;
-    }
-    Ok(())
-}
-
-fn leave(tx: &mut Tx<'_>, directory: &Directory, group: &Group, member: MemberId) -> Result<()> {
-    store::remove_member(tx, directory.app(), directory.tenant, group.id, member)?;
-    move_team(tx, directory, member, Some(&group.display_name), None)
-}
-
 /// Puts one team in the place of another, and gives the user the role that follows from their groups now.
-fn move_team(
-    tx: &mut Tx<'_>,
-    directory: &Directory,
-    member: MemberId,
-    former: Option<&str>,
-    next: Option<&str>,
-) -> Result<()> {
-    let user = provisioning::get(tx, directory.app(), directory.tenant, member)?;
+fn move_user(tx: &mut Tx<'_>, directory: &Directory, plan: &Plan, user: Listed, how: Move) -> Result<()> {
+    let (app, tenant, group) = (directory.app(), directory.tenant, plan.before.id);
+    let former = plan.before.display_name.as_str();
+    let next = match (&plan.ending, how) {
+        (_, Move::Leaves) | (Ending::Deleted, _) => None,
+        (Ending::Changed(after), Move::Joins | Move::Stays) => Some(after.display_name.as_str()),
+    };
+    match how {
+        Move::Joins => store::add_member(tx, app, tenant, group, user.id)?,
+        Move::Leaves => store::remove_member(tx, app, tenant, group, user.id)?,
+        Move::Stays => (),
+    }
     let mut teams: Vec<String> = user.teams;
-    teams.retain(|team| Some(team.as_str()) != former);
+    teams.retain(|team| how == Move::Joins || team != former);
     if let Some(next) = next.filter(|next| !teams.iter().any(|team| team == next)) {
         teams.push(next.to_owned());
     }
     let teams = teams.iter().map(|team| team.parse::<Name>().map_err(Error::internal)).collect::<Result<Vec<_>>>()?;
-    users::save_roles(tx, directory, member, None, Some(teams))
+    users::save_roles(tx, directory, user.id, None, Some(teams))
 }
 
-pub(crate) fn remove(tx: &mut Tx<'_>, directory: &Directory, id: ScimGroupId, versions: &Versions) -> Result<()> {
-    directory.hold(tx)?;
-    let group = get(tx, directory, id)?;
-    versions.allow(&group.written(&directory.base()))?;
-    for member in sorted(current(tx, directory, id)?.iter()) {
-        leave(tx, directory, &group, member)?;
+/// Gives a group the role that its members have from now on, or takes it away; the group with the role. Not for
+/// directories: the caller gives what they hold themselves. Said again, it is given again, which completes what was cut off.
+pub(crate) async fn set_role(
+    directory: &Directory,
+    id: ScimGroupId,
+    role: Option<String>,
+) -> Result<(Group, Option<Role>)> {
+    let (own, db) = (directory.clone(), &directory.tenancy.db);
+    let (group, role, mut last) = db
+        .write(move |tx| {
+            let (group, role) = carry_role(tx, &own, id, role.as_deref())?;
+            Ok((group, role, settle_roles(tx, &own, id, None)?))
+        })
+        .await?;
+    while last.is_some() {
+        let own = directory.clone();
+        last = db.write(move |tx| settle_roles(tx, &own, id, last)).await?;
     }
-    store::delete(tx, directory.app(), directory.tenant, id)?;
-    tell(tx, directory, &group, Change::Deleted)
+    Ok((group, role))
 }
 
-/// Gives a group the role that its members have from now on, or takes it away; the group with the role. Not for directories: the
-/// caller gives what they hold themselves.
-pub(crate) fn set_role(
+fn carry_role(
     tx: &mut Tx<'_>,
     directory: &Directory,
     id: ScimGroupId,
@@ -255,11 +228,25 @@ pub(crate) fn set_role(
     }
     let after = Group { version: before.version + 1, ..after };
     store::update(tx, directory.app(), directory.tenant, &after, &key(&after.display_name))?;
-    for member in sorted(current(tx, directory, id)?.iter()) {
-        users::save_roles(tx, directory, member, None, None)?;
-    }
     tell(tx, directory, &after, Change::Updated)?;
     Ok((after, role))
+}
+
+/// Gives a group's next members the role that follows from their groups; the last of them, if there may be more.
+fn settle_roles(
+    tx: &mut Tx<'_>,
+    directory: &Directory,
+    group: ScimGroupId,
+    after: Option<MemberId>,
+) -> Result<Option<MemberId>> {
+    let (app, tenant) = (directory.app(), directory.tenant);
+    directory.hold(tx)?;
+    let ids = store::member_ids_after(tx, app, tenant, group, after, STEP as i64)?;
+    // What is left of others is about to be deleted.
+    for user in provisioning::find_all(tx, app, tenant, &ids)? {
+        users::save_roles(tx, directory, user.id, None, None)?;
+    }
+    Ok(ids.last().copied().filter(|_| ids.len() == STEP))
 }
 
 fn tell(tx: &mut Tx<'_>, directory: &Directory, group: &Group, change: Change) -> Result<()> {

@@ -288,7 +288,7 @@ pub fn create(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, new: &NewConnectio
     let connection = Connection {
         id,
         protocol: new.protocol.unwrap_or_default(),
-        name: new.name.to_string(),
+        name: new.name.clone().map(String::from).unwrap_or_default(),
         client_id: new.client_id.clone().map(String::from),
         login_url: new.login_url.clone().map(String::from).unwrap_or_default(),
         certificate: new.certificate.as_deref().unwrap_or_default().trim().to_owned(),

@@ -13,7 +13,11 @@ use super::{Connection, Domains, Protocol, RequestMethod, SigningAlgorithm};
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "NewFederationConnection")]
 pub struct NewConnection {
-    pub name: Name,
+    /// Shown to people when they sign in.
+    // Read without it, so that whatever else is missing can be told too; the schema asks for it.
+    #[serde(default)]
+    #[schemars(required)]
+    pub name: Option<Name>,
     /// Where people sign in, an http or https URL. Required for SAML.
     pub login_url: Option<WebUrl>,
     /// One or more X.509 certificates, PEM. Required for SAML.
@@ -85,6 +89,7 @@ const DEFAULT_SCOPES: &str = "openid email profile";
 
 impl Validate for NewConnection {
     fn validate(&self, problems: &mut Problems) {
+        problems.check("name", self.name.is_some(), "is required");
         match self.protocol.unwrap_or_default() {
             Protocol::Saml => {
                 problems.check("loginUrl", self.login_url.is_some(), "is required");
@@ -265,5 +270,11 @@ mod tests {
         let error = web::from_json::<NewConnection>(new.as_bytes()).expect_err("nothing fits");
         let fields: Vec<_> = error.details().iter().map(|problem| problem.field.as_str()).collect();
         assert_eq!(fields, ["name", "loginUrl", "certificate", "privateKey", "signedRequestAlgorithm"]);
+        let missing = |new: &[u8]| -> Vec<String> {
+            let error = web::from_json::<NewConnection>(new).expect_err("all is missing");
+            error.details().iter().map(|problem| problem.field.clone()).collect()
+        };
+        assert_eq!(missing(b"{}"), ["name", "loginUrl", "certificate"]);
+        assert_eq!(missing(br#"{"type":"oidc","name":null}"#), ["name", "issuer", "clientId", "clientSecret"]);
     }
 }

@@ -7,7 +7,17 @@ use crate::{api::Api, cli::KeysCommand};
 
 pub async fn run(api: &Api, command: KeysCommand) -> Result<(), String> {
     match command {
-        KeysCommand::Rotate(output) => {
+        KeysCommand::Rotate { saml: true, output } => {
+            let rotation = api.post("/admin/saml-keys/rotate", &json!({})).await?;
+            print(output, &rotation, |rotation| {
+                format!(
+                    "Published the SAML key {} in every connection's metadata.\nThe one before opens assertions for 30 days: have \
+                     identity providers that do not fetch metadata themselves load it again until then.",
+                    text(rotation, "/key/id")
+                )
+            });
+        }
+        KeysCommand::Rotate { saml: false, output } => {
             let rotation = api.post("/admin/signing-keys/rotate", &json!({})).await?;
             print(output, &rotation, |rotation| {
                 format!(
@@ -28,22 +38,22 @@ pub async fn run(api: &Api, command: KeysCommand) -> Result<(), String> {
                 )
             });
         }
-        KeysCommand::List(output) => {
+        KeysCommand::List { saml: true, output } => {
+            let keys = api.get("/admin/saml-keys").await?;
+            print(output, &keys, |keys| listed(keys, ["/id", "/createdAt", "/retiresAt"], ["KEY", "MADE", "RETIRES"]));
+        }
+        KeysCommand::List { saml: false, output } => {
             let keys = api.get("/admin/signing-keys").await?;
-            print(output, &keys, |keys| {
-                let shown = |key: &Value, at: &str| match key.pointer(at).and_then(Value::as_str) {
-                    Some(text) => text.to_owned(),
-                    None => "-".to_owned(),
-                };
-                let rows: Vec<Vec<String>> = keys
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .map(|key| ["/kid", "/activeFrom", "/retiresAt"].map(|at| shown(key, at)).to_vec())
-                    .collect();
-                table(&["KEY", "SIGNS FROM", "RETIRES"], &rows)
-            });
+            let titles = ["KEY", "SIGNS FROM", "RETIRES"];
+            print(output, &keys, |keys| listed(keys, ["/kid", "/activeFrom", "/retiresAt"], titles));
         }
     }
     Ok(())
+}
+
+fn listed(keys: &Value, columns: [&str; 3], titles: [&str; 3]) -> String {
+    let shown = |key: &Value, at: &str| key.pointer(at).and_then(Value::as_str).unwrap_or("-").to_owned();
+    let keys = keys.as_array().into_iter().flatten();
+    let rows: Vec<Vec<String>> = keys.map(|key| columns.map(|at| shown(key, at)).to_vec()).collect();
+    table(&titles, &rows)
 }

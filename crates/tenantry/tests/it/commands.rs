@@ -128,6 +128,12 @@ async fn signing_keys_are_rotated(home: Home) {
     assert_eq!(revoked["made"], true);
     let told = home.run(&["keys", "revoke", list[0]["kid"].as_str().expect("a kid")]).ok().out;
     assert!(told.contains(revoked["key"]["kid"].as_str().expect("a kid")), "{told}");
+    let saml = home.run(&["keys", "rotate", "--saml", "--json"]).ok().json();
+    assert_eq!(saml["started"], true);
+    let told = home.run(&["keys", "rotate", "--saml"]).ok().out;
+    let list = home.run(&["keys", "list", "--saml", "--json"]).ok().json();
+    assert_eq!((list.as_array().map(Vec::len), &list[1]["id"]), (Some(2), &saml["key"]["id"]));
+    assert!(told.contains(list[0]["id"].as_str().expect("an id")), "{told}");
 }
 
 async fn a_refusal_is_explained(home: Home) {

@@ -18,7 +18,7 @@ use crate::{
         Asserted, NewPending, PendingFederation, Via, answer as keep, begin,
         done::{self, refuse, refuse_with},
         http::{StartQuery, asked_of, connection},
-        refused, store,
+        refused, store, trial,
     },
     hosted::{PageQuery, Reply, Visit},
 };
@@ -87,7 +87,7 @@ async fn start_connection(
     Params(StartQuery { r }): Params<StartQuery>,
 ) -> Result<Reply> {
     let (app, _) = connection(&identity, id, Protocol::Oidc).await?;
-    let asked = asked_of(&identity, &request, app, r.as_deref())?;
+    let asked = asked_of(&identity, &request, app, id, r.as_deref())?;
     start(&identity, &request, Via::Connection(id), asked).await
 }
 
@@ -219,7 +219,7 @@ impl Callback {
         let found = identity.tenancy.db.read(move |tx| store::find(tx, via, &state)).await?;
         let Some(pending) = found else { return Err(refused()) };
         // For the page of whoever is refused: in the app's looks, with the way back to its login.
-        let asked = LoginRequest::open(&identity.tenancy, &pending.request)?;
+        let asked = LoginRequest::open_federated(&identity.tenancy, &pending.request)?;
         let visit = Visit::for_request(&identity, &request, asked).await?;
         let app = pending.app;
         if has_cookies && !visit.is_browser(&pending.browser) {
@@ -244,6 +244,7 @@ impl Callback {
         let outcome = tokio::spawn(exchange.run()).await.map_err(Error::internal)?;
         match outcome? {
             Ok(handle) => Ok(Reply::see(done::path(&handle))),
+            Err(failure) if visit.request.trial => Ok(trial::show_refusal(&visit, failure.step, &failure.reason)),
             Err(failure) => give_up(&identity, app, via, failure).await,
         }
     }

@@ -15,6 +15,8 @@ on_both_engines!(
     teams_written_by_hand_give_nothing,
     whoever_is_gone_is_in_no_group,
     wrong_groups_are_refused,
+    a_large_group_changes_in_steps,
+    requests_for_one_group_at_once_all_count,
 );
 
 fn group(id: &str) -> String {
@@ -252,4 +254,62 @@ async fn wrong_groups_are_refused(app: TestApp) {
         directory.post("/Groups", body).await.scim_error(400, "invalidValue");
     }
     assert_eq!(directory.get("/Groups").await.expect(200).at("/totalResults"), 1);
+}
+
+/// Users of the workspace, more than one transaction moves.
+async fn many(directory: &DirectoryCaller) -> Vec<String> {
+    let mut ids = Vec::new();
+    for n in 0..120 {
+        ids.push(directory.provision(&format!("user{n}@example.com")).await);
+    }
+    ids.sort_unstable();
+    ids
+}
+
+async fn a_large_group_changes_in_steps(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let directory = acme.directory().await;
+    let users = many(&directory).await;
+    let ids: Vec<&str> = users.iter().map(String::as_str).collect();
+    let id = directory.group("All", &ids).await;
+    assert_eq!(members(&directory, &id).await, users);
+    carry(&acme, &id, json!("ADMIN")).await;
+    let listed = json!(users.iter().map(|id| json!({ "value": id })).collect::<Vec<_>>());
+    directory.put(&group(&id), json!({ "displayName": "Staff", "members": listed })).await.expect(200);
+    for user in [&users[0], &users[60], &users[119]] {
+        let seen = seen(&acme, user).await;
+        assert_eq!((&seen["teams"], &seen["role"]), (&json!(["Staff"]), &json!("ADMIN")));
+    }
+    let known = directory.get(&group(&id)).await.expect(200).header("etag").expect("a version").to_owned();
+    let removal = json!([{ "op": "remove", "path": "members" }]);
+    let with = |version: &str| {
+        let caller = directory.caller.header("if-match", version);
+        DirectoryCaller { caller, ..directory.clone() }
+    };
+    with("W/\"1\"").patch(&group(&id), removal.clone()).await.scim_error(412, "");
+    with(&known).patch(&group(&id), removal).await.expect(204);
+    assert_eq!(members(&directory, &id).await, Vec::<String>::new());
+    assert_eq!(role(&acme, &users[119]).await, "MEMBER");
+    directory.put(&group(&id), json!({ "displayName": "Staff", "members": listed })).await.expect(200);
+    directory.delete(&group(&id)).await.expect(204);
+    assert_eq!(seen(&acme, &users[119]).await["teams"], json!([]));
+}
+
+async fn requests_for_one_group_at_once_all_count(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let directory = acme.directory().await;
+    let id = directory.group("All", &[]).await;
+    let mut users = Vec::new();
+    for n in 0..8 {
+        users.push(directory.provision(&format!("user{n}@example.com")).await);
+    }
+    users.sort_unstable();
+    let path = group(&id);
+    let adding = users
+        .iter()
+        .map(|user| directory.patch(&path, json!([{ "op": "add", "path": "members", "value": [{ "value": user }] }])));
+    for added in futures_util::future::join_all(adding).await {
+        added.expect(204);
+    }
+    assert_eq!(members(&directory, &id).await, users);
 }

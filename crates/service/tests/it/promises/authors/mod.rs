@@ -28,6 +28,7 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /admin/apps/{app_id}/flags/{flag_id}/explain", "reads"),
     ("POST /account/api-token/introspect", "reads"),
     ("POST /account/federation/metadata", "reads"),
+    ("POST /account/federation/connection/{connection_id}/test", "an address that changes nothing"),
     ("POST /realtime/authorize", "a token that opens streams in a login that was told of"),
     ("POST /admin/apps/{app_id}/webhook/test", "sends a sample, which is kept nowhere"),
     ("POST /auth/introspect", "reads"),

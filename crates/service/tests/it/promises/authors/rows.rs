@@ -44,6 +44,7 @@ pub(super) async fn by_the_operator(walk: &mut Walk, who: &Who) {
     let rotated = walk.told(who, "POST /admin/signing-keys/rotate", &[], json!({}), "signing_key.rotated").await;
     let route = "POST /admin/signing-keys/{kid}/revoke";
     walk.told(who, route, &[&rotated.text("/key/kid")], json!({}), "signing_key.revoked").await;
+    walk.told(who, "POST /admin/saml-keys/rotate", &[], json!({}), "saml_key.rotated").await;
     walk.check_trail().await;
     walk.told(who, "DELETE /admin/apps/{app_id}", &[app], Value::Null, "app.deleted").await;
 }
