@@ -6,6 +6,7 @@ mod commands;
 mod configuration;
 mod flags;
 mod full_disk;
+mod killed;
 mod program;
 mod serve;
 mod under_load;

@@ -1,8 +1,6 @@
 //! Servers that are killed while they write, or flooded.
 
 mod attacks;
-mod payments;
-mod webhooks;
 
 use std::{
     collections::{BTreeMap, HashSet},

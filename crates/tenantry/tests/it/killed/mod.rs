@@ -1,0 +1,5 @@
+//! Servers that are killed while they talk to others. Most of their time is waiting for what the dead held to run out, so they share
+//! the machine with other tests.
+
+mod payments;
+mod webhooks;
