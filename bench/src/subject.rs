@@ -42,6 +42,7 @@ pub async fn open(folder: &Path, database: Option<&str>, adjust: impl FnOnce(&mu
         base_url: "http://bench".into(),
         keys: GivenKeys { operator, master: None, master_previous: None, folder: folder.to_owned() },
         opening: Opening::Serve,
+        after_move: false,
         mail_url: Secret::new("log:".into()),
         mail_from: "bench@bench.example".into(),
         sms_url: Secret::new("log:".into()),

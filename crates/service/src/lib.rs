@@ -55,6 +55,8 @@ pub struct Options {
     pub base_url: String,
     pub keys: GivenKeys,
     pub opening: Opening,
+    /// Whether a store that was moved elsewhere is served all the same.
+    pub after_move: bool,
     pub mail_url: Secret<String>,
     pub mail_from: String,
     pub sms_url: Secret<String>,
@@ -167,6 +169,7 @@ impl Service {
             return Err(installation::no_store(&options.database));
         }
         db.migrate(MIGRATIONS).await?;
+        installation::settle_move(&db, options.opening, options.after_move).await?;
         spine::lease::free_after_restart(&db, spine::lease::CLAIMS).await?;
         spine::lease::free_after_restart(&db, signals::CLAIMS).await?;
         spine::lease::free_after_restart(&db, import::CLAIMS).await?;

@@ -35,7 +35,9 @@ mod url;
 mod wake;
 
 pub use args::{Arg, ToArg};
-pub use backup::{BackupInfo, BackupKey, Restored, read_backup_info, restore};
+pub use backup::{
+    BackupInfo, BackupKey, MoveEstimate, MoveOrder, MoveProgress, Moved, Restored, read_backup_info, restore,
+};
 pub use cells::{Cell, ColumnType, Tuple};
 pub use counters::Counters;
 pub use db::{Db, EngineName, Limits, Options, Sizes};

@@ -37,11 +37,16 @@ impl Row<'_> {
 
     /// The column at `index`, counted from 0: for one-off queries read into a tuple.
     pub fn at<T: Column>(&self, index: usize) -> Result<T> {
-        let value = match &self.0 {
-            RowSource::Sqlite(row) => row.get_ref(index).map(sqlite_value).map_err(Error::internal)?,
-            RowSource::Postgres(row) => postgres::value(row, index)?,
-        };
-        T::from_value(value).map_err(|wrong| Error::internal(format!("column {index}: {wrong}")))
+        T::from_value(self.value(index)?).map_err(|wrong| Error::internal(format!("column {index}: {wrong}")))
+    }
+}
+
+impl Row<'_> {
+    pub(crate) fn value(&self, index: usize) -> Result<Value<'_>> {
+        match &self.0 {
+            RowSource::Sqlite(row) => row.get_ref(index).map(sqlite_value).map_err(Error::internal),
+            RowSource::Postgres(row) => postgres::value(row, index),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The transaction that domain code writes against, whichever engine is below.
 
-use std::sync::Arc;
+use std::{io::Write, sync::Arc};
 
 use kernel::{Actor, Author, Code, Entropy, Error, Id, IdKind, Result, Timestamp};
 
@@ -13,6 +13,9 @@ use crate::{
 
 /// Runs after the commit, before the caller is answered.
 pub(crate) type Hook = Box<dyn FnOnce() + Send>;
+
+/// Writes the rows of a `COPY`.
+pub(crate) type Fill<'a> = dyn FnMut(&mut dyn Write) -> Result<()> + 'a;
 
 /// One transaction. Statements are `&'static str` in the portable subset described in `docs/conventions.md`.
 ///
@@ -194,6 +197,16 @@ impl<'a> Tx<'a> {
             EngineConnection::Postgres(connection) => connection.insert_all(sql, columns, rows, visit),
         };
         self.judge(sql, outcome)
+    }
+
+    /// Streams what `fill` writes into a table: `COPY … FROM STDIN`, on PostgreSQL only.
+    pub(crate) fn copy_in(&mut self, sql: &str, fill: &mut Fill<'_>) -> Result<()> {
+        self.refuse_when_doomed()?;
+        let outcome = match &mut self.connection {
+            EngineConnection::Sqlite(_) => return Err(Error::internal("SQLite has no COPY")),
+            EngineConnection::Postgres(connection) => connection.copy_in(sql, fill),
+        };
+        self.judge("COPY", outcome)
     }
 
     /// Runs `work` so that its failure undoes only what it did.

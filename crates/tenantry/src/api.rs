@@ -9,7 +9,7 @@ use std::{path::Path, time::Duration};
 use axum::{body::Body, http::Request};
 use kernel::Secret;
 use serde_json::Value;
-use service::{Service, installation::Opening};
+use service::Service;
 use store::FolderLocked;
 use tokio::net::UnixStream;
 use tower::ServiceExt as _;
@@ -43,7 +43,7 @@ impl Api {
         {
             return Ok(Self::Socket(finish(client().unix_socket(socket))?));
         }
-        match startup::open(config, Opening::Command).await {
+        match startup::open(config).await {
             Ok(service) => Ok(Self::Local(Box::new(service))),
             Err(error) if FolderLocked::is_cause_of(&error) => Err(format!(
                 "A server uses {} but does not respond. It may be starting or stopping; try again in a moment.",

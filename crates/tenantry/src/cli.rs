@@ -32,7 +32,11 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     /// Run the service (the default)
-    Serve,
+    Serve {
+        /// Use an embedded store that was moved to PostgreSQL all the same
+        #[arg(long)]
+        after_move: bool,
+    },
     /// Create, list, show, change and delete apps
     #[command(subcommand)]
     App(AppCommand),
@@ -86,6 +90,16 @@ pub enum Command {
     Restore {
         /// A file made by `tenantry backup`
         file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Move the embedded store to an empty database of PostgreSQL, while the server is stopped
+    MigrateTo {
+        /// Where to: postgres://user:password@host:port/database, or - to read that from standard input
+        target: String,
+        /// Only check both sides and estimate how long it takes
+        #[arg(long)]
+        dry_run: bool,
         #[command(flatten)]
         output: Output,
     },

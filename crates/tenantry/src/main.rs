@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 
 async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
     let config = cli::checked(values);
-    match cli.command.unwrap_or(Command::Serve) {
+    match cli.command.unwrap_or(Command::Serve { after_move: false }) {
         // These work with a wrong configuration, too: they help to fix it.
         Command::Config(ConfigCommand::Show(output)) => {
             commands::config::show(values, config.as_ref().ok(), output);
@@ -46,7 +46,12 @@ async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Dev(DevCommand::Generate { check }) => commands::generate::run(check).map(|()| ExitCode::SUCCESS),
-        Command::Serve => Box::pin(commands::serve::run(config?)).await.map(|()| ExitCode::SUCCESS),
+        Command::Serve { after_move } => {
+            Box::pin(commands::serve::run(config?, after_move)).await.map(|()| ExitCode::SUCCESS)
+        }
+        Command::MigrateTo { target, dry_run, output } => {
+            commands::migrate_to::run(&config?, &target, dry_run, output).await.map(|()| ExitCode::SUCCESS)
+        }
         Command::Restore { file, output } => {
             commands::backup::restore(&config?, &file, output).await.map(|()| ExitCode::SUCCESS)
         }
@@ -81,7 +86,8 @@ async fn operate(api: &Api, command: Command) -> Result<ExitCode, String> {
             let well = commands::doctor::run(api, output).await?;
             return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Serve
+        Command::Serve { .. }
+        | Command::MigrateTo { .. }
         | Command::Config(_)
         | Command::Openapi
         | Command::Completions { .. }

@@ -1,6 +1,9 @@
 //! From the configuration to an open service.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use kernel::{Clock, Code, Entropy, Error, Result};
 use service::{
@@ -8,14 +11,33 @@ use service::{
     installation::{GivenKeys, Opening, Recovered},
 };
 use spine::outbound::{Outbound, Targets};
-use store::DatabaseUrl;
+use store::{DatabaseUrl, MoveEstimate, MoveProgress, Moved};
 use web::{LimitClass, Quota, RateLimits, TrustedProxies};
 
 use crate::config::Config;
 
-/// Opens the service without starting its background work.
-pub async fn open(config: &Config, opening: Opening) -> Result<Service> {
-    Service::open(options(config, opening)?).await
+/// Opens the service for a command, without its background work.
+pub async fn open(config: &Config) -> Result<Service> {
+    Service::open(options(config, Opening::Command)?).await
+}
+
+/// Opens the service to serve it, without starting its background work yet.
+pub async fn serve(config: &Config, after_move: bool) -> Result<Service> {
+    Service::open(Options { after_move, ..options(config, Opening::Serve)? }).await
+}
+
+/// Moves the embedded store into an empty database of PostgreSQL.
+pub async fn migrate_to(
+    config: &Config,
+    target: DatabaseUrl,
+    watcher: Arc<dyn Fn(&MoveProgress) + Send + Sync>,
+) -> Result<Moved> {
+    service::installation::migrate_to(options(config, Opening::Command)?, target, watcher).await
+}
+
+/// How long that would take.
+pub async fn estimate_move(config: &Config, target: DatabaseUrl) -> Result<MoveEstimate> {
+    service::installation::estimate_move(options(config, Opening::Command)?, target).await
 }
 
 /// The socket of an embedded store's server, in the folder that the server holds the lock of: nobody else can be there.
@@ -63,6 +85,7 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
             folder: config.data_dir.clone(),
         },
         opening,
+        after_move: false,
         mail_url: config.mail_url.clone(),
         mail_from: config.mail_from.clone(),
         sms_url: config.sms_url.clone(),

@@ -73,6 +73,11 @@ impl Site {
         }
     }
 
+    /// Where the database is.
+    pub fn database(&self) -> &DatabaseUrl {
+        &self.0.store.url
+    }
+
     /// A node's options: the test clock on, the tests' keys, mail and SMS into folders. Each node has a clock of its own;
     /// randomness is one seeded stream for all, so that no two nodes draw the same.
     pub fn options(&self) -> Options {
@@ -93,6 +98,7 @@ impl Site {
                 folder: self.folder().to_owned(),
             },
             opening: Opening::Serve,
+            after_move: false,
             mail_url: into("mail"),
             mail_from: "Tenantry <no-reply@tenantry.test>".into(),
             sms_url: into("sms"),

@@ -53,6 +53,7 @@ pub struct InstallationKeys {
 
 const MASTER_CHECK: &str = "master_key_check";
 const KEY_HOME: &str = "key_home";
+const MISSING: &str = "is missing: none was given, and the data folder does not hold the one";
 
 /// The check values of a store that has been set up.
 struct StoredKeys {
@@ -128,6 +129,16 @@ pub(super) async fn adopt_master_key(db: &Db, keyring: &Keyring) -> Result<()> {
     db.write(move |tx| store::replace(tx, MASTER_CHECK, &check)).await
 }
 
+/// Refuses to continue without the master key that the store was set up with.
+pub(super) async fn check_master_key(db: &Db, given: &GivenKeys) -> Result<()> {
+    let stored = read_stored(db).await?.ok_or_else(|| Error::internal("a store without check values"))?;
+    match present_keyring(given, db.entropy().clone())? {
+        Some(keyring) if keyring.matches_check_value(&stored.master) => Ok(()),
+        Some(_) => Err(Name::MASTER.refused("is not the one", &stored.home)),
+        None => Err(Name::MASTER.refused(MISSING, &stored.home)),
+    }
+}
+
 /// Whether nothing waits to be sealed again under the current master key.
 pub(crate) fn is_settled(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<bool> {
     Ok(store::find(tx, MASTER_CHECK)?.is_some_and(|check| check == keyring.check_value()))
@@ -177,7 +188,7 @@ fn candidate(
         return Ok(Candidate { key, file: Some(file), made: false });
     }
     if let Some(stored) = stored {
-        return Err(name.refused("is missing: none was given, and the data folder does not hold the one", &stored.home));
+        return Err(name.refused(MISSING, &stored.home));
     }
     let key = make();
     file.write(&key)?;

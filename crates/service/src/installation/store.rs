@@ -28,3 +28,7 @@ pub(super) fn put(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<()> {
 pub(super) fn replace(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<()> {
     tx.run("UPDATE installation SET value = $2 WHERE name = $1", &args![name, value])
 }
+
+pub(super) fn remove(tx: &mut Tx<'_>, name: &str) -> Result<()> {
+    tx.run("DELETE FROM installation WHERE name = $1", &args![name])
+}

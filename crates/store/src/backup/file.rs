@@ -101,6 +101,21 @@ impl Backup {
         }
     }
 
+    /// The file of an embedded store, for reading, as it is now and stays meanwhile.
+    pub(super) fn of_store(path: &Path) -> Result<Self> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .and_then(|connection| connection.execute_batch("BEGIN").map(|()| connection))
+            .map_err(|error| cannot("open", path, &error))?;
+        Ok(Self { connection, path: path.to_owned() })
+    }
+
+    /// How many rows a table has.
+    pub(super) fn count(&self, table: &str) -> Result<u64> {
+        let counted: rusqlite::Result<i64> =
+            self.connection.query_row(&format!("SELECT count(*) FROM {}", quoted(table)), [], |row| row.get(0));
+        Ok(counted.map_err(|error| cannot("read", &self.path, &error))?.unsigned_abs())
+    }
+
     fn entry(&self, name: &str) -> Result<Option<String>> {
         let found =
             self.connection.query_row("SELECT value FROM backup_info WHERE name = ?1", [name], |row| row.get(0));

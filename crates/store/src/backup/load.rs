@@ -10,13 +10,13 @@ use super::{
     file::Backup,
     tables::{self, BackupTable, interned, quoted},
 };
-use crate::{Arg, ColumnType, Db, EngineName, Migration, Tx, migrations};
+use crate::{Arg, ColumnType, Db, EngineName, Migration, Tx, migrations, row::Value};
 
 /// Rows and bytes that go into one statement.
 const BATCH_ROWS: usize = 500;
 const BATCH_BYTES: usize = 1 << 20;
 
-const MIGRATIONS_TABLE: &str = "schema_migrations";
+pub(super) const MIGRATIONS_TABLE: &str = "schema_migrations";
 const INFO_TABLE: &str = "backup_info";
 
 pub(super) async fn load(path: &Path, target: &Db, keys: &[BackupKey], list: &'static [Migration]) -> Result<Restored> {
@@ -56,7 +56,7 @@ fn load_all(tx: &mut Tx<'_>, backup: &Backup, engine: EngineName, list: &'static
     Ok(restored)
 }
 
-fn refuse_unless_empty(found: &[BackupTable], tx: &mut Tx<'_>) -> Result<()> {
+pub(super) fn refuse_unless_empty(found: &[BackupTable], tx: &mut Tx<'_>) -> Result<()> {
     let mut in_use = found.iter().any(|table| table.name != MIGRATIONS_TABLE);
     if !in_use && !found.is_empty() {
         tx.each_unrecorded(migrations::LIST, &[], &mut |_| {
@@ -67,14 +67,14 @@ fn refuse_unless_empty(found: &[BackupTable], tx: &mut Tx<'_>) -> Result<()> {
     if in_use {
         return Err(Error::new(
             Code::Conflict,
-            "The target database is not empty. Restore into a new one: nothing is ever overwritten.",
+            "The target database is not empty. Name a new one: nothing is ever overwritten.",
         ));
     }
     Ok(())
 }
 
 /// Rows that would be left behind are a reason to stop.
-fn refuse_unknown_tables(backup: &Backup, tables: &[BackupTable]) -> Result<()> {
+pub(super) fn refuse_unknown_tables(backup: &Backup, tables: &[BackupTable]) -> Result<()> {
     for name in backup.filled_tables()? {
         let own = [MIGRATIONS_TABLE, INFO_TABLE].contains(&name.as_str());
         if !own && tables.iter().all(|table| table.name != name) {
@@ -99,15 +99,20 @@ fn drop_triggers(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<String>> {
     Ok(triggers.into_iter().map(|(_, sql)| sql).collect())
 }
 
-fn load_table(tx: &mut Tx<'_>, backup: &Backup, table: &BackupTable) -> Result<u64> {
+pub(super) fn refuse_other_columns(backup: &Backup, table: &BackupTable) -> Result<()> {
     let stored = backup.columns(&table.name)?;
-    if stored.is_empty() {
+    let same = stored.len() == table.columns.len() && table.columns.iter().all(|column| stored.contains(&column.name));
+    if same {
+        return Ok(());
+    }
+    Err(Error::internal(format!("table {} has other columns in the source", table.name)))
+}
+
+fn load_table(tx: &mut Tx<'_>, backup: &Backup, table: &BackupTable) -> Result<u64> {
+    if backup.columns(&table.name)?.is_empty() {
         return Ok(0);
     }
-    let same = stored.len() == table.columns.len() && table.columns.iter().all(|column| stored.contains(&column.name));
-    if !same {
-        return Err(Error::internal(format!("table {} has other columns in the backup", table.name)));
-    }
+    refuse_other_columns(backup, table)?;
     let list = table.column_list();
     let sql = interned(format!("INSERT INTO {} ({list}) SELECT {list} FROM {{rows}} WHERE true", quoted(&table.name)));
     let columns: Vec<(&'static str, ColumnType)> =
@@ -121,8 +126,8 @@ fn load_table(tx: &mut Tx<'_>, backup: &Backup, table: &BackupTable) -> Result<u
         if let Some(row) = row {
             let mut cells = Vec::with_capacity(columns.len());
             for (index, column) in table.columns.iter().enumerate() {
-                let cell = arg(row.get_ref(index).map_err(Error::internal)?, column.kind);
-                let cell = cell.ok_or_else(|| {
+                let cell = value(row.get_ref(index).map_err(Error::internal)?, column.kind);
+                let cell = cell.map(arg).ok_or_else(|| {
                     Error::internal(format!("{}.{} holds a value of another type", table.name, column.name))
                 })?;
                 bytes += size(&cell);
@@ -143,17 +148,28 @@ fn load_table(tx: &mut Tx<'_>, backup: &Backup, table: &BackupTable) -> Result<u
 }
 
 /// A value of the file as the target's column wants it: SQLite has no booleans, and keeps whole reals as they came.
-fn arg(value: ValueRef<'_>, wanted: ColumnType) -> Option<Arg<'static>> {
+pub(super) fn value(value: ValueRef<'_>, wanted: ColumnType) -> Option<Value<'_>> {
     Some(match (value, wanted) {
-        (ValueRef::Null, _) => Arg::Null,
-        (ValueRef::Integer(value), ColumnType::Int) => Arg::Int(value),
-        (ValueRef::Integer(value @ (0 | 1)), ColumnType::Bool) => Arg::Bool(value == 1),
-        (ValueRef::Integer(value), ColumnType::Real) => Arg::Real(value as f64),
-        (ValueRef::Real(value), ColumnType::Real) => Arg::Real(value),
-        (ValueRef::Text(text), ColumnType::Text) => Arg::Text(std::str::from_utf8(text).ok()?.to_owned().into()),
-        (ValueRef::Blob(bytes), ColumnType::Bytes) => Arg::Bytes(bytes.to_owned().into()),
+        (ValueRef::Null, _) => Value::Null,
+        (ValueRef::Integer(value), ColumnType::Int) => Value::Int(value),
+        (ValueRef::Integer(value @ (0 | 1)), ColumnType::Bool) => Value::Bool(value == 1),
+        (ValueRef::Integer(value), ColumnType::Real) => Value::Real(value as f64),
+        (ValueRef::Real(value), ColumnType::Real) => Value::Real(value),
+        (ValueRef::Text(text), ColumnType::Text) => Value::Text(std::str::from_utf8(text).ok()?),
+        (ValueRef::Blob(bytes), ColumnType::Bytes) => Value::Bytes(bytes),
         _ => return None,
     })
+}
+
+fn arg(value: Value<'_>) -> Arg<'static> {
+    match value {
+        Value::Null => Arg::Null,
+        Value::Int(value) => Arg::Int(value),
+        Value::Real(value) => Arg::Real(value),
+        Value::Bool(value) => Arg::Bool(value),
+        Value::Text(text) => Arg::Text(text.to_owned().into()),
+        Value::Bytes(bytes) => Arg::Bytes(bytes.to_owned().into()),
+    }
 }
 
 fn size(arg: &Arg<'_>) -> usize {
@@ -165,7 +181,7 @@ fn size(arg: &Arg<'_>) -> usize {
 }
 
 /// Sequences of PostgreSQL continue after the highest number that came in.
-fn go_on_numbering(tx: &mut Tx<'_>, table: &BackupTable) -> Result<()> {
+pub(super) fn go_on_numbering(tx: &mut Tx<'_>, table: &BackupTable) -> Result<()> {
     for column in table.columns.iter().filter(|column| column.numbered) {
         let (table, name) = (quoted(&table.name), quoted(&column.name));
         let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));

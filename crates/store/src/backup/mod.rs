@@ -5,9 +5,11 @@
 //! that a failed one leaves the target as empty as it was.
 
 mod checksum;
+mod digest;
 mod dump;
 mod file;
 mod load;
+mod moving;
 pub(crate) mod tables;
 
 use std::{
@@ -20,6 +22,7 @@ use std::{
 use kernel::{Code, Error, Result, Timestamp};
 
 pub use checksum::BackupKey;
+pub use moving::{MoveEstimate, MoveOrder, MoveProgress, Moved};
 
 use crate::{Db, Migration};
 

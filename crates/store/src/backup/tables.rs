@@ -35,6 +35,25 @@ const POSTGRES_REFERENCES: &str = "SELECT CAST(child.relname AS TEXT), CAST(pare
     JOIN pg_class AS child ON child.oid = conrelid JOIN pg_class AS parent ON parent.oid = confrelid \
     WHERE contype = 'f' AND child.relnamespace = CAST(current_schema() AS regnamespace)";
 
+/// The names of all tables, whosever they are.
+pub(super) fn names(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<String>> {
+    let sql = match engine {
+        EngineName::Sqlite => {
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name"
+        }
+        EngineName::Postgres => {
+            "SELECT CAST(table_name AS TEXT) FROM information_schema.tables WHERE table_schema = current_schema() \
+             AND table_type = 'BASE TABLE' ORDER BY table_name"
+        }
+    };
+    let mut names = Vec::new();
+    tx.each_unrecorded(sql, &[], &mut |row| {
+        names.push(row.at(0)?);
+        Ok(())
+    })?;
+    Ok(names)
+}
+
 /// All tables, those that are referred to before those that refer to them.
 pub(crate) fn of(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<BackupTable>> {
     let mut tables: Vec<BackupTable> = Vec::new();

@@ -14,6 +14,7 @@ use crate::{
     Arg, ColumnType, Row, dialect,
     fault::{Fate, Fault},
     row::RowSource,
+    tx::Fill,
 };
 
 pub(crate) struct PgConnection {
@@ -112,6 +113,17 @@ impl PgConnection {
         let statement = self.prepare(sql, |sql| dialect::postgres_rows(sql, columns))?;
         check_count(&statement, arrays.len())?;
         self.visit_rows(&statement, arrays, visit)
+    }
+
+    pub(crate) fn copy_in(&mut self, sql: &str, fill: &mut Fill<'_>) -> Result<(), Fault> {
+        let outcome = match self.client.copy_in(sql) {
+            Ok(mut writer) => {
+                fill(&mut writer).map_err(Fault::doomed)?;
+                writer.finish().map(|_| ())
+            }
+            Err(error) => Err(error),
+        };
+        outcome.map_err(|error| self.failed(&error))
     }
 
     pub(crate) fn lock(&mut self, root: &str) -> Result<(), Fault> {

@@ -7,6 +7,7 @@ mod declared;
 mod ingest;
 mod limits;
 mod migrations;
+mod moving;
 mod portable_sql;
 mod postgres_engine;
 mod reads;

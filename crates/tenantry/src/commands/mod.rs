@@ -10,6 +10,7 @@ mod flag_file;
 pub mod flags;
 pub mod generate;
 pub mod keys;
+pub mod migrate_to;
 pub mod operator_key;
 pub mod secrets;
 pub mod serve;

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use service::installation::{FirstRun, Opening};
+use service::installation::FirstRun;
 use tenancy::apps::demo_address;
 use tokio::{
     net::{TcpListener, UnixListener},
@@ -24,7 +24,7 @@ use crate::{
     startup,
 };
 
-pub async fn run(config: Config) -> Result<(), String> {
+pub async fn run(config: Config, after_move: bool) -> Result<(), String> {
     let _log = web::logging::init(&logging(&config)?).map_err(|error| startup::explain(&error))?;
     // The signals are caught before anything is opened, so that an early one is not lost.
     let signals = stop_signals()?;
@@ -34,7 +34,7 @@ pub async fn run(config: Config) -> Result<(), String> {
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let config = config.listening_on(address);
     warn(&config);
-    let service = startup::open(&config, Opening::Serve).await.map_err(|error| startup::explain(&error))?;
+    let service = startup::serve(&config, after_move).await.map_err(|error| startup::explain(&error))?;
     let first = service.first_run().await.map_err(|error| startup::explain(&error))?;
     service.start();
     let socket = startup::socket(&config);

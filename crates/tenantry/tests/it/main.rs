@@ -7,6 +7,7 @@ mod configuration;
 mod flags;
 mod full_disk;
 mod killed;
+mod moving;
 mod program;
 mod serve;
 mod under_load;

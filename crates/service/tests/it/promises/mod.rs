@@ -19,6 +19,7 @@ mod log;
 mod mails;
 mod messages;
 mod migrations;
+mod moving;
 mod nodes;
 mod owners;
 mod races;

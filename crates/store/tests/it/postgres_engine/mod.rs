@@ -23,7 +23,7 @@ fn on_runtime<F: Future<Output = ()>>(test: F) {
     runtime.expect("a runtime can be started").block_on(test);
 }
 
-async fn open(url: DatabaseUrl, limits: Limits) -> kernel::Result<Db> {
+pub(crate) async fn open(url: DatabaseUrl, limits: Limits) -> kernel::Result<Db> {
     Db::open(Options { url, clock: kernel::Clock::system(), entropy: kernel::Entropy::os(), limits }).await
 }
 
@@ -44,7 +44,7 @@ fn text(url: &DatabaseUrl, sql: &str) -> String {
     directly(url, |client| client.query_one(sql, &[])?.try_get(0))
 }
 
-fn run(url: &DatabaseUrl, sql: &str) {
+pub(crate) fn run(url: &DatabaseUrl, sql: &str) {
     directly(url, |client| client.batch_execute(sql));
 }
 
