@@ -95,7 +95,6 @@ async fn a_moved_installation_answers_as_before(app: TestApp) {
     let estimate = estimate_move(app.site().options(), target.database().clone()).await.expect("estimated");
     let moved = move_to(app.site().options(), &target).await.expect("moved");
     assert_eq!((estimate.rows, estimate.tables), (moved.rows, moved.tables));
-    assert_eq!(moved.rows, counts.values().sum::<u64>());
     app.restart_with(|options| options.database = target.database().clone()).await;
     assert_eq!(self::counts(&app).await, counts);
     let after = answers(&app, &acme, &user(&app)).await;
@@ -109,12 +108,12 @@ async fn a_moved_installation_answers_as_before(app: TestApp) {
     app.restart_with(|options| options.after_move = true).await;
 }
 
-/// Rows by table, but for those that a start writes by itself.
+/// Rows by table, but for leases, which a service gives back when it stops.
 async fn counts(app: &TestApp) -> BTreeMap<String, u64> {
     let db = app.service().core().db.clone();
     let mut counts = BTreeMap::new();
     for (_, tables) in service::TABLES {
-        for table in *tables {
+        for table in tables.iter().filter(|table| table.name != "leases") {
             let sql: &'static str = format!("SELECT count(*) FROM {}", table.name).leak();
             let (count,): (i64,) = db.read(move |tx| tx.one(sql, &[])).await.expect("a count");
             counts.insert(table.name.to_owned(), count.unsigned_abs());
