@@ -24,7 +24,7 @@ on_one_engine!(
 const VARYING: [&str; 2] = ["/metrics", "/admin/doctor"];
 
 /// Answers that go on until somebody hangs up.
-const ENDLESS: [&str; 2] = ["/admin/apps/{app_id}/webhook/stream", "/admin/apps/{app_id}/events/tail"];
+pub(super) const ENDLESS: [&str; 2] = ["/admin/apps/{app_id}/webhook/stream", "/admin/apps/{app_id}/events/tail"];
 
 async fn v1_is_the_same_operation_on_every_route(app: TestApp) {
     for route in service::route_table().into_iter().filter(|route| !ENDLESS.contains(&route.path)) {
