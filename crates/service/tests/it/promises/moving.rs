@@ -110,7 +110,7 @@ async fn a_moved_installation_answers_as_before(app: TestApp) {
     }
     testkit::tokens::refresh(&app, &tokens.refresh).await.expect(200);
     ada.log_in().await.expect(200);
-    app.key().post("/account/tenant", json!({ "owner": { "email": "new@example.com" } })).await.expect(200);
+    app.workspace("after").await;
     app.drain().await;
     app.restart_with(|options| options.after_move = true).await;
 }
