@@ -77,7 +77,7 @@ async fn a_trial_opens_nothing_else(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new("https://idp.example/"));
     let connection = connect(&app, &idp, ada.tenant).await;
     let sealed = trial(&app, &connection).await.split_once("?r=").expect("a request").1.to_owned();
-    for page in ["/auth/login/identifier", "/auth/federation/social-one/login"] {
+    for page in ["/auth/login", "/auth/federation/social-one/login"] {
         let mut browser = app.browser();
         browser.open(&format!("{page}?r={sealed}")).await;
         browser.sees(400, "is not valid");
