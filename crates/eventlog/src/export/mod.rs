@@ -57,9 +57,8 @@ impl IntoResponse for ExportedPart {
 
 impl Describe for ExportedPart {
     fn describe(operation: &mut Operation) {
-        for format in [ExportFormat::Jsonl, ExportFormat::Csv, ExportFormat::Parquet] {
-            operation.raw_answer(StatusCode::OK, format.media_type());
-        }
+        // Its type follows from the format that was asked for.
+        operation.empty_answer(StatusCode::OK);
     }
 }
 
