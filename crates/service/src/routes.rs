@@ -41,9 +41,9 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
 }
 
 pub(crate) fn router(core: &Core, metrics_public: bool) -> axum::Router {
-    let routes = all(core.test_clock.is_some(), metrics_public);
-    let document = document(&routes);
-    routes.merge(web::docs_routes(&document)).into_router(core.clone())
+    let test_clock = core.test_clock.is_some();
+    let docs = web::docs_routes(move || document(&all(test_clock, metrics_public)));
+    all(test_clock, metrics_public).merge(docs).into_router(core.clone())
 }
 
 /// What is generated from the routes and checked in under `docs/`.
@@ -55,17 +55,18 @@ pub struct Documents {
 }
 
 pub fn documents() -> Documents {
-    let routes = all(true, false);
-    let openapi = document(&routes);
-    let table = routes.merge(web::docs_routes(&openapi)).table();
-    Documents { openapi, routes: web::routes_markdown(&table), errors: web::errors_markdown(), facts: facts::page() }
+    Documents {
+        openapi: document(&all(true, false)),
+        routes: web::routes_markdown(&route_table()),
+        errors: web::errors_markdown(),
+        facts: facts::page(),
+    }
 }
 
 /// Every route with its caller, for the authorization test.
 pub fn route_table() -> Vec<RouteEntry> {
-    let routes = all(true, false);
-    let openapi = document(&routes);
-    routes.merge(web::docs_routes(&openapi)).table()
+    let docs = web::docs_routes(|| document(&all(true, false)));
+    all(true, false).merge(docs).table()
 }
 
 /// What is called, and what calls others.

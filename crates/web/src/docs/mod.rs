@@ -1,10 +1,13 @@
-//! The API page at `/docs` and the document behind it at `/openapi.json`. The page is written once, when the service
-//! starts; it needs no script and no other host.
+//! The API page at `/docs` and the document behind it at `/openapi.json`. Both are written when somebody first asks
+//! for one of them, and kept; the page needs no script and no other host.
 
 mod page;
 mod schema;
 
-use std::future::{Ready, ready};
+use std::{
+    future::{Ready, ready},
+    sync::{Arc, LazyLock},
+};
 
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -20,19 +23,35 @@ const PAGE_POLICY: &str =
 /// What changes only with a new release may be kept for a while.
 const CACHED: &str = "public, max-age=300";
 
-/// Routes that show `document`. They are hidden: a document does not describe itself.
-pub fn docs_routes<S: Clone + Send + Sync + 'static>(document: &Value) -> Routes<S> {
-    let page = File::new("text/html; charset=utf-8", page::render(document));
+/// Routes that show what `document` returns. They are hidden: a document does not describe itself.
+pub fn docs_routes<S: Clone + Send + Sync + 'static>(document: impl FnOnce() -> Value + Send + 'static) -> Routes<S> {
+    let written: Arc<Written> = Arc::new(LazyLock::new(Box::new(|| Files::of(&document()))));
+    let (page, text) = (written.clone(), written);
     let style = File::new("text/css; charset=utf-8", STYLE);
-    let text = File::new("application/json", format!("{document:#}\n"));
     Routes::new("Documentation")
-        .get("/docs", move || page.answer(), "This API as a page")
+        .get("/docs", move || page.page.answer(), "This API as a page")
         .hidden()
         .get("/docs/style.css", move || style.answer(), "The style of that page")
         .hidden()
-        .get("/openapi.json", move || text.answer(), "This API as an OpenAPI 3.1 document")
+        .get("/openapi.json", move || text.document.answer(), "This API as an OpenAPI 3.1 document")
         .hidden()
         .any_origin()
+}
+
+type Written = LazyLock<Files, Box<dyn FnOnce() -> Files + Send>>;
+
+struct Files {
+    page: File,
+    document: File,
+}
+
+impl Files {
+    fn of(document: &Value) -> Self {
+        Self {
+            page: File::new("text/html; charset=utf-8", page::render(document)),
+            document: File::new("application/json", format!("{document:#}\n")),
+        }
+    }
 }
 
 /// A file kept in memory.
