@@ -4,6 +4,7 @@ use argon2::{
     Argon2, Params, Version,
     password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash},
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use kernel::{Error, Result};
 
 /// 19 MiB, two passes, one lane: about 28 ms of CPU.
@@ -14,6 +15,13 @@ fn today() -> Argon2<'static> {
 pub(super) fn digest(password: &str, salt: &[u8; 16]) -> Result<String> {
     let made = today().hash_password_with_salt(password.as_bytes(), salt);
     made.map(|digest| digest.to_string()).map_err(|failed| Error::internal(failed.to_string()))
+}
+
+/// Costs as much to verify as today's digests do; nobody knows a password for it.
+pub(super) fn of_no_password(salt: &[u8; 16], output: &[u8; 32]) -> String {
+    let (memory, passes, lanes) = (Params::DEFAULT_M_COST, Params::DEFAULT_T_COST, Params::DEFAULT_P_COST);
+    let (salt, output) = (STANDARD_NO_PAD.encode(salt), STANDARD_NO_PAD.encode(output));
+    format!("$argon2id$v=19$m={memory},t={passes},p={lanes}${salt}${output}")
 }
 
 /// Takes the parameters from the digest.
@@ -55,6 +63,16 @@ mod tests {
         assert!(!verify("correct house", &made));
         assert!(!verify("correct horse", "garbage"));
         assert!(!is_outdated(&made));
+    }
+
+    #[test]
+    fn a_digest_of_no_password_costs_as_much_as_any() {
+        let made = of_no_password(&[7; 16], &[9; 32]);
+        let real = digest("correct horse", &[7; 16]).expect("digests");
+        assert_eq!(costs(&made), costs(&real));
+        assert_eq!(made.len(), real.len());
+        assert!(!is_outdated(&made));
+        assert!(!verify("correct horse", &made));
     }
 
     #[test]

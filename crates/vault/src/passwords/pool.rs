@@ -36,7 +36,7 @@ impl Passwords {
             let run = move || waiting.iter().for_each(|work| work());
             thread::Builder::new().name(format!("passwords-{number}")).spawn(run).map_err(Error::internal)?;
         }
-        let dummy = argon::digest(&entropy.base62(20), &entropy.bytes())?.into();
+        let dummy = argon::of_no_password(&entropy.bytes(), &entropy.bytes()).into();
         Ok(Self { queue, entropy, dummy })
     }
 

@@ -1,7 +1,11 @@
 //! Calls to a Stripe-compatible API: form-encoded, with an idempotency key on every write, ten seconds each, tried again a
 //! few times where that is safe.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use kernel::{Code, Error, Result, Secret};
 use reqwest::{Method, StatusCode};
@@ -22,7 +26,8 @@ const VERSION: &str = "2025-03-31.basil";
 /// How the provider is reached. Cheap to clone.
 #[derive(Clone)]
 pub struct StripeApi {
-    client: reqwest::Client,
+    /// Made for the first call: reading the machine's certificates takes a while, and most installations never call.
+    client: Arc<OnceLock<reqwest::Client>>,
     /// Without `/v1`.
     url: Url,
 }
@@ -47,13 +52,17 @@ impl StripeApi {
         if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || url.fragment().is_some() {
             return Err("must be http(s)://…, without a query".into());
         }
-        // The operator's own choice: it may well be inside the network.
-        let client = spine::outbound::client_builder()
-            .connect_timeout(Duration::from_secs(5))
-            .timeout(TIMEOUT)
-            .build()
-            .map_err(|error| format!("cannot make an HTTP client: {error}"))?;
-        Ok(Self { client, url })
+        Ok(Self { client: Arc::default(), url })
+    }
+
+    /// Not guarded: the address is the operator's own choice, and may well be inside the network.
+    fn client(&self) -> Called<&reqwest::Client> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let made = spine::outbound::client_builder().connect_timeout(Duration::from_secs(5)).timeout(TIMEOUT).build();
+        let made = made.map_err(|error| CallFailure::Failed(format!("cannot make an HTTP client: {error}")))?;
+        Ok(self.client.get_or_init(|| made))
     }
 
     pub fn account(&self, key: Secret<String>) -> Account {
@@ -134,7 +143,7 @@ impl Account {
 
     async fn once(&self, method: &Method, path: &str, form: &ApiForm, key: Option<&str>) -> Called<Value> {
         let address = format!("{}/v1/{path}", self.api.url.as_str().trim_end_matches('/'));
-        let mut request = self.api.client.request(method.clone(), address);
+        let mut request = self.api.client()?.request(method.clone(), address);
         request = request.bearer_auth(self.key.expose()).header("stripe-version", VERSION);
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
