@@ -2,7 +2,7 @@
 
 use spine::Reader;
 
-use crate::keeping::ErasureId;
+use crate::{keeping::ErasureId, sink::SinkKind};
 
 spine::facts! {
     /// How long an app's events are kept has changed.
@@ -16,6 +16,14 @@ spine::facts! {
         /// The parameter that it is named by, or its stem.
         entity_type: String,
     }
+    /// An app's events are sent elsewhere as well.
+    EventSinkSet = "event_sink.set" {
+        kind: SinkKind,
+        /// Without credentials.
+        url: String,
+    }
+    /// An app's events are not sent elsewhere any more.
+    EventSinkRemoved = "event_sink.removed" {}
 }
 
 /// Writes every fact into its app's event log.

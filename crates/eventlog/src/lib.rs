@@ -14,12 +14,13 @@ mod keeping;
 mod names;
 mod parameters;
 mod questions;
+mod sink;
 mod tables;
 mod tail;
 
 use std::sync::Arc;
 
-use spine::{Exclusive, Outbox, Runner, Signal};
+use spine::{Exclusive, Outbox, Runner, Signal, outbound::Outbound};
 use store::{Db, Ingestor};
 use tenancy::{OperatorKey, Tenancy};
 use tokio::sync::watch;
@@ -34,6 +35,8 @@ pub use keeping::ErasureId;
 use keeping::{Eraser, EventRetention};
 use names::KnownNames;
 use questions::Scans;
+use sink::SinkJob;
+pub use sink::{FailingSink, ddl, failing as failing_sinks, oldest_unsent};
 pub use tables::TABLES;
 
 /// What the routes of this room work with. Cheap to clone.
@@ -47,13 +50,15 @@ pub struct EventLog {
     scans: Scans,
     /// Rung when there is something to erase.
     erasures: Signal,
+    /// Calls to sinks.
+    outbound: Outbound,
     /// Whether streams have to end.
     closing: Arc<watch::Sender<bool>>,
 }
 
 impl EventLog {
     /// Needs a Tokio runtime, for the batcher.
-    pub fn new(tenancy: Tenancy) -> Self {
+    pub fn new(tenancy: Tenancy, outbound: Outbound) -> Self {
         let db = tenancy.db.clone();
         Self {
             ingestor: db.ingestor(),
@@ -61,6 +66,7 @@ impl EventLog {
             folder: Folder::new(db.clone()),
             scans: Scans::default(),
             erasures: Signal::new(),
+            outbound,
             closing: Arc::new(watch::Sender::new(false)),
             db,
             tenancy,
@@ -80,6 +86,8 @@ impl EventLog {
         let eraser = Eraser::new(self.db.clone(), self.folder.clone(), self.erasures.clone());
         runner.add(Exclusive::new(&self.db, eraser));
         runner.add(Exclusive::new(&self.db, EventRetention(self.db.clone())));
+        let (keyring, outbound) = (self.tenancy.keyring.clone(), self.outbound.clone());
+        runner.add(Exclusive::new(&self.db, SinkJob { db: self.db.clone(), keyring, outbound }));
     }
 }
 
@@ -102,4 +110,5 @@ pub fn routes() -> Routes<EventLog> {
         .merge(keeping::routes())
         .merge(export::routes())
         .merge(tail::routes())
+        .merge(sink::routes())
 }

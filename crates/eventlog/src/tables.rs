@@ -17,4 +17,5 @@ pub const TABLES: &[Table] = &[
     table!("event_chains"("app_id") of app),
     table!("event_settings"("app_id") of app),
     table!("event_erasures"("id") of app),
+    table!("event_sinks"("app_id") of app; sealed "sealed" by "app_id"),
 ];

@@ -205,7 +205,7 @@ impl Service {
                 Federation::new(&tenancy, options.outbound.clone(), options.providers),
             )?,
             signals: Signals::new(tenancy.clone(), options.outbound.clone(), options.webhooks),
-            event_log: EventLog::new(tenancy.clone()),
+            event_log: EventLog::new(tenancy.clone(), options.outbound.clone()),
             imports: Imports::new(tenancy.clone(), options.outbound.clone(), files.clone()),
             files,
             scim: Scim::new(tenancy.clone()),

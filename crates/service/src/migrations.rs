@@ -50,4 +50,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(39, "event_keeping", text!("0039_event_keeping")),
     Migration::shared(40, "event_chain", text!("0040_event_chain")),
     Migration::shared(41, "saml_keys", text!("0041_saml_keys")),
+    Migration::shared(42, "event_sinks", text!("0042_event_sinks")),
 ];

@@ -305,6 +305,26 @@ pub enum EventsCommand {
         #[arg(long)]
         to: Option<String>,
     },
+    /// Where events are sent as well
+    #[command(subcommand)]
+    Sink(SinkCommand),
+}
+
+#[derive(Subcommand)]
+pub enum SinkCommand {
+    /// Print the table that ClickHouse needs
+    Ddl {
+        /// Its name, with or without a database
+        #[arg(long)]
+        table: Option<String>,
+    },
+    /// Show where an app's events are sent, and whether they arrive
+    Show {
+        #[command(flatten)]
+        of: OfApp,
+        #[command(flatten)]
+        output: Output,
+    },
 }
 
 #[derive(Subcommand)]

@@ -9,7 +9,7 @@ mod startup;
 use std::process::ExitCode;
 
 use api::Api;
-use cli::{Cli, Command, ConfigCommand, DevCommand};
+use cli::{Cli, Command, ConfigCommand, DevCommand, EventsCommand, SinkCommand};
 use config::Values;
 
 #[global_allocator]
@@ -39,6 +39,10 @@ async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
         }
         Command::Completions { shell } => {
             print!("{}", String::from_utf8_lossy(&cli::completions(shell)));
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Events(EventsCommand::Sink(SinkCommand::Ddl { table })) => {
+            print!("{}", eventlog::ddl(table.as_deref()));
             Ok(ExitCode::SUCCESS)
         }
         Command::Openapi => {

@@ -11,7 +11,7 @@ use super::{
     memory::{Bucket, Wanted},
     plan::Plan,
 };
-use crate::names;
+use crate::{names, sink};
 
 /// Events that wait together.
 #[derive(Clone, Debug)]
@@ -72,8 +72,8 @@ const ADD_FIRSTS: &str = "INSERT INTO event_firsts (app_id, entity_digest, name_
      last_at = CASE WHEN excluded.last_at > event_firsts.last_at THEN excluded.last_at ELSE event_firsts.last_at END \
      WHERE excluded.first_at < event_firsts.first_at OR excluded.last_at > event_firsts.last_at + 600000000";
 const ADD_ROWS: &str = "INSERT INTO event_rows (id, app_id, name_id, happened_at, ingested_at, ingest_source, \
-     ingest_id, tenant_id, audited, parameters) SELECT id, app_id, name_id, happened_at, ingested_at, ingest_source, \
-     ingest_id, tenant_id, audited, parameters FROM {rows} WHERE true";
+     ingest_id, tenant_id, audited, parameters, revision) SELECT id, app_id, name_id, happened_at, ingested_at, \
+     ingest_source, ingest_id, tenant_id, audited, parameters, revision FROM {rows} WHERE true";
 const FINISH: &str = "DELETE FROM event_arrivals WHERE app_id = $1 AND id = ANY($2)";
 const BEGIN: &str = "UPDATE event_arrivals SET folded = $3 WHERE app_id = $1 AND id = $2";
 
@@ -192,6 +192,8 @@ pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
 }
 
 fn write_rows(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
+    // A sink reads in the order of folds.
+    let revision = sink::exists(tx, app)?.then(|| plan.revision());
     let rows: Vec<_> = plan
         .rows
         .iter()
@@ -210,6 +212,7 @@ fn write_rows(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
                 event.tenant,
                 row.audited,
                 parameters,
+                revision,
             )
         })
         .collect();
@@ -224,6 +227,7 @@ fn write_rows(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {
         "tenant_id",
         "audited",
         "parameters",
+        "revision",
     ];
     tx.insert_all(ADD_ROWS, columns, &rows)
 }

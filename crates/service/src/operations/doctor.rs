@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use eventlog::FailingSink;
 use files::Census;
 use kernel::{AppId, Page, Result, Timestamp};
 use schemars::JsonSchema;
@@ -73,6 +74,7 @@ async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> 
     findings.push(deliveries(&core.db.scan(signals::deliveries::prove).await?));
     findings.push(last_backup(&vitals, core.db.clock().now()));
     findings.push(certificates(&vitals));
+    findings.push(event_sinks(&vitals));
     findings.push(stored_files(&core, &core.files.census().await?));
     Ok(Json(Report { findings }))
 }
@@ -87,6 +89,7 @@ struct Vitals {
     master_key_settled: bool,
     signing_since: Option<Timestamp>,
     last_backup: Option<Timestamp>,
+    failing_sinks: Vec<FailingSink>,
     /// Of identity providers.
     ending_certificates: Vec<EndingCertificate>,
 }
@@ -104,9 +107,25 @@ fn vitals(tx: &mut Tx<'_>, keyring: &Keyring) -> Result<Vitals> {
         open_webhooks: open_webhooks(tx)?,
         master_key_settled: installation::is_settled(tx, keyring)?,
         last_backup: installation::last_backup(tx)?,
+        failing_sinks: eventlog::failing_sinks(tx)?,
         ending_certificates: federation::ending_certificates(tx, now.plus(CERTIFICATES_WARNED))?,
         signing_since: keys.iter().map(|key| key.active_from).filter(|from| *from <= now).max(),
     })
+}
+
+/// Nothing is lost while a sink is down, as long as events are kept.
+fn event_sinks(vitals: &Vitals) -> Finding {
+    let failing = vitals.failing_sinks.iter().take(10);
+    let failing: Vec<String> =
+        failing.map(|sink| format!("{} ({} attempts: {})", sink.app, sink.failures, sink.error)).collect();
+    if failing.is_empty() {
+        return Finding::ok("event sinks", "every event sink takes what it is sent");
+    }
+    Finding::warning(
+        "event sinks",
+        format!("events do not arrive at the sinks of {}", failing.join(", ")),
+        "See to the receiver, or set the sink again with other credentials; what waits is sent by itself then.",
+    )
 }
 
 /// Dates are not enforced, so nobody is locked out; but their owners will replace them.

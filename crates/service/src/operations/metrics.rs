@@ -53,6 +53,9 @@ async fn of_the_storage(core: &Core) {
     gauge!("tenantry_outbox_oldest_seconds").set(age(backlog.oldest_fact, backlog.now));
     gauge!("tenantry_webhooks_waiting").set(backlog.webhooks.waiting as f64);
     gauge!("tenantry_webhooks_oldest_seconds").set(age(backlog.webhooks.oldest_due, backlog.now));
+    if let Ok(oldest) = eventlog::oldest_unsent(&core.db).await {
+        gauge!("tenantry_event_sinks_oldest_seconds").set(age(oldest, backlog.now));
+    }
     for Waiting { channel, count, oldest } in backlog.messages {
         gauge!("tenantry_messages_waiting", "channel" => channel).set(count as f64);
         gauge!("tenantry_messages_oldest_seconds", "channel" => channel).set(age(oldest, backlog.now));
@@ -101,6 +104,7 @@ const GAUGES: &[(&str, &str)] = &[
     ("tenantry_database_log_bytes", "Size of SQLite's write-ahead log"),
     ("tenantry_disk_bytes", "Size of the disk that the data folder is on"),
     ("tenantry_disk_free_bytes", "Free space on the disk that the data folder is on"),
+    ("tenantry_event_sinks_oldest_seconds", "How long the oldest event waits that a sink has not taken yet"),
     ("tenantry_messages_oldest_seconds", "Age of the oldest message that waits to be sent, by channel"),
     ("tenantry_messages_waiting", "Messages that wait to be sent, by channel"),
     ("tenantry_outbox_oldest_seconds", "Age of the oldest fact that some consumer has not seen"),

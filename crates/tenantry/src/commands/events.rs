@@ -1,4 +1,4 @@
-//! `tenantry events tail|export` and `tenantry audit verify`.
+//! `tenantry events tail|export|sink` and `tenantry audit verify`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
 use super::{flags, print, text};
 use crate::{
     api::Api,
-    cli::{AuditCommand, EventsCommand, OfApp, Output},
+    cli::{AuditCommand, EventsCommand, OfApp, Output, SinkCommand},
 };
 
 pub async fn run(api: &Api, command: EventsCommand) -> Result<(), String> {
@@ -18,6 +18,13 @@ pub async fn run(api: &Api, command: EventsCommand) -> Result<(), String> {
             let query = query(&[("format", Some(format)), ("from", from), ("to", to)]);
             export(api, &format!("{}?{query}", path(api, &of, "/export").await?), &file).await
         }
+        // Needs no server: it was printed before.
+        EventsCommand::Sink(SinkCommand::Ddl { .. }) => Ok(()),
+        EventsCommand::Sink(SinkCommand::Show { of, output }) => {
+            let sink = api.get(&path(api, &of, "/sink").await?).await?;
+            print(output, &sink, shown_sink);
+            Ok(())
+        }
     }
 }
 
@@ -25,6 +32,15 @@ pub async fn run(api: &Api, command: EventsCommand) -> Result<(), String> {
 pub async fn audit(api: &Api, command: AuditCommand) -> Result<bool, String> {
     let AuditCommand::Verify { of, output } = command;
     verify(api, &of, output).await
+}
+
+fn shown_sink(sink: &Value) -> String {
+    let state = match sink["lastError"].as_str() {
+        Some(error) => format!("{} attempts have failed since the last success: {error}", sink["failures"]),
+        None if sink["backfilling"] == true => "Older events are being sent.".to_owned(),
+        None => "Events arrive.".to_owned(),
+    };
+    format!("{} {}\n{state}", text(sink, "/kind"), text(sink, "/url"))
 }
 
 async fn path(api: &Api, of: &OfApp, rest: &str) -> Result<String, String> {

@@ -13,6 +13,7 @@ mod keeping;
 mod listing;
 mod model;
 mod query;
+mod sink;
 mod tail;
 
 use serde_json::{Value, json};

@@ -2,4 +2,5 @@
 //! the machine with other tests.
 
 mod payments;
+mod sinks;
 mod webhooks;

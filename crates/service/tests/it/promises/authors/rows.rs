@@ -22,6 +22,10 @@ pub(super) async fn by_the_operator(walk: &mut Walk, who: &Who) {
     replay(walk, who, app, &made.text("/apiKey")).await;
     let (route, kept) = ("PUT /admin/apps/{app_id}/events/settings", json!({ "retentionDays": 30 }));
     walk.told(who, route, &[app], kept, "event_settings.changed").await;
+    let (route, sink) = ("PUT /admin/apps/{app_id}/events/sink", json!({ "kind": "http", "url": "http://10.0.0.1/" }));
+    walk.told(who, route, &[app], sink, "event_sink.set").await;
+    let route = "DELETE /admin/apps/{app_id}/events/sink";
+    walk.told(who, route, &[app], Value::Null, "event_sink.removed").await;
     let route = "DELETE /admin/apps/{app_id}/events/entities/{entity_type}/{entity_value}";
     walk.told(who, route, &[app, "userId", "u1"], Value::Null, "event_erasure.begun").await;
     let first = who.caller.get(&format!("/admin/apps/{app}/secrets")).await.expect(200).text("/0/id");
