@@ -1,4 +1,5 @@
-//! A ClickHouse that can be killed: its own engine in a process of Python, behind its HTTP interface.
+//! A ClickHouse that can be killed: its own engine in a process of Python, behind its HTTP interface. Some of its answers
+//! to inserts get lost.
 
 use std::{
     io::{BufRead as _, BufReader},

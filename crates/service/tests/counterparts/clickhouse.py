@@ -1,7 +1,8 @@
 """ClickHouse's engine (chDB) behind ClickHouse's HTTP interface: `POST /?query=…` with settings as further parameters and
 rows as the body. `clickhouse.py FOLDER PORT` keeps its tables in the folder, prints its port when it is ready, and runs
-until it is killed."""
+until it is killed. Every third insert is stored and its answer lost."""
 
+import itertools
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,7 @@ from chdb.session import Session
 
 session = Session(sys.argv[1])
 one_at_a_time = threading.Lock()
+inserts = itertools.count(1)
 
 
 def with_settings(query, settings):
@@ -37,6 +39,9 @@ class Interface(BaseHTTPRequestHandler):
         try:
             with one_at_a_time:
                 answer = session.query(f"{statement}\n{body}".strip(), "TabSeparated").bytes()
+            if query.startswith("INSERT") and next(inserts) % 3 == 0:
+                self.close_connection = True
+                return
             self.say(200, answer, {})
         except Exception as error:
             self.say(500, str(error).encode(), {"X-ClickHouse-Exception-Code": "1"})
