@@ -174,6 +174,7 @@ impl Billing {
 
     /// Before a workspace is deleted: what it pays for ends with its period, without refund or proration.
     pub async fn leave(&self, app: AppId, tenant: TenantId) -> Result<()> {
+        self.close_checkouts(app, tenant).await?;
         let read = self
             .tenancy
             .db

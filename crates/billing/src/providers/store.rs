@@ -61,6 +61,17 @@ pub(super) fn session(tx: &mut Tx<'_>, id: &str) -> Result<Option<CheckoutSessio
     tx.opt(sql!("SELECT ", SESSION, " FROM checkout_sessions WHERE id = $1"), &args![id])
 }
 
+/// Those that can still be paid. A workspace has few: each was begun by a person.
+pub(super) fn open_sessions(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Vec<String>> {
+    let now = tx.now();
+    let found: Vec<(String,)> = tx.all(
+        "SELECT id FROM checkout_sessions WHERE app_id = $1 AND tenant_id = $2 AND paid_at IS NULL AND expires_at > $3 \
+         ORDER BY id LIMIT 100",
+        &args![app, tenant, now],
+    )?;
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
 /// False when it was paid before.
 pub(super) fn mark_paid(tx: &mut Tx<'_>, session: &CheckoutSession) -> Result<bool> {
     tx.changes_one(

@@ -96,6 +96,9 @@ fn post(kept: &mut Kept, path: &str, form: Value) -> Result<Value, Refusal> {
     if let Some(id) = path.strip_prefix("subscriptions/") {
         return update(kept, id, &form);
     }
+    if let Some(id) = path.strip_prefix("checkout/sessions/").and_then(|rest| rest.strip_suffix("/expire")) {
+        return expire(kept, id);
+    }
     match path {
         "billing/meter_events" => kept.meter_event(form).ok_or_else(|| bad("event_name", "No active meter found")),
         "billing/meters" if kept.meter(&form["event_name"]).is_some() => {
@@ -123,6 +126,16 @@ fn post(kept: &mut Kept, path: &str, form: Value) -> Result<Value, Refusal> {
         }
         _ => Ok(kept.create(path, form)),
     }
+}
+
+fn expire(kept: &mut Kept, id: &str) -> Result<Value, Refusal> {
+    let known = kept.objects.get_mut(id).filter(|_| id.starts_with("cs_")).ok_or_else(|| missing(id))?;
+    if known["status"] != "open" {
+        let message = "Only Checkout Sessions with a status in [\"open\"] can be expired.";
+        return Err(invalid(StatusCode::BAD_REQUEST, message));
+    }
+    known["status"] = json!("expired");
+    Ok(known.clone())
 }
 
 fn update(kept: &mut Kept, id: &str, form: &Value) -> Result<Value, Refusal> {

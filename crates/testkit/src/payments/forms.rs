@@ -67,6 +67,7 @@ pub(super) fn parameters(path: &str) -> Option<&'static [Parameter]> {
             METADATA,
             ("subscription_data[metadata][*]", Text, false),
         ],
+        path if path.starts_with("checkout/sessions/") && path.ends_with("/expire") => &[],
         "billing_portal/sessions" => &[("customer", Id("cus"), true), ("return_url", Url, false)],
         "billing/meters" => &[
             ("display_name", Text, true),

@@ -120,6 +120,7 @@ impl Kept {
 
     pub(super) fn pay(&mut self, session: &str) -> String {
         let checkout = self.objects.get(session).cloned().expect("a checkout session");
+        assert_eq!(checkout["status"], "open", "nobody can pay it");
         let id = self.new_id("sub");
         let lines: Vec<Value> = checkout["line_items"].as_object().expect("lines").values().cloned().collect();
         let data: Vec<Value> = lines.iter().map(|line| self.new_item(&line["price"])).collect();

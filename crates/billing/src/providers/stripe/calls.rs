@@ -200,6 +200,11 @@ impl Account {
         self.get(&format!("checkout/sessions/{id}")).await
     }
 
+    /// From now on it cannot be paid. Refused when it was paid before.
+    pub async fn expire_session(&self, id: &str, key: &str) -> Called<ApiCheckoutSession> {
+        self.post(&format!("checkout/sessions/{id}/expire"), &ApiForm::new(), key).await
+    }
+
     pub async fn create_portal(&self, customer: &str, return_url: Option<&str>, key: &str) -> Called<PortalSession> {
         let form = ApiForm::new().set("customer", customer).set_some("return_url", return_url);
         self.post("billing_portal/sessions", &form, key).await

@@ -2,7 +2,7 @@
 //! answer that is older than what was applied meanwhile is asked for again, so that no order of events can undo a newer one.
 
 use ::store::Tx;
-use kernel::{AppId, Author, Code, Error, Result};
+use kernel::{AppId, Author, Code, Error, Result, TenantId};
 use tenancy::{App, apps};
 
 use super::{
@@ -50,10 +50,40 @@ impl Billing {
         };
         let (Some(subscription), true) = (id_of(&session.subscription), session.is_paid()) else { return Ok(false) };
         let there = account.subscription(&subscription).await?;
-        let linked = self.tenancy.db.write(move |tx| link(tx, app, &session, &there)).await?;
+        let linked = match self.tenancy.db.write(move |tx| link(tx, app, &session, &there)).await {
+            // The workspace was deleted meanwhile: nobody has what is paid for.
+            Err(error) if error.code() == Code::NotFound => {
+                tracing::warn!(%app, session = id, "a checkout of a deleted workspace was paid; its subscription is ended");
+                account.end_subscription(&subscription, &format!("tenantry-end-{subscription}")).await?;
+                return Ok(false);
+            }
+            linked => linked?,
+        };
         // How it stands by now.
         self.take_over_subscription(app, &subscription).await?;
         Ok(linked)
+    }
+
+    /// Nobody can pay what was begun for a workspace any more. One that was paid already is taken over.
+    pub(crate) async fn close_checkouts(&self, app: AppId, tenant: TenantId) -> Result<()> {
+        let open = self.tenancy.db.read(move |tx| sessions::open_sessions(tx, app, tenant)).await?;
+        if open.is_empty() {
+            return Ok(());
+        }
+        let account = match self.account(app).await {
+            // Sessions of the sandbox, or of an account that nobody knows any more.
+            Err(error) if error.code() == Code::ProviderFailed => return Ok(()),
+            account => account?,
+        };
+        for id in open {
+            let key = format!("tenantry-expire-{id}-{}", self.tenancy.db.entropy().base62(16));
+            match account.expire_session(&id, &key).await {
+                Ok(_) | Err(CallFailure::Missing) => {}
+                Err(CallFailure::Refused(_)) => drop(self.take_over_session(app, &id).await?),
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+        Ok(())
     }
 
     pub(super) async fn known_at_provider(&self, app: AppId, subscription: &str) -> Result<Option<AtProvider>> {

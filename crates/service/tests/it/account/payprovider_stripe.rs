@@ -24,6 +24,9 @@ on_both_engines!(
     what_failed_or_was_cut_off_is_finished_once,
     the_last_word_counts,
     a_workspace_goes_once_its_subscription_is_canceled,
+    a_checkout_of_a_workspace_that_went_cannot_be_paid,
+    a_checkout_that_was_paid_before_its_workspace_went_is_canceled,
+    what_is_paid_for_a_workspace_that_went_is_ended_at_once,
     what_ends_here_ends_there,
     what_is_still_to_be_ended_there_is_ended_before_the_workspace_goes,
     a_plan_set_by_key_continues_there_too,
@@ -272,6 +275,35 @@ async fn a_workspace_goes_once_its_subscription_is_canceled(stage: Stage) {
     mighty.delete(&path).await.expect(200);
     assert_eq!(stage.provider.object(&subscription)["cancel_at_period_end"], true);
     stage.tell_all().await;
+}
+
+async fn a_checkout_of_a_workspace_that_went_cannot_be_paid(stage: Stage) {
+    let session = stage.checkout().await.expect(201).text("/sessionId");
+    let mighty = stage.app.key_with(&["TENANT_DELETE"]).await;
+    let path = format!("/account/tenant/{}", stage.acme.id);
+    stage.provider.trouble([Trouble::Fails; 3]);
+    mighty.delete(&path).await.error(502, "PROVIDER_FAILED");
+    mighty.delete(&path).await.expect(200);
+    assert_eq!(stage.provider.object(&session)["status"], "expired");
+}
+
+async fn a_checkout_that_was_paid_before_its_workspace_went_is_canceled(stage: Stage) {
+    let session = stage.checkout().await.expect(201).text("/sessionId");
+    let subscription = stage.pay(&session);
+    let mighty = stage.app.key_with(&["TENANT_DELETE"]).await;
+    mighty.delete(&format!("/account/tenant/{}", stage.acme.id)).await.expect(200);
+    assert_eq!(stage.provider.object(&subscription)["cancel_at_period_end"], true);
+    stage.tell_all().await;
+}
+
+async fn what_is_paid_for_a_workspace_that_went_is_ended_at_once(stage: Stage) {
+    let session = stage.checkout().await.expect(201).text("/sessionId");
+    let mighty = stage.app.key_with(&["TENANT_DELETE"]).await;
+    stage.provider.trouble([Trouble::Refuses]);
+    mighty.delete(&format!("/account/tenant/{}", stage.acme.id)).await.expect(200);
+    let subscription = stage.pay(&session);
+    stage.tell_all().await;
+    assert_eq!(stage.provider.object(&subscription)["status"], "canceled");
 }
 
 async fn what_ends_here_ends_there(stage: Stage) {
