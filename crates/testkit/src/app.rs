@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use kernel::AppId;
+use kernel::{AppId, Timestamp};
 use serde_json::json;
 use service::{Options, Service};
 use spine::outbox;
@@ -102,6 +102,11 @@ impl TestApp {
     pub fn key(&self) -> Caller {
         let FirstApp { id, api_key } = &self.0.first;
         self.anon().with_api_key(*id, api_key)
+    }
+
+    /// By the service's clock.
+    pub fn now(&self) -> Timestamp {
+        self.service().core().db.clock().now()
     }
 
     /// The first app's id.

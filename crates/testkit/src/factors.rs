@@ -50,7 +50,7 @@ pub async fn set_up_sms(app: &TestApp, session: &str, phone: &str) -> String {
 /// What an authenticator app shows for a secret so many steps from the service's time. Neither of the libraries is one
 /// that the service uses.
 pub fn shown(app: &TestApp, secret: &str, steps: i64) -> String {
-    let now = app.service().core().db.clock().now().as_seconds() + 30 * steps;
+    let now = app.now().as_seconds() + 30 * steps;
     let secret = data_encoding::BASE32_NOPAD.decode(secret.as_bytes()).expect("base32");
     totp_custom::<Sha1>(30, 6, &secret, now.try_into().expect("after 1970"))
 }

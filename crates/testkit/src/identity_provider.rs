@@ -3,9 +3,12 @@
 use std::{fs, path::Path, process::Command};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use kernel::Timestamp;
+use kernel::{TenantId, Timestamp};
+use serde_json::json;
 use tempfile::TempDir;
 use url::Url;
+
+use crate::TestApp;
 
 /// An identity provider with a key of its own.
 pub struct IdentityProvider {
@@ -61,6 +64,20 @@ fn run(program: &str, arguments: &[&str]) {
 }
 
 impl IdentityProvider {
+    /// A connection to it, used by these workspaces of the first app: its id.
+    pub async fn connect(&self, app: &TestApp, workspaces: &[TenantId]) -> String {
+        let body = json!({
+            "name": "Acme", "loginUrl": "https://idp.example/sso", "certificate": self.certificate,
+            "idpEntityId": self.entity_id,
+        });
+        let id = app.key().post("/account/federation/connection", body).await.expect(201).text("/id");
+        for workspace in workspaces {
+            let used = json!({ "federationConnection": id });
+            app.key().put(&format!("/account/tenant/{workspace}"), used).await.expect(200);
+        }
+        id
+    }
+
     pub fn new(entity_id: &str) -> Self {
         Self::valid_for(entity_id, 36_500)
     }

@@ -110,8 +110,7 @@ impl Document {
             value["parameters"] = parameters.into();
         }
         if let Some(body) = &operation.body {
-            value["requestBody"] =
-                json!({ "required": !operation.body_is_optional, "content": content(body, &mut self.requests) });
+            value["requestBody"] = json!({ "required": !operation.body_is_optional, "content": { body.media_type: content(body, &mut self.requests) } });
         }
         value["responses"] = self.responses(route);
         value["security"] = operation.access.schemes().iter().map(|scheme| json!({ *scheme: [] })).collect();
@@ -130,8 +129,8 @@ impl Document {
     fn responses(&mut self, route: &Route) -> Value {
         let mut responses = Map::new();
         let mut success = json!({ "description": phrase(route.success()) });
-        if let Some((_, Some(answer))) = &route.operation.success {
-            success["content"] = content(answer, &mut self.answers);
+        for answer in route.operation.success.iter().flat_map(|(_, answers)| answers) {
+            success["content"][answer.media_type] = content(answer, &mut self.answers);
         }
         responses.insert(route.success().as_str().to_owned(), success);
         let failure = |when: &str| match route.failures {
@@ -192,7 +191,7 @@ fn content(content: &BodyContent, generator: &mut SchemaGenerator) -> Value {
         Some(schema) => schema(generator).to_value(),
         None => json!({ "type": "string" }),
     };
-    json!({ content.media_type: { "schema": schema } })
+    json!({ "schema": schema })
 }
 
 /// The names stand in the path, the types in the handler: a tuple by order, a struct by name, else one value.

@@ -101,7 +101,8 @@ pub struct Operation {
     pub(crate) path: Option<SchemaOf>,
     pub(crate) query: Vec<SchemaOf>,
     pub(crate) body: Option<BodyContent>,
-    pub(crate) success: Option<(StatusCode, Option<BodyContent>)>,
+    /// Without content where nothing is answered, with several where the caller chooses.
+    pub(crate) success: Option<(StatusCode, Vec<BodyContent>)>,
     pub(crate) body_is_optional: bool,
     pub(crate) failures: BTreeMap<u16, String>,
 }
@@ -197,18 +198,24 @@ impl Operation {
 
     /// The same by another name than `application/json`.
     pub fn answer_as<T: JsonSchema>(&mut self, status: StatusCode, media_type: &'static str) -> &mut Self {
-        self.success = Some((status, Some(BodyContent { media_type, schema: Some(schema_of::<T>) })));
+        self.success = Some((status, vec![BodyContent { media_type, schema: Some(schema_of::<T>) }]));
         self
     }
 
     pub fn raw_answer(&mut self, status: StatusCode, media_type: &'static str) -> &mut Self {
-        self.success = Some((status, Some(BodyContent { media_type, schema: None })));
+        self.raw_answers(status, &[media_type])
+    }
+
+    /// One of several types, whichever was asked for.
+    pub fn raw_answers(&mut self, status: StatusCode, media_types: &[&'static str]) -> &mut Self {
+        let content = |media_type: &&'static str| BodyContent { media_type, schema: None };
+        self.success = Some((status, media_types.iter().map(content).collect()));
         self
     }
 
     /// An answer of zero length.
     pub fn empty_answer(&mut self, status: StatusCode) -> &mut Self {
-        self.success = Some((status, None));
+        self.success = Some((status, Vec::new()));
         self
     }
 

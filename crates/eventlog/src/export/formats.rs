@@ -27,6 +27,8 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
+    pub const ALL: [Self; 3] = [Self::Jsonl, Self::Csv, Self::Parquet];
+
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Jsonl => "application/x-ndjson",

@@ -57,8 +57,7 @@ impl IntoResponse for ExportedPart {
 
 impl Describe for ExportedPart {
     fn describe(operation: &mut Operation) {
-        // Its type follows from the format that was asked for.
-        operation.empty_answer(StatusCode::OK);
+        operation.raw_answers(StatusCode::OK, &ExportFormat::ALL.map(ExportFormat::media_type));
     }
 }
 

@@ -196,6 +196,6 @@ impl axum::response::IntoResponse for Metadata {
 
 impl web::Describe for Metadata {
     fn describe(operation: &mut web::Operation) {
-        operation.empty_answer(http::StatusCode::OK);
+        operation.raw_answer(http::StatusCode::OK, saml::metadata::CONTENT_TYPE);
     }
 }

@@ -135,7 +135,7 @@ async fn overrides_go_before_plan_and_quota(app: TestApp) {
 async fn overrides_end(app: TestApp) {
     let workspace = app.workspace("acme").await;
     let path = overrides(&workspace);
-    let now = app.service().core().db.clock().now();
+    let now = app.now();
     app.key().put(&path, json!({ "until": now })).await.refuses(&["until"]);
     let body = json!({ "entitlements": { "beta": true }, "until": now.plus(DAY) });
     app.key().put(&path, body).await.expect(200);

@@ -71,7 +71,7 @@ impl Stage {
 
     /// The service's time, in seconds.
     pub fn now(&self) -> i64 {
-        self.app.service().core().db.clock().now().as_seconds()
+        self.app.now().as_seconds()
     }
 
     /// Sends an event of the provider, signed.
@@ -90,7 +90,7 @@ impl Stage {
 
 /// Sends an event to a node, signed with the app's secret.
 pub async fn tell(node: &TestApp, event: &Value) -> Answer {
-    let (body, at) = (event.to_string(), node.service().core().db.clock().now().as_seconds());
+    let (body, at) = (event.to_string(), node.now().as_seconds());
     let caller = node.anon().header("provider-signature", &signature(&body, at));
     let path = format!("/account/payprovider/webhook/{}", node.app_id());
     caller.header("content-type", "application/json").send(Method::POST, &path, body).await

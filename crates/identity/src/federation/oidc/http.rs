@@ -225,11 +225,15 @@ impl Callback {
         if has_cookies && !visit.is_browser(&pending.browser) {
             return refuse(&identity, app, via, "browser", "another browser began this login").await;
         }
-        if let Some(error) = &answer.error {
-            return refuse(&identity, app, via, "answer", &error_name(error)).await;
-        }
-        let Some(code) = answer.code.filter(|code| !code.is_empty()) else {
-            return refuse(&identity, app, via, "answer", "there is no code").await;
+        let code = match (&answer.error, answer.code.filter(|code| !code.is_empty())) {
+            (None, Some(code)) => code,
+            (error, _) => {
+                let cause = error.as_ref().map_or_else(|| "there is no code".to_owned(), |error| error_name(error));
+                if visit.request.trial {
+                    return Ok(trial::show_refusal(&visit, "answer", &cause));
+                }
+                return refuse(&identity, app, via, "answer", &cause).await;
+            }
         };
         let message = sha256_hex(code.as_bytes());
         let (claimed, digest) = (pending.clone(), message.clone());

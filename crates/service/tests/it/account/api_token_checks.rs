@@ -167,7 +167,7 @@ async fn a_revoked_token_is_refused_at_once_on_every_node(app: TestApp) {
 }
 
 async fn an_expired_token_is_refused_and_stays_listed(app: TestApp) {
-    let now = app.service().core().db.clock().now();
+    let now = app.now();
     let expire_at = now.plus(Duration::from_secs(3600));
     let body = json!({ "name": "x", "privileges": ["APP_READ"], "expireAt": expire_at });
     let made = app.key().post("/account/api-token/app", body).await.expect(201);

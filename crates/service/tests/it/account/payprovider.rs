@@ -8,7 +8,7 @@ use vault::hmac_sha256_hex;
 on_both_engines!(only_signed_events_are_taken_in, an_app_without_a_secret_takes_nothing);
 
 async fn send(app: &TestApp, to: &str, secret: &str, body: &str) -> Answer {
-    let at = app.service().core().db.clock().now().as_seconds();
+    let at = app.now().as_seconds();
     let signature = hmac_sha256_hex(secret.as_bytes(), format!("{at}.{body}").as_bytes());
     let caller = app.anon().header("provider-signature", &format!("t={at},v1={signature}"));
     caller.header("content-type", "application/json").send(Method::POST, to, body.to_owned()).await

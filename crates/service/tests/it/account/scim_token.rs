@@ -49,7 +49,7 @@ async fn a_token_ends_with_its_time_its_maker_and_its_revocation(app: TestApp) {
     child.get("/Users").await.scim_error(401, "");
     assert_eq!(acme.key().get(TOKENS).await.expect(200).json(), json!([]));
 
-    let at = app.service().core().db.clock().now().plus(Duration::from_secs(60));
+    let at = app.now().plus(Duration::from_secs(60));
     let made = acme.key().post(TOKENS, json!({ "name": "t", "expireAt": at })).await.expect(201);
     let brief = app.anon().header("authorization", &format!("Bearer {}", made.text("/token")));
     brief.get("/scim/v2/Users").await.expect(200);

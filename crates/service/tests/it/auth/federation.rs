@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kernel::{TenantId, Timestamp};
+use kernel::TenantId;
 use serde_json::{Value, json};
 use testkit::{
     Browser, Caller, IdentityProvider, SamlRequest, TestApp, Tokens,
@@ -39,22 +39,6 @@ on_both_engines!(
 
 const ISSUER: &str = "https://idp.example/";
 
-fn now(app: &TestApp) -> Timestamp {
-    app.service().core().db.clock().now()
-}
-
-/// A connection, used by these workspaces.
-async fn connect(app: &TestApp, idp: &IdentityProvider, workspaces: &[TenantId]) -> String {
-    let body = json!({
-        "name": "Acme", "loginUrl": "https://idp.example/sso", "certificate": idp.certificate, "idpEntityId": idp.entity_id,
-    });
-    let id = app.key().post("/account/federation/connection", body).await.expect(201).text("/id");
-    for workspace in workspaces {
-        set(app, *workspace, json!({ "federationConnection": id })).await;
-    }
-    id
-}
-
 async fn set(app: &TestApp, workspace: TenantId, change: Value) {
     app.key().put(&format!("/account/tenant/{workspace}"), change).await.expect(200);
 }
@@ -69,7 +53,7 @@ async fn at_provider(app: &TestApp, connection: &str) -> (Browser, SamlRequest) 
 
 async fn come(app: &TestApp, idp: &IdentityProvider, connection: &str, email: &str) -> Browser {
     let (mut browser, asked) = at_provider(app, connection).await;
-    browser.post(&asked.acs, &idp.answer(&asked, email, now(app))).await;
+    browser.post(&asked.acs, &idp.answer(&asked, email, app.now())).await;
     browser
 }
 
@@ -90,7 +74,7 @@ async fn listed(app: &TestApp, tokens: &Tokens) -> Vec<String> {
 
 async fn somebody_comes_in_through_their_workspaces_provider(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let browser = come(&app, &idp, &connection, "Ada@acme.example").await;
     let tokens = tokens(&app, &browser).await;
     let me = bearer(&app, &tokens).get("/auth/userinfo").await.expect(200).json();
@@ -108,7 +92,7 @@ async fn somebody_comes_in_through_their_workspaces_provider(app: TestApp) {
 
 async fn newcomers_join_as_far_as_the_workspace_lets_them(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let mails = app.mails().len();
     let bob = tokens(&app, &come(&app, &idp, &connection, "bob@acme.example").await).await;
     assert_eq!(listed(&app, &bob).await, [ada.tenant.to_string()]);
@@ -131,7 +115,7 @@ async fn newcomers_join_as_far_as_the_workspace_lets_them(app: TestApp) {
 async fn a_provider_opens_its_own_workspaces_and_no_other(app: TestApp) {
     let (mallory, victim) = (app.owner("mallory@evil.example").await, app.owner("vic@acme.example").await);
     let idp = IdentityProvider::new(ISSUER);
-    let connection = connect(&app, &idp, &[mallory.tenant]).await;
+    let connection = idp.connect(&app, &[mallory.tenant]).await;
     let browser = come(&app, &idp, &connection, &victim.email).await;
     let stolen = tokens(&app, &browser).await;
     assert_eq!(listed(&app, &stolen).await, [mallory.tenant.to_string()]);
@@ -159,11 +143,11 @@ async fn a_provider_opens_its_own_workspaces_and_no_other(app: TestApp) {
 
 async fn a_login_ends_with_the_providers_session_and_with_the_connection(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let (mut browser, asked) = at_provider(&app, &connection).await;
-    let end = now(&app).plus(Duration::from_secs(600));
+    let end = app.now().plus(Duration::from_secs(600));
     let until = format!(" SessionNotOnOrAfter=\"{end}\"");
-    browser.post(&asked.acs, &idp.answer_with(&asked, &ada.email, now(&app), "x", &until)).await;
+    browser.post(&asked.acs, &idp.answer_with(&asked, &ada.email, app.now(), "x", &until)).await;
     let code = browser.answer("code").expect("a code");
     let set_of_tokens = exchange(&app, &code, None).await.expect(200);
     assert!(set_of_tokens.json()["expires_in"].as_i64().expect("seconds") <= 600);
@@ -178,9 +162,9 @@ async fn a_login_ends_with_the_providers_session_and_with_the_connection(app: Te
 
 async fn an_answer_belongs_to_one_login_in_one_browser(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let (mut browser, asked) = at_provider(&app, &connection).await;
-    let form = idp.answer(&asked, &ada.email, now(&app));
+    let form = idp.answer(&asked, &ada.email, app.now());
     // Somebody else's browser delivers it, as a forged form would: it opens nothing there.
     app.browser().post(&asked.acs, &form).await.sees(400, "could not be accepted");
     // The same message again within half a minute is the same outcome, which opens once.
@@ -188,7 +172,7 @@ async fn an_answer_belongs_to_one_login_in_one_browser(app: TestApp) {
     assert!(browser.answer("code").is_some(), "{}", browser.location);
     browser.post(&asked.acs, &form).await.sees(400, "could not be accepted");
     // Another answer to the same login, and this one to another login.
-    let other = idp.answer(&asked, "eve@acme.example", now(&app));
+    let other = idp.answer(&asked, "eve@acme.example", app.now());
     browser.post(&asked.acs, &other).await.sees(400, "could not be accepted");
     let (mut second, later) = at_provider(&app, &connection).await;
     let replayed = vec![form[0].clone(), ("RelayState".to_owned(), later.relay_state.clone())];
@@ -196,24 +180,24 @@ async fn an_answer_belongs_to_one_login_in_one_browser(app: TestApp) {
     // Too late.
     let (mut slow, asked) = at_provider(&app, &connection).await;
     app.advance(Duration::from_secs(601)).await;
-    slow.post(&asked.acs, &idp.answer(&asked, &ada.email, now(&app))).await.sees(400, "could not be accepted");
+    slow.post(&asked.acs, &idp.answer(&asked, &ada.email, app.now())).await.sees(400, "could not be accepted");
 }
 
 async fn an_answer_that_cannot_be_trusted_is_a_page_and_a_fact(app: TestApp) {
     let (ada, mut idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let (ours, theirs) = (connect(&app, &idp, &[ada.tenant]).await, connect(&app, &idp, &[]).await);
+    let (ours, theirs) = (idp.connect(&app, &[ada.tenant]).await, idp.connect(&app, &[]).await);
     let other = IdentityProvider::new(ISSUER);
     let (mut browser, asked) = at_provider(&app, &ours).await;
-    browser.post(&asked.acs, &other.answer(&asked, &ada.email, now(&app))).await.sees(400, "could not be accepted");
+    browser.post(&asked.acs, &other.answer(&asked, &ada.email, app.now())).await.sees(400, "could not be accepted");
     browser.sees(400, "Sign in");
     // Another tenant of the same identity provider, with the same certificate.
     idp.entity_id = "https://idp.example/other".to_owned();
-    browser.post(&asked.acs, &idp.answer(&asked, &ada.email, now(&app))).await.sees(400, "could not be accepted");
+    browser.post(&asked.acs, &idp.answer(&asked, &ada.email, app.now())).await.sees(400, "could not be accepted");
     idp.entity_id = ISSUER.to_owned();
     // The answer to one connection at another, although the certificate is the same.
     let (mut elsewhere, foreign) = at_provider(&app, &theirs).await;
     let crossed = vec![
-        idp.answer(&asked, &ada.email, now(&app))[0].clone(),
+        idp.answer(&asked, &ada.email, app.now())[0].clone(),
         ("RelayState".to_owned(), foreign.relay_state.clone()),
     ];
     elsewhere.post(&foreign.acs, &crossed).await.sees(400, "could not be accepted");
@@ -235,7 +219,7 @@ async fn whoever_must_come_through_the_provider_comes_no_other_way(app: TestApp)
     let bob = app.member("bob@acme.example", ada.tenant, "MEMBER").await;
     let path = format!("/account/tenant/{}", ada.tenant);
     app.key().put(&path, json!({ "ssoRequired": true })).await.expect(400);
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let before = bob.sign_in().await;
     set(&app, ada.tenant, json!({ "ssoRequired": true })).await;
     let session = bob.log_in().await.expect(200).text("/session");
@@ -259,7 +243,7 @@ async fn whoever_must_come_through_the_provider_comes_no_other_way(app: TestApp)
 
 async fn the_first_owner_settles_who_the_provider_is(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let path = format!("/account/federation/connection/{connection}");
     let cleared = app.key().put(&path, json!({ "idpEntityId": null })).await.expect(200);
     assert_eq!(cleared.json()["idpEntityId"], Value::Null);
@@ -271,16 +255,16 @@ async fn the_first_owner_settles_who_the_provider_is(app: TestApp) {
 
 async fn a_second_factor_counts_where_the_provider_is_trusted(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     set(&app, ada.tenant, json!({ "mfa": true })).await;
     let strong = "https://refeds.org/profile/mfa";
     let (mut browser, asked) = at_provider(&app, &connection).await;
-    browser.post(&asked.acs, &idp.answer_with(&asked, &ada.email, now(&app), strong, "")).await;
+    browser.post(&asked.acs, &idp.answer_with(&asked, &ada.email, app.now(), strong, "")).await;
     assert!(browser.answer("code").is_some(), "{}", browser.location);
     let path = format!("/account/federation/connection/{connection}");
     app.key().put(&path, json!({ "trustMfa": false })).await.expect(200);
     let (mut browser, asked) = at_provider(&app, &connection).await;
-    browser.post(&asked.acs, &idp.answer_with(&asked, &ada.email, now(&app), strong, "")).await;
+    browser.post(&asked.acs, &idp.answer_with(&asked, &ada.email, app.now(), strong, "")).await;
     // A provider's word is not enough to set up a factor, which would count for every workspace of the person.
     browser.sees(200, "").submit("/auth/login/mfa/setup", &[("method", "totp")]).await.sees(403, "identity provider");
 }
@@ -294,7 +278,7 @@ async fn what_is_forced_but_not_there_goes_back_to_the_app(app: TestApp) {
         browser.answer("error").unwrap_or_else(|| panic!("{more:?}: {}", browser.location))
     };
     assert_eq!(refused(&force).await, "invalid_request", "there is no connection");
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let connection = connection.as_str();
     for more in [
         &[("force_federation", "social-one")][..],
@@ -321,7 +305,7 @@ async fn what_is_forced_but_not_there_goes_back_to_the_app(app: TestApp) {
 async fn an_address_leads_to_its_workspaces_provider(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
     let carl = app.owner("carl@other.example").await;
-    connect(&app, &idp, &[ada.tenant]).await;
+    idp.connect(&app, &[ada.tenant]).await;
     let mut browser = app.browser();
     browser.open(&authorize(&app, &[])).await.submit("/auth/login", &[("username", "ada@acme.example")]).await;
     assert!(browser.location.starts_with("https://idp.example/sso?"), "{}", browser.location);
@@ -339,7 +323,7 @@ async fn an_address_leads_to_its_workspaces_provider(app: TestApp) {
 
 async fn metadata_names_what_the_provider_needs(app: TestApp) {
     let idp = IdentityProvider::new(ISSUER);
-    let connection = connect(&app, &idp, &[]).await;
+    let connection = idp.connect(&app, &[]).await;
     let path = format!("/auth/federation/saml/{connection}/metadata");
     let metadata = app.anon().get(&path).await.expect(200);
     assert_eq!(metadata.header("content-type"), Some("application/samlmetadata+xml"));
@@ -362,9 +346,9 @@ async fn metadata_names_what_the_provider_needs(app: TestApp) {
 
 async fn of_many_at_once_one_gets_the_outcome(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let (browser, asked) = at_provider(&app, &connection).await;
-    let form = idp.answer(&asked, &ada.email, now(&app));
+    let form = idp.answer(&asked, &ada.email, app.now());
     let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&form).finish();
     let cookies: Vec<String> = browser.cookies().iter().map(|(name, value)| format!("{name}={value}")).collect();
     let attempts = (0..16).map(|_| {
@@ -389,7 +373,7 @@ async fn of_many_at_once_one_gets_the_outcome(app: TestApp) {
 async fn a_known_subject_with_a_new_address_is_renamed_unless_others_know_them(app: TestApp) {
     let (ada, mut idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
     let carl = app.owner("carl@other.example").await;
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     idp.subject = Some("4711".to_owned());
     let me = async |email: &str| {
         let tokens = tokens(&app, &come(&app, &idp, &connection, email).await).await;
@@ -404,7 +388,7 @@ async fn a_known_subject_with_a_new_address_is_renamed_unless_others_know_them(a
 
 async fn an_invited_person_comes_in_as_what_they_were_invited_to_be(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     set(&app, ada.tenant, json!({ "jitProvisioning": false })).await;
     let wanted =
         json!({ "name": "Invitations", "privileges": ["USER_WRITE", "USER_READ"], "tenantUserId": ada.member });
@@ -425,7 +409,7 @@ async fn an_invited_person_comes_in_as_what_they_were_invited_to_be(app: TestApp
 
 async fn operators_see_what_became_of_the_last_logins(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let path = format!("/account/federation/connection/{connection}");
     come(&app, &IdentityProvider::new(ISSUER), &connection, &ada.email).await.sees(400, "could not be accepted");
     let seen = app.key().get(&path).await.expect(200);
@@ -437,7 +421,7 @@ async fn operators_see_what_became_of_the_last_logins(app: TestApp) {
 async fn an_unknown_address_of_a_domain_is_sent_to_its_connection(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
     let carl = app.owner("carl@acme.example").await;
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let path = format!("/account/federation/connection/{connection}");
     app.key().put(&path, json!({ "domains": ["acme.example"] })).await.expect(200);
     let lands = async |email: &str| {
@@ -454,7 +438,7 @@ async fn an_unknown_address_of_a_domain_is_sent_to_its_connection(app: TestApp) 
 /// of their own.
 async fn a_provider_that_renames_somebody_takes_their_ways_in(app: TestApp) {
     let (ada, mut idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[ada.tenant]).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let mut puppet = app.member("puppet@acme.example", ada.tenant, "MEMBER").await;
     idp.subject = Some("4711".to_owned());
     come(&app, &idp, &connection, &puppet.email).await.answer("code").expect("the subject is linked");
@@ -476,7 +460,7 @@ async fn a_provider_that_renames_somebody_takes_their_ways_in(app: TestApp) {
 
 async fn a_providers_word_tells_a_workspace_nothing_of_a_person(app: TestApp) {
     let (acme, idp) = (app.workspace("acme").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[acme.id]).await;
+    let connection = idp.connect(&app, &[acme.id]).await;
     let vicky = app.owner("vicky@corp.example").await;
     let known = json!({ "firstName": "Vicky", "lastName": "Secret", "phoneNumber": "+4915112345678" });
     let path = format!("/account/tenant/user/{}", vicky.member);
@@ -507,7 +491,7 @@ async fn a_providers_word_tells_a_workspace_nothing_of_a_person(app: TestApp) {
 async fn names_from_a_provider_are_bounded_and_name_nobody_elses_people(app: TestApp) {
     let (acme, mut idp) = (app.workspace("acme").await, IdentityProvider::new(ISSUER));
     idp.first_name = format!("Pay\nnow {}", "x".repeat(5_000));
-    let connection = connect(&app, &idp, &[acme.id]).await;
+    let connection = idp.connect(&app, &[acme.id]).await;
     let corp = app.workspace("corp").await;
     corp.add("vicky@corp.example", "MEMBER").await;
     for email in ["vicky@corp.example", "newcomer@acme.example"] {
@@ -566,7 +550,7 @@ async fn no_route_lets_a_providers_login_beyond_its_workspace(app: TestApp) {
     let ada = app.owner("ada@bolt.example").await;
     set(&app, ada.tenant, json!({ "name": "Second Zanzibar" })).await;
     let (mallory, idp) = (app.owner("mallory@acme.example").await, IdentityProvider::new(ISSUER));
-    let connection = connect(&app, &idp, &[mallory.tenant]).await;
+    let connection = idp.connect(&app, &[mallory.tenant]).await;
     let browser = come(&app, &idp, &connection, "ada@bolt.example").await;
     let tokens = tokens(&app, &browser).await;
     let handover = json!({ "accessToken": tokens.access });

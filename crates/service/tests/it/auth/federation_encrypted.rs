@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use kernel::{TenantId, Timestamp};
 use serde_json::{Value, json};
 use testkit::{Browser, Cipher, IdentityProvider, SamlRequest, TestApp, hosted::authorize, on_both_engines};
 
@@ -14,20 +13,6 @@ on_both_engines!(
 );
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-
-fn now(app: &TestApp) -> Timestamp {
-    app.service().core().db.clock().now()
-}
-
-async fn connect(app: &TestApp, idp: &IdentityProvider, workspace: TenantId) -> String {
-    let body = json!({
-        "name": "Acme", "loginUrl": "https://idp.example/sso", "certificate": idp.certificate, "idpEntityId": idp.entity_id,
-    });
-    let id = app.key().post("/account/federation/connection", body).await.expect(201).text("/id");
-    let used = json!({ "federationConnection": id });
-    app.key().put(&format!("/account/tenant/{workspace}"), used).await.expect(200);
-    id
-}
 
 async fn metadata(app: &TestApp, connection: &str) -> String {
     app.anon().get(&format!("/auth/federation/saml/{connection}/metadata")).await.expect(200).body().to_owned()
@@ -49,14 +34,14 @@ async fn come(
     let mut browser = app.browser();
     browser.open(&authorize(app, &[("federation_connection", connection)])).await;
     let asked = SamlRequest::of(&browser.location);
-    let answer = idp.encrypted_answer(&asked, "ada@acme.example", now(app), known, key, cipher);
+    let answer = idp.encrypted_answer(&asked, "ada@acme.example", app.now(), known, key, cipher);
     browser.post(&asked.acs, &answer).await;
     browser
 }
 
 async fn an_encrypted_assertion_is_opened(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new("https://idp.example/"));
-    let connection = connect(&app, &idp, ada.tenant).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let known = metadata(&app, &connection).await;
     assert_eq!(encryption_keys(&known), 1);
     let browser = come(&app, &idp, &connection, &known, 0, Cipher::Gcm).await;
@@ -65,7 +50,7 @@ async fn an_encrypted_assertion_is_opened(app: TestApp) {
 
 async fn an_unsigned_response_does_not_carry_cbc(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new("https://idp.example/"));
-    let connection = connect(&app, &idp, ada.tenant).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let known = metadata(&app, &connection).await;
     come(&app, &idp, &connection, &known, 0, Cipher::Cbc).await.sees(400, "could not be accepted");
 }
@@ -76,7 +61,7 @@ async fn rotate(app: &TestApp) -> Value {
 
 async fn a_new_key_takes_over_without_a_failed_login(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new("https://idp.example/"));
-    let connection = connect(&app, &idp, ada.tenant).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let before = metadata(&app, &connection).await;
     let rotated = rotate(&app).await;
     assert_eq!(rotated["started"], true);
@@ -99,7 +84,7 @@ async fn a_new_key_takes_over_without_a_failed_login(app: TestApp) {
 
 async fn many_who_ask_at_once_see_one_key(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new("https://idp.example/"));
-    let connection = connect(&app, &idp, ada.tenant).await;
+    let connection = idp.connect(&app, &[ada.tenant]).await;
     let seen = futures_util::future::join_all((0..4).map(|_| metadata(&app, &connection))).await;
     assert!(seen.iter().all(|one| *one == seen[0] && encryption_keys(one) == 1));
 }

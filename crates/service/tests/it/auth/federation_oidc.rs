@@ -96,7 +96,7 @@ fn settings(one: &OpenIdProvider, two: &OpenIdProvider) -> Providers {
 
 impl World {
     fn now(&self) -> i64 {
-        self.app.service().core().db.clock().now().as_seconds()
+        self.app.now().as_seconds()
     }
 
     /// A browser that was sent to a provider.

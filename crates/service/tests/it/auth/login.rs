@@ -76,7 +76,7 @@ async fn a_right_password_opens_a_session_and_a_wrong_one_nothing(app: TestApp) 
     let mut members: Vec<String> = session.json().as_object().expect("an object").keys().cloned().collect();
     members.sort();
     assert_eq!(members, ["expires", "mfaState", "session", "tenantUsers"]);
-    let now = app.service().core().db.clock().now().as_seconds();
+    let now = app.now().as_seconds();
     assert!((now + 595..=now + 600).contains(&session.at("/expires").as_i64().expect("a time")));
     // Case and blanks around the address do not matter.
     let mut credentials = ada.credentials();

@@ -60,7 +60,7 @@ async fn a_phone_is_set_up_and_then_asked_for(app: TestApp) {
 async fn a_code_counts_a_step_around_its_time_and_once(app: TestApp) {
     let (ada, secret) = with_authenticator(&app, "ada@example.com").await;
     // Time passes meanwhile: a whole step should do.
-    let into_step = app.service().core().db.clock().now().as_seconds() % 30;
+    let into_step = app.now().as_seconds() % 30;
     app.advance(Duration::from_secs(30 - into_step.unsigned_abs())).await;
     for off in [-3, -2, 2, 3] {
         log_in_with(&app, &ada, &shown(&app, &secret, off)).await.error(401, "WRONG_CODE");

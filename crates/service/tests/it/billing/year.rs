@@ -74,7 +74,7 @@ async fn a_year_of_many_subscriptions(app: TestApp) {
         begin(&app, cohort).await;
         app.advance(DAY).await;
     }
-    let (service, begun) = (app.service(), app.service().core().db.clock().now());
+    let (service, begun) = (app.service(), app.now());
     let clock = service.core().test_clock.clone().expect("a test clock");
     let (mut steps, before) = (0, (told(&app).await.len(), changes(&app).await));
     while let Some(due) = service.next_due().await.expect("can be asked").filter(|due| *due < begun.plus(360 * DAY)) {

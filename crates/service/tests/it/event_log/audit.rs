@@ -107,7 +107,7 @@ async fn the_services_own_entries_have_their_author(app: TestApp) {
     assert_eq!(made.at("/0/extracted/workspaceId"), json!(workspace.id));
     assert_eq!(made.at("/0/extracted/name"), "acme");
     // They are events like others.
-    let now = app.service().core().db.clock().now();
+    let now = app.now();
     let query = json!({ "eventName": "tenantry.tenant.created", "from": "2020-01-01T00:00:00Z", "to": now });
     assert_eq!(super::ask(&app, query).await.expect(200).at("/totalCount"), 1);
 }

@@ -39,10 +39,11 @@ async fn every_event_is_exported_once_in_parts(app: TestApp) {
         let part = export(&app, &format!("{range}{cursor}")).await.expect(200);
         ids.extend(lines(&part).into_iter().map(|line| line["id"].to_string()));
         parts += 1;
+        assert!(parts < 5, "it does not end");
         let Some(next) = part.header("x-next-cursor") else { break };
         cursor = format!("&cursor={next}");
     }
-    assert!((2..5).contains(&parts), "{parts}");
+    assert!(parts > 1, "one part holds it all");
     assert_eq!(ids.len(), 10_130);
     ids.sort_unstable();
     ids.dedup();

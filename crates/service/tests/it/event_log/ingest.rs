@@ -100,7 +100,7 @@ async fn limits_are_exact(app: TestApp) {
     app.key().post("/event-log", event(&app, "e", AT, named(129))).await.error(400, "VALIDATION_FAILED");
     app.key().post("/event-log", event(&app, &"é".repeat(129), AT, json!({}))).await.refuses(&["eventName"]);
     let ahead = |seconds: u64| {
-        let at = app.service().core().db.clock().now().plus(std::time::Duration::from_secs(seconds));
+        let at = app.now().plus(std::time::Duration::from_secs(seconds));
         event(&app, "ahead", &at.to_string(), json!({}))
     };
     app.key().post("/event-log", ahead(86_390)).await.expect(201);

@@ -33,7 +33,7 @@ async fn keep(app: &TestApp, days: u32) {
 }
 
 fn days_ago(app: &TestApp, days: u64) -> String {
-    let now = app.service().core().db.clock().now();
+    let now = app.now();
     now.minus(Duration::from_hours(24 * days)).to_string()
 }
 

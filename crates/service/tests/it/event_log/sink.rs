@@ -24,17 +24,13 @@ fn path(app: &TestApp) -> String {
     format!("/admin/apps/{}/events/sink", app.app_id())
 }
 
-fn now(app: &TestApp) -> String {
-    app.service().core().db.clock().now().to_string()
-}
-
 async fn set(app: &TestApp, sink: Value) -> Answer {
     app.operator().put(&path(app), sink).await
 }
 
 async fn send(app: &TestApp, name: &str, count: usize) {
     for number in 0..count {
-        let event = event(app, name, &now(app), json!({ "number": number }));
+        let event = event(app, name, &app.now().to_string(), json!({ "number": number }));
         app.key().header("prefer", "wait").post("/event-log", event).await.expect(201);
     }
 }
@@ -85,7 +81,7 @@ async fn what_was_there_before_is_sent_from_its_time_on(app: TestApp) {
     let receiver = Receiver::start().await;
     send(&app, "old", 1).await;
     app.advance(MINUTE).await;
-    let since = now(&app);
+    let since = app.now().to_string();
     send(&app, "a", 2).await;
     send(&app, "b", 2).await;
     set(&app, json!({ "kind": "http", "url": receiver.url("/"), "since": since, "events": ["old", "a", "b", "c"] }))
@@ -141,7 +137,8 @@ async fn a_sink_that_hangs_keeps_no_other_waiting(app: TestApp) {
     send(&app, "a", 1).await;
     let others = async {
         hanging.wait_for(1).await;
-        let event = json!({ "appId": other.app_id(), "eventName": "a", "timestamp": now(&app), "parameters": {} });
+        let event =
+            json!({ "appId": other.app_id(), "eventName": "a", "timestamp": app.now().to_string(), "parameters": {} });
         other.header("prefer", "wait").post("/event-log", event).await.expect(201);
         well.wait_for(1).await;
     };
@@ -154,7 +151,7 @@ async fn a_sink_that_hangs_keeps_no_other_waiting(app: TestApp) {
 
 async fn a_new_address_begins_again_and_new_credentials_do_not(app: TestApp) {
     let (one, two) = (Receiver::start().await, Receiver::start().await);
-    let since = now(&app);
+    let since = app.now().to_string();
     let sink = |receiver: &Receiver, key: &str| json!({ "kind": "http", "url": receiver.url("/"), "headers": { "x-key": key }, "since": since, "events": ["a"] });
     set(&app, sink(&one, "1")).await.expect(200);
     send(&app, "a", 1).await;

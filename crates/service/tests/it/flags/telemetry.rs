@@ -26,7 +26,7 @@ on_both_engines!(
 
 async fn evaluations_are_counted_by_variant(app: TestApp) {
     let path = flag(&app, json!({ "key": "k" })).await;
-    let yesterday = app.service().core().db.clock().now().minus(Duration::from_secs(86_400));
+    let yesterday = app.now().minus(Duration::from_secs(86_400));
     let events = json!([
         { "flagKey": "k", "variantIndex": 0 },
         { "flagKey": "k", "variantIndex": 0, "count": 4, "timestamp": yesterday },
@@ -159,7 +159,7 @@ async fn what_was_gathered_survives_a_stop(app: TestApp) {
 
 async fn what_is_too_old_or_too_long_is_not_accepted(app: TestApp) {
     let path = flag(&app, json!({ "key": "k" })).await;
-    let ago = |days: u64| app.service().core().db.clock().now().minus(Duration::from_secs(days * 86_400));
+    let ago = |days: u64| app.now().minus(Duration::from_secs(days * 86_400));
     let event = |days| json!({ "flagKey": "k", "variantIndex": 0, "timestamp": ago(days) });
     let events = json!([event(0), event(90), event(92), event(10_000)]);
     let answer = app.key().post("/flags/eval-events", events).await.expect(202);

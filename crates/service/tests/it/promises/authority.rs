@@ -225,7 +225,7 @@ async fn what_a_token_made_ends_with_it(app: TestApp) {
 }
 
 async fn what_a_token_made_expires_no_later(app: TestApp) {
-    let at = app.service().core().db.clock().now().plus(Duration::from_secs(300));
+    let at = app.now().plus(Duration::from_secs(300));
     let mut short = wanted(&POWER);
     short["expireAt"] = json!(at);
     let parent = bearer_of(&app, &app.key().post(APP, short.clone()).await.expect(201));

@@ -466,7 +466,7 @@ impl Strangers {
         let gone = app_token(app, &everything).await;
         let path = format!("/account/api-token/app/{}", gone.text("/record/id"));
         app.key().delete(&path).await.expect(200);
-        let at = app.service().core().db.clock().now().plus(Duration::from_secs(30));
+        let at = app.now().plus(Duration::from_secs(30));
         let body = serde_json::json!({ "name": "t", "privileges": everything, "expireAt": at });
         let expired = app.key().post("/account/api-token/app", body).await.expect(201);
         app.advance(Duration::from_secs(60)).await;

@@ -33,7 +33,7 @@ async fn magic_link(app: &TestApp, email: &str) -> String {
 async fn nothing_outlives_its_last_instant(engine: EngineName) {
     let app = standing_still(engine).await;
     let ada = app.owner("ada@customer.example").await;
-    let now = app.service().core().db.clock().now();
+    let now = app.now();
 
     let expires = json!({ "name": "CI", "privileges": ["APP_READ"], "expireAt": now.plus(Duration::from_secs(60)) });
     let made = app.key().post("/account/api-token/app", expires).await.expect(201);

@@ -80,7 +80,7 @@ async fn an_event_counts_in_the_period_it_lies_in(app: TestApp) {
     workspace.key().post(INGEST, json!({ "metric": "calls", "value": 7 })).await.expect(201);
     app.advance(DAY * 31).await;
     assert_eq!(used(&workspace).await, 0);
-    let earlier = app.service().core().db.clock().now().minus(DAY * 20);
+    let earlier = app.now().minus(DAY * 20);
     let late = json!({ "metric": "calls", "value": 2, "timestamp": earlier });
     workspace.key().post(INGEST, late).await.expect(201);
     workspace.key().post(INGEST, json!({ "metric": "calls" })).await.expect(201);

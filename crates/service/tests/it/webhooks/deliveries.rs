@@ -191,7 +191,7 @@ async fn a_sample_is_sent_and_kept_nowhere(app: TestApp) {
 async fn what_was_missed_is_sent_again_once(app: TestApp) {
     let receiver = Receiver::start().await;
     let recover = path(&app, "/recover");
-    let since = app.service().core().db.clock().now();
+    let since = app.now();
     app.operator().post(&recover, json!({ "since": since })).await.error(409, "NO_WEBHOOK_URL");
     receiver.reply_always(Reply::Status(500));
     hook(&app, &receiver, &["tenant.created", "tenant.updated"]).await;
@@ -212,7 +212,7 @@ async fn what_was_missed_is_sent_again_once(app: TestApp) {
     let names: Vec<&Value> = again[..3].iter().rev().map(|one| &one["payload"]["data"]["name"]).collect();
     assert_eq!(names, ["one", "two", "three"], "in order");
     assert_eq!(app.operator().post(&recover, json!({ "since": since })).await.expect(202).at("/replayed"), json!(0));
-    let later = app.service().core().db.clock().now().plus(Duration::from_secs(60));
+    let later = app.now().plus(Duration::from_secs(60));
     app.operator().post(&recover, json!({ "since": later })).await.refuses(&["since"]);
     app.operator()
         .post(&recover, json!({ "since": since, "until": "2020-01-01T00:00:00Z", "types": ["x"] }))

@@ -26,7 +26,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 async fn an_event_arrives_signed_in_both_forms(app: TestApp) {
     let receiver = Receiver::start().await;
     hook(&app, &receiver, &["tenant.created"]).await;
-    let before = app.service().core().db.clock().now().as_seconds();
+    let before = app.now().as_seconds();
     let acme = app.workspace("acme").await;
     app.drain().await;
     let received = receiver.wait_for(1).await.remove(0);
