@@ -3,6 +3,7 @@
 //!
 //! Bytes go through in pieces and never as a whole. A row says that a file exists; bytes without a row are swept.
 
+mod archive;
 mod census;
 mod content;
 mod download;
@@ -25,6 +26,7 @@ use spine::Runner;
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
+pub use archive::{StoredObject, archived};
 pub use census::Census;
 pub use download::OwnFile;
 pub use storage::Storage;

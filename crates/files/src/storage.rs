@@ -71,6 +71,32 @@ impl Storage {
         Ok(bytes)
     }
 
+    /// The same as [`Storage::open`] from the start, for threads that may wait.
+    pub(crate) fn open_blocking(&self, object: &str) -> io::Result<Option<std::fs::File>> {
+        match std::fs::File::open(self.place(object)) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A whole object at once, for threads that may wait. Nobody sees it before all of it is on disk.
+    pub(crate) fn keep_blocking(&self, object: &str, bytes: &mut dyn io::Read) -> io::Result<()> {
+        let (temporary, place) = (self.temporary(object), self.place(object));
+        for path in [&temporary, &place] {
+            ::store::private::create_folder(path.parent().unwrap_or(&self.folder))?;
+        }
+        let written = ::store::private::create_file(&temporary)
+            .and_then(|mut file| io::copy(bytes, &mut file).and_then(|_| file.sync_all()))
+            .and_then(|()| std::fs::rename(&temporary, &place));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written?;
+        // The name is durable once its folder is.
+        std::fs::File::open(place.parent().unwrap_or(&self.folder))?.sync_all()
+    }
+
     pub(crate) async fn delete(&self, object: &str) -> Result<()> {
         for path in [self.place(object), self.temporary(object)] {
             match fs::remove_file(path).await {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spine::{FactKind as _, Reader};
-use tenancy::facts::AppDeleted;
+use tenancy::facts::{AppDeleted, AppImported};
 
 use crate::model::{FlagId, GroupId};
 
@@ -30,7 +30,7 @@ spine::facts! {
 }
 
 /// What keeps this node's flags true.
-pub(crate) const FOLLOWER: Reader = Reader::of("flags", &[FlagsChanged::KIND, AppDeleted::KIND]);
+pub(crate) const FOLLOWER: Reader = Reader::of("flags", &[FlagsChanged::KIND, AppDeleted::KIND, AppImported::KIND]);
 
 /// Who in this room reads facts.
 pub fn readers() -> Vec<Reader> {

@@ -16,7 +16,7 @@ mod usage;
 use std::{ops::Deref, sync::Arc};
 
 use kernel::{AppId, Error, Result};
-use spine::{Outbox, Refresher, Runner};
+use spine::{Mirror as _, Outbox, Refresher, Runner};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
@@ -60,6 +60,11 @@ impl Flags {
     /// Reads all flags.
     pub async fn load(&self) -> Result<()> {
         self.memory.load().await
+    }
+
+    /// Reads the flags of an app that came in with them.
+    pub async fn arrive(&self, app: AppId) -> Result<()> {
+        self.memory.refresh(app).await
     }
 
     /// 404 unless there is such an app.

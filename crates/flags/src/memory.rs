@@ -11,7 +11,7 @@ use std::{
 use kernel::{AppId, Error, Result};
 use spine::{Mirror, News, Stale};
 use store::Db;
-use tenancy::facts::AppDeleted;
+use tenancy::facts::{AppDeleted, AppImported};
 
 use crate::{
     definitions::{CompiledApp, StoredApp, load_all, load_app},
@@ -64,6 +64,9 @@ impl Memory {
         let Some(app) = fact.app else { return };
         if fact.is::<AppDeleted>() {
             return self.remove(app);
+        }
+        if fact.is::<AppImported>() {
+            return self.0.stale.note(app);
         }
         match fact.read::<FlagsChanged>() {
             Ok(Some(changed)) if !self.is_behind(app, changed.revision) => {}

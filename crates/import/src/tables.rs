@@ -11,7 +11,7 @@ pub const TABLES: &[Table] = &[
     // Staged rows before what they belong to: a batch that was cut off leaves them behind.
     table!("import_rows"("id") of app; expires "expires_at" + Duration::ZERO,
         unless "EXISTS (SELECT 1 FROM imports WHERE imports.id = import_rows.import_id)"; sealed "sealed" by "id"),
-    table!("imports"("id") of app; expires "expires_at" + Duration::ZERO),
+    table!("imports"("id") of app; expires "expires_at" + Duration::ZERO; acted_on "the importer"),
 ];
 
 /// What ends the claims on rows of this room.

@@ -1,5 +1,6 @@
 //! Composition: the rooms put together into one service, its migrations, and what spans several rooms.
 
+pub mod archive;
 pub mod facts;
 pub mod installation;
 mod migrations;
@@ -170,6 +171,9 @@ impl Service {
         }
         db.migrate(MIGRATIONS).await?;
         installation::settle_move(&db, options.opening, options.after_move).await?;
+        if options.opening == Opening::Serve {
+            archive::clear(&options.keys.folder);
+        }
         spine::lease::free_after_restart(&db, spine::lease::CLAIMS).await?;
         spine::lease::free_after_restart(&db, signals::CLAIMS).await?;
         spine::lease::free_after_restart(&db, import::CLAIMS).await?;

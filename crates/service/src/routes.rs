@@ -3,7 +3,7 @@
 use serde_json::Value;
 use web::{Info, RouteEntry, Routes};
 
-use crate::{Core, VERSION, facts, operations, portal, workflows};
+use crate::{Core, VERSION, archive, facts, operations, portal, workflows};
 
 /// Every route there can be. The router leaves out those that are switched off.
 fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
@@ -36,6 +36,7 @@ fn all(test_clock: bool, metrics_public: bool) -> Routes<Core> {
         .merge(operations::signing_keys::routes())
         .merge(operations::operator_key::routes())
         .merge(operations::backup::routes())
+        .merge(archive::routes())
         .merge(operations::doctor::routes());
     if test_clock { routes.merge(operations::test_clock::routes()) } else { routes }
 }

@@ -6,8 +6,9 @@ use store::{Table, table};
 
 const SERVICE: &[Table] = &[
     table!("installation"("name")),
-    table!("portal_codes"("digest") of app, workspace; expires "expires_at" + Duration::ZERO),
-    table!("portal_sessions"("digest") of app, workspace; expires "expires_at" + Duration::ZERO),
+    table!("portal_codes"("digest") of app, workspace; expires "expires_at" + Duration::ZERO; stays "a visit under way"),
+    table!("portal_sessions"("digest") of app, workspace; expires "expires_at" + Duration::ZERO;
+        stays "a visit under way"),
 ];
 
 pub const TABLES: &[(&str, &[Table])] = &[

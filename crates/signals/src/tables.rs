@@ -8,7 +8,8 @@ pub const TABLES: &[Table] = &[
     table!("webhook_endpoints"("id") of app, workspace),
     table!("webhook_targets"("endpoint_id") of app, workspace),
     table!("webhook_secrets"("id") of app; expires "expires_at" + Duration::ZERO; sealed "sealed" by "id"),
-    table!("webhook_deliveries"("id") of app; kept "what a deleted workspace did has to arrive, tenant.deleted last"),
+    table!("webhook_deliveries"("id") of app; kept "what a deleted workspace did has to arrive, tenant.deleted last";
+        acted_on "the sender"),
 ];
 
 /// What ends the claims on rows of this room.

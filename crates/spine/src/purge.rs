@@ -42,6 +42,28 @@ const NEXT: &str = sql!("SELECT ", Purge::COLUMNS, " FROM purges WHERE due_at <=
 const LOOK_AGAIN: &str = "UPDATE purges SET due_at = $4 WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3";
 const FORGET: &str = "DELETE FROM purges WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3";
 
+const EXPECT: &str = "INSERT INTO purges (app_id, belongs_by, owner_id, created_at, due_at) \
+     VALUES ($1, $2, $3, $4, $5) ON CONFLICT (app_id, belongs_by, owner_id) DO NOTHING";
+const POSTPONE: &str = "UPDATE purges SET due_at = $5 WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3 \
+     AND due_at > $4";
+const CALL_OFF: &str = "DELETE FROM purges WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3 AND due_at > $4";
+
+/// Before rows of an app are put in that is not there yet: what is there at that time without the app is deleted, unless it
+/// was called off. False while something of such an app is being deleted, or put in by somebody else.
+pub fn expect(tx: &mut Tx<'_>, app: AppId, at: Timestamp) -> Result<bool> {
+    tx.changes_one(EXPECT, &args![app, Owner::App, app, tx.now(), at])
+}
+
+/// More time for what is expected; false when it was too late to ask.
+pub fn postpone(tx: &mut Tx<'_>, app: AppId, at: Timestamp) -> Result<bool> {
+    tx.changes_one(POSTPONE, &args![app, Owner::App, app, tx.now(), at])
+}
+
+/// The app is there with all of its rows; false when that came too late.
+pub fn call_off(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
+    tx.changes_one(CALL_OFF, &args![app, Owner::App, app, tx.now()])
+}
+
 /// Has everything deleted that belongs to these owners. Call it in the transaction that deletes them.
 pub fn remember<Id: ToString>(tx: &mut Tx<'_>, app: AppId, by: Owner, owners: &[Id]) -> Result<()> {
     let now = tx.now();

@@ -21,6 +21,7 @@ mod lock;
 mod migrations;
 mod postgres;
 pub mod private;
+mod raw;
 #[cfg(feature = "testing")]
 mod record;
 mod row;
@@ -48,6 +49,7 @@ pub use ingest::{Ingest, Ingestor, LONGEST_LIST};
 pub use json::Json;
 pub use lock::{Lock, WholeDatabase};
 pub use migrations::{Migration, MigrationReport, MigrationSql};
+pub use raw::{RawCell, RawTable};
 pub use row::{Column, FromRow, Row, Value, WrongType, parsed};
 pub use sqlite::folder_lock::{FolderLock, FolderLocked};
 pub use table::{Expiry, Owned, Owner, SealedColumn, Table};

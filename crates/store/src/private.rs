@@ -2,7 +2,7 @@
 //! machine with several users, whatever the umask says.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions, Permissions},
+    fs::{self, DirBuilder, File, OpenOptions, Permissions},
     io::{ErrorKind, Result},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
@@ -14,6 +14,12 @@ const OF_OTHERS: u32 = 0o077;
 /// Makes a folder with mode 0700, with those above it; one that exists stays as it is.
 pub fn create_folder(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// An empty file with mode 0600, in the place of one that somebody left there.
+pub fn create_file(path: &Path) -> Result<File> {
+    let _ = fs::remove_file(path);
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Makes an empty file with mode 0600, or takes what others may do from one that exists.

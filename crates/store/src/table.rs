@@ -22,11 +22,17 @@ text_enum! {
 #[derive(Debug)]
 pub struct Table {
     pub name: &'static str,
+    /// The columns that tell its rows apart.
+    pub key: &'static str,
     pub owners: &'static [Owned],
     pub expiry: Option<Expiry>,
     pub sealed: &'static [SealedColumn],
     /// Why its rows outlive their owners, if they do.
     pub kept: Option<&'static str>,
+    /// Which background work looks for rows here by itself, if any: whoever brings an app in puts these in last.
+    pub acted_on: Option<&'static str>,
+    /// Why its rows do not move with their app to another installation, if they do not.
+    pub stays: Option<&'static str>,
 }
 
 impl Table {
@@ -58,6 +64,8 @@ pub struct Expiry {
 pub struct SealedColumn {
     pub table: &'static str,
     pub column: &'static str,
+    /// The column that names a row.
+    pub row: &'static str,
     /// Up to 100 rows that were not sealed with the key whose values begin with `$1`.
     pub find: &'static str,
     /// Replaces `$3` by `$4`, unless it was changed meanwhile: what was written then is sealed with the present key.
@@ -68,7 +76,9 @@ pub struct SealedColumn {
 /// - `of app, person`: what its rows belong to (`app`, `workspace`, `person`, `secret`);
 /// - `expires "expires_at" + KEPT, unless "…"`: when they may be swept, how much later that happens, and what forbids it;
 /// - `sealed "secret" by "id"`: a sealed column, and the column that names a row where it was sealed;
-/// - `kept "why"`: rows that outlive their owners.
+/// - `kept "why"`: rows that outlive their owners;
+/// - `acted_on "by whom"`: background work looks for rows here;
+/// - `stays "why"`: rows that do not move with their app to another installation.
 #[macro_export]
 macro_rules! table {
     (
@@ -77,9 +87,12 @@ macro_rules! table {
         $(; expires $at:literal + $kept_for:expr $(, unless $unless:literal)?)?
         $(; sealed $($column:literal by $row:literal),+)?
         $(; kept $why:literal)?
+        $(; acted_on $by:literal)?
+        $(; stays $reason:literal)?
     ) => {
         $crate::Table {
             name: $name,
+            key: $key,
             owners: &[$($($crate::__owned!($owner, $name, $key)),+)?],
             expiry: $crate::__option!($($crate::Expiry {
                 sweep: concat!(
@@ -91,6 +104,7 @@ macro_rules! table {
             sealed: &[$($($crate::SealedColumn {
                 table: $name,
                 column: $column,
+                row: $row,
                 find: concat!(
                     "SELECT ", $row, ", app_id, ", $column, " FROM ", $name, " WHERE ", $column, " <> '' ",
                     "AND substr(", $column, ", 1, length($1)) <> $1 LIMIT 100"
@@ -101,6 +115,8 @@ macro_rules! table {
                 ),
             }),+)?],
             kept: $crate::__option!($($why)?),
+            acted_on: $crate::__option!($($by)?),
+            stays: $crate::__option!($($reason)?),
         }
     };
 }

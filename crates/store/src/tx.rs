@@ -5,7 +5,7 @@ use std::{io::Write, sync::Arc};
 use kernel::{Actor, Author, Code, Entropy, Error, Id, IdKind, Result, Timestamp};
 
 use crate::{
-    Arg, ColumnType, FromRow, Lock, Row, Tuple,
+    Arg, ColumnType, EngineName, FromRow, Lock, Row, Tuple,
     db::Context,
     fault::{Fate, Fault},
     postgres, sqlite,
@@ -311,6 +311,21 @@ impl<'a> Tx<'a> {
             EngineConnection::Postgres(connection) => connection.script(sql),
         };
         self.judge("script", outcome)
+    }
+
+    pub(crate) fn engine(&self) -> EngineName {
+        match &self.connection {
+            EngineConnection::Sqlite(_) => EngineName::Sqlite,
+            EngineConnection::Postgres(_) => EngineName::Postgres,
+        }
+    }
+
+    /// Lifts the limit on how long statements may take in this transaction: for long reads of whole tables.
+    pub(crate) fn read_as_long_as_needed(&mut self) -> Result<()> {
+        match &self.connection {
+            EngineConnection::Sqlite(_) => Ok(()),
+            EngineConnection::Postgres(_) => self.script("SET LOCAL statement_timeout = 0"),
+        }
     }
 
     /// Lifts the limits on how long statements and locks may take in this transaction: for migrations only.

@@ -32,6 +32,15 @@ pub struct AppData {
     pub domain: String,
 }
 
+/// What an archive holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AppMoved {
+    pub name: String,
+    pub domain: String,
+    pub rows: u64,
+    pub files: u64,
+}
+
 /// A workspace as facts and webhooks name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkspaceData {
@@ -85,6 +94,10 @@ spine::facts! {
     }
     /// An app is gone with all access to it. What it leaves behind is purged.
     AppDeleted = "app.deleted" (AppData)
+    /// An app was written into an archive, with everything in it.
+    AppExported = "app.exported" (AppMoved)
+    /// An app came out of an archive, with everything in it.
+    AppImported = "app.imported" (AppMoved)
     /// An app's webhook changed. These are its values from here on.
     AppWebhookChanged = "app.webhook_changed" {
         url: Option<String>,
@@ -180,6 +193,7 @@ pub(crate) const FOLLOWER: Reader = Reader::of(
         AppCreated::KIND,
         AppChanged::KIND,
         AppDeleted::KIND,
+        AppImported::KIND,
         KeyRevoked::KIND,
         ApiTokenRevoked::KIND,
         AppSecretRetired::KIND,

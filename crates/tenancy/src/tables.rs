@@ -30,7 +30,8 @@ pub const TABLES: &[Table] = &[
     table!("federation_connections"("id") of app; sealed "sealed_private_key" by "id", "sealed_client_secret" by "id"),
     table!("connection_domains"("app_id, domain") of app),
     table!("mail_templates"("app_id, name") of app),
-    table!("mail_counts"("recipient") of app; expires "expires_at" + Duration::ZERO),
+    table!("mail_counts"("recipient") of app; expires "expires_at" + Duration::ZERO;
+        stays "each installation counts the mails it sends"),
     table!("brand_styles"("app_id") of app),
     table!("brand_translations"("app_id") of app),
     table!("app_credentials"("app_id, name") of app; sealed "sealed" by "name"),

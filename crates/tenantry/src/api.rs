@@ -6,7 +6,10 @@
 
 use std::{path::Path, time::Duration};
 
-use axum::{body::Body, http::Request};
+use axum::{
+    body::{Body, Bytes, HttpBody},
+    http::{HeaderValue, Request},
+};
 use kernel::Secret;
 use serde_json::Value;
 use service::Service;
@@ -30,8 +33,8 @@ pub enum Api {
     Local(Box<Service>),
 }
 
-/// Backups and key generation take their time; nothing here takes longer.
-const TIMEOUT: Duration = Duration::from_secs(3600);
+/// Backups and archives take their time; nothing here takes longer.
+const TIMEOUT: Duration = Duration::from_hours(6);
 
 impl Api {
     pub async fn open(config: &Config, url: Option<&str>) -> Result<Self, String> {
@@ -84,9 +87,9 @@ impl Api {
     }
 
     /// Saves the answer's body into a file, piece by piece: it may be larger than memory.
-    pub async fn download(&self, path: &str, target: &Path) -> Result<(), String> {
-        let mut answer = self.send("POST", path, None).await?;
-        // For the owner's eyes only: a backup holds everybody's data.
+    pub async fn download(&self, path: &str, body: Option<&Value>, target: &Path) -> Result<(), String> {
+        let mut answer = self.send("POST", path, body).await?;
+        // For the owner's eyes only: it holds everybody's data.
         let mut file = tokio::fs::File::options()
             .write(true)
             .create_new(true)
@@ -99,6 +102,33 @@ impl Api {
             let _ = tokio::fs::remove_file(target).await;
         }
         written
+    }
+
+    /// Sends a file as a body, piece by piece, with a header that must not show in any log.
+    pub async fn upload(&self, path: &str, (name, value): (&'static str, &str), file: &Path) -> Result<Value, String> {
+        let mut secret = HeaderValue::from_str(value).map_err(|_| format!("{name} cannot be sent in a header."))?;
+        secret.set_sensitive(true);
+        let file =
+            tokio::fs::File::open(file).await.map_err(|error| format!("Cannot read {}: {error}", file.display()))?;
+        let pieces = body_of(file);
+        let answer = match self {
+            Self::Remote { client, base, key } => {
+                let request = client.post(format!("{base}{path}")).bearer_auth(key.expose()).header(name, secret);
+                ApiAnswer::of(request.body(reqwest::Body::wrap(pieces)), None).await?
+            }
+            Self::Socket(client) => {
+                let request = client.post(format!("http://localhost{path}")).header(name, secret);
+                ApiAnswer::of(request.body(reqwest::Body::wrap(pieces)), None).await?
+            }
+            Self::Local(service) => {
+                let request = Request::post(path).extension(AtHand).header(name, secret).body(Body::new(pieces));
+                let request = request.map_err(|error| error.to_string())?;
+                let response = service.app().oneshot(request).await.unwrap_or_else(|never| match never {});
+                ApiAnswer::Local(response)
+            }
+        };
+        let bytes = answer.check().await?.bytes().await?;
+        serde_json::from_slice(&bytes).map_err(|error| format!("The response is not JSON: {error}"))
     }
 
     /// A part of something larger, and the cursor of the next one.
@@ -154,7 +184,7 @@ pub struct Pieces(ApiAnswer);
 
 impl Pieces {
     /// `None` at its end.
-    pub async fn next(&mut self) -> Result<Option<axum::body::Bytes>, String> {
+    pub async fn next(&mut self) -> Result<Option<Bytes>, String> {
         self.0.piece().await
     }
 }
@@ -216,7 +246,7 @@ impl ApiAnswer {
         }
     }
 
-    async fn piece(&mut self) -> Result<Option<axum::body::Bytes>, String> {
+    async fn piece(&mut self) -> Result<Option<Bytes>, String> {
         match self {
             Self::Remote(response) => response.chunk().await.map_err(broken),
             Self::Local(response) => next_piece(response.body_mut()).await,
@@ -232,7 +262,20 @@ impl ApiAnswer {
     }
 }
 
-async fn next_piece(body: &mut Body) -> Result<Option<axum::body::Bytes>, String> {
+/// The content of a file, of which a piece is in memory.
+fn body_of(file: tokio::fs::File) -> impl HttpBody<Data = Bytes, Error = std::io::Error> + Send + Sync + 'static {
+    use http_body_util::{BodyExt as _, Full, StreamBody};
+    use tokio::io::AsyncReadExt as _;
+    StreamBody::new(futures_util::stream::try_unfold(file, |mut file| async move {
+        let mut piece = vec![0; 256 * 1024];
+        let read = file.read(&mut piece).await?;
+        piece.truncate(read);
+        let frame = if read == 0 { None } else { Full::new(Bytes::from(piece)).frame().await };
+        Ok(frame.map(|frame| (frame.unwrap_or_else(|never| match never {}), file)))
+    }))
+}
+
+async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, String> {
     use http_body_util::BodyExt as _;
     while let Some(frame) = body.frame().await {
         if let Ok(piece) = frame.map_err(broken)?.into_data() {

@@ -37,7 +37,7 @@ pub enum Command {
         #[arg(long)]
         after_move: bool,
     },
-    /// Create, list, show, change and delete apps
+    /// Create, list, show, change, delete, export and import apps
     #[command(subcommand)]
     App(AppCommand),
     /// Create, list and revoke an app's API keys
@@ -93,6 +93,9 @@ pub enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Archives of apps, as made by `tenantry app export`
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
     /// Move the embedded store to an empty database of PostgreSQL, while the server is stopped
     MigrateTo {
         /// Where to: postgres://user:password@host:port/database, or - to read that from standard input
@@ -178,6 +181,54 @@ pub enum AppCommand {
         #[command(flatten)]
         output: Output,
     },
+    /// Export an app with everything in it to an encrypted archive, while the service keeps running
+    Export {
+        /// The app's id
+        app: String,
+        /// The file to write; must not exist
+        file: PathBuf,
+        #[command(flatten)]
+        key: ArchiveKeyFiles,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Import an app from an archive; its ids stay
+    Import {
+        /// A file made by `tenantry app export`
+        file: PathBuf,
+        /// Check everything and say what would be imported, but store nothing
+        #[arg(long)]
+        dry_run: bool,
+        #[command(flatten)]
+        key: ArchiveKeyFiles,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum ArchiveCommand {
+    /// Check that an archive is whole and say what is in it; needs no server
+    Verify {
+        /// A file made by `tenantry app export`
+        file: PathBuf,
+        #[command(flatten)]
+        key: ArchiveKeyFiles,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+/// What an archive is encrypted with.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct ArchiveKeyFiles {
+    /// A file with the passphrase on its first line
+    #[arg(long, value_name = "FILE")]
+    pub passphrase_file: Option<PathBuf>,
+    /// A file with 32 bytes in base64 or hex, as made by `openssl rand -base64 32`
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]

@@ -56,6 +56,7 @@ async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
         Command::MigrateTo { target, dry_run, output } => {
             commands::migrate_to::run(&config?, &target, dry_run, output).await.map(|()| ExitCode::SUCCESS)
         }
+        Command::Archive(command) => commands::archives::run(command).await.map(|()| ExitCode::SUCCESS),
         Command::Restore { file, output } => {
             commands::backup::restore(&config?, &file, output).await.map(|()| ExitCode::SUCCESS)
         }
@@ -96,6 +97,7 @@ async fn operate(api: &Api, command: Command) -> Result<ExitCode, String> {
         | Command::Openapi
         | Command::Completions { .. }
         | Command::Restore { .. }
+        | Command::Archive(_)
         | Command::Dev(_) => {}
     }
     Ok(ExitCode::SUCCESS)

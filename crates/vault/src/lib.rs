@@ -3,6 +3,7 @@
 //! This room knows how something is kept secret or proven genuine, never who may do what. Whether a token has expired
 //! is for its verifier to judge by `kernel::Clock`; only the signing keys' own life cycle looks at the time.
 
+mod archive;
 mod digest;
 mod foreign_jwt;
 mod jwks;
@@ -19,6 +20,7 @@ mod tables;
 #[cfg(test)]
 mod properties;
 
+pub use archive::{ArchiveKey, ArchiveReader, ArchiveWriter, is_refusal};
 pub use digest::{
     Sha256, hash_token, hmac_sha256, hmac_sha256_hex, same, sha256_bytes, sha256_hex, verify_hmac_sha256_hex,
 };

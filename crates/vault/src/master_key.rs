@@ -57,6 +57,10 @@ impl MasterKey {
         Secret::new(BASE64_STANDARD.encode(self.0.expose()))
     }
 
+    pub(crate) fn bytes(&self) -> &[u8; LENGTH] {
+        self.0.expose()
+    }
+
     /// Names the key in sealed values and messages, and says nothing about its bytes.
     pub fn id(&self) -> String {
         let mut id = sha256_hex(&self.subkey(KeyPurpose::KeyId));

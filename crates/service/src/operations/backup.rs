@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use axum::body::Body;
-use http::{HeaderValue, StatusCode, header};
+use http::StatusCode;
 use kernel::{Error, Result};
 use tenancy::callers::Operator;
-use tokio::io::AsyncReadExt as _;
 use web::{Describe, Operation, Routes, State};
 
+use super::download;
 use crate::{Core, MIGRATIONS, installation};
 
 pub fn routes() -> Routes<Core> {
@@ -48,25 +47,8 @@ async fn make(_: Operator, State(core): State<Core>) -> Result<BackupFile> {
         tracing::warn!(?error, "the time of the backup could not be noted");
     }
 
-    let opened = tokio::fs::File::open(&file.0).await.map_err(Error::internal)?;
-    let length = opened.metadata().await.map_err(Error::internal)?.len();
-    // The name goes at once: the open file stays readable, and nothing is left behind however the download ends.
-    drop(file);
-    let pieces = futures_util::stream::unfold(opened, |mut file| async move {
-        let mut piece = vec![0; 256 * 1024];
-        match file.read(&mut piece).await {
-            Ok(0) => None,
-            Ok(read) => {
-                piece.truncate(read);
-                Some((Ok::<_, std::io::Error>(piece), file))
-            }
-            Err(error) => Some((Err(error), file)),
-        }
-    });
-    let mut response = axum::response::Response::new(Body::from_stream(pieces));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/vnd.sqlite3"));
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    // Its name goes at once, so that nothing is left behind however the download ends.
+    let response = download::stream(&file.0, "application/vnd.sqlite3").await?;
     Ok(BackupFile(response))
 }
 

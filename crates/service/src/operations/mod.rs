@@ -3,6 +3,7 @@
 pub mod backup;
 pub mod diagnostics;
 pub mod doctor;
+pub(crate) mod download;
 pub mod health;
 mod metrics;
 pub mod operator_key;

@@ -9,7 +9,7 @@ use rusqlite::{
 };
 
 use super::tables::{self, BackupTable, interned, quoted};
-use crate::{Db, EngineName, Migration, Row, Tx, Value, dialect, migrations, row::Column};
+use crate::{Db, EngineName, Migration, RawCell, Tx, dialect, migrations};
 
 pub(super) async fn dump(db: &Db, path: &Path, list: &'static [Migration]) -> Result<()> {
     let path: PathBuf = path.to_owned();
@@ -19,7 +19,7 @@ pub(super) async fn dump(db: &Db, path: &Path, list: &'static [Migration]) -> Re
         let file = Connection::open(&path).map_err(Error::internal)?;
         // Nobody reads the file before it is finished and synced, so it needs no protection until then.
         run(&file, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
-        tx.script("SET LOCAL statement_timeout = 0")?;
+        tx.read_as_long_as_needed()?;
         let applied = migrations::applied(tx)?;
         migrations::check(&applied, list)?;
         create_schema(&file, &list[..applied.len()])?;
@@ -61,38 +61,12 @@ fn copy_table(tx: &mut Tx<'_>, file: &Connection, table: &BackupTable) -> Result
         .prepare(&sql)
         .map_err(|error| Error::internal(format!("table {} differs between the engines: {error}", table.name)))?;
     tx.each_unrecorded(interned(table.select()), &[], &mut |row| {
-        let cells = (0..table.columns.len()).map(|index| cell(row, index)).collect::<Result<Vec<BackupCell>>>()?;
+        let cells = (0..table.columns.len()).map(|index| row.at(index)).collect::<Result<Vec<RawCell>>>()?;
         insert.execute(params_from_iter(cells)).map(drop).map_err(Error::internal)
     })
 }
 
-fn cell(row: &Row<'_>, index: usize) -> Result<BackupCell> {
-    row.at(index)
-}
-
-/// A value on its way from a row of PostgreSQL into one of SQLite.
-enum BackupCell {
-    Null,
-    Int(i64),
-    Real(f64),
-    Text(String),
-    Bytes(Vec<u8>),
-}
-
-impl Column for BackupCell {
-    fn from_value(value: Value<'_>) -> Result<Self, crate::WrongType> {
-        Ok(match value {
-            Value::Null => Self::Null,
-            Value::Int(value) => Self::Int(value),
-            Value::Bool(value) => Self::Int(value.into()),
-            Value::Real(value) => Self::Real(value),
-            Value::Text(text) => Self::Text(text.to_owned()),
-            Value::Bytes(bytes) => Self::Bytes(bytes.to_owned()),
-        })
-    }
-}
-
-impl ToSql for BackupCell {
+impl ToSql for RawCell {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Null => ValueRef::Null,

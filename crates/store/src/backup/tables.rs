@@ -35,6 +35,23 @@ const POSTGRES_REFERENCES: &str = "SELECT CAST(child.relname AS TEXT), CAST(pare
     JOIN pg_class AS child ON child.oid = conrelid JOIN pg_class AS parent ON parent.oid = confrelid \
     WHERE contype = 'f' AND child.relnamespace = CAST(current_schema() AS regnamespace)";
 
+const SQLITE_REFERENCES: &str = "SELECT tables.name, keys.\"table\" FROM sqlite_master AS tables \
+    JOIN pragma_foreign_key_list(tables.name) AS keys WHERE tables.type = 'table'";
+
+/// Tables with those that they refer to.
+pub(crate) fn references(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<(String, String)>> {
+    let sql = match engine {
+        EngineName::Sqlite => SQLITE_REFERENCES,
+        EngineName::Postgres => POSTGRES_REFERENCES,
+    };
+    let mut references = Vec::new();
+    tx.each_unrecorded(sql, &[], &mut |row| {
+        references.push((row.at(0)?, row.at(1)?));
+        Ok(())
+    })?;
+    Ok(references)
+}
+
 /// The names of all tables, whosever they are.
 pub(super) fn names(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<String>> {
     let sql = match engine {
@@ -72,11 +89,7 @@ pub(crate) fn of(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<BackupTable>
     })?;
     // SQLite checks references at commit when asked to; PostgreSQL does so only for constraints that allow it.
     if engine == EngineName::Postgres {
-        let mut references = Vec::new();
-        tx.each_unrecorded(POSTGRES_REFERENCES, &[], &mut |row| {
-            references.push((row.at(0)?, row.at(1)?));
-            Ok(())
-        })?;
+        let references = references(tx, engine)?;
         tables = parents_first(tables, &references);
     }
     Ok(tables)
@@ -115,16 +128,16 @@ fn parents_first(mut waiting: Vec<BackupTable>, references: &[(String, String)])
 }
 
 impl BackupTable {
-    pub(super) fn select(&self) -> String {
+    pub(crate) fn select(&self) -> String {
         format!("SELECT {} FROM {}", self.column_list(), quoted(&self.name))
     }
 
-    pub(super) fn column_list(&self) -> String {
+    pub(crate) fn column_list(&self) -> String {
         self.columns.iter().map(|column| quoted(&column.name)).collect::<Vec<_>>().join(", ")
     }
 }
 
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -2,13 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use kernel::{Clock, Code, Entropy, Secret};
+use kernel::{Clock, Code, Entropy, Result, Secret};
 use proptest::{
     prelude::*,
     strategy::ValueTree as _,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
-use store::{DatabaseUrl, Db, EngineName, Limits, Migration, MoveOrder, MoveProgress, Moved, args, testing::TestDb};
+use store::{
+    DatabaseUrl, Db, EngineName, Limits, Migration, MoveOrder, MoveProgress, Moved, RawCell, RawTable, Tx, args,
+    testing::TestDb,
+};
 
 use crate::{
     postgres_engine::{open, run},
@@ -98,6 +101,61 @@ async fn random_rows_of_every_type_arrive_as_they_were() {
     target.db.exec_one(ADD_FACT, &args!["third"]).await.expect("numbering goes on");
     let facts: Vec<(String, i64)> = target.db.read(|tx| tx.all(FACTS, &[])).await.expect("facts");
     assert_eq!(facts.iter().map(|fact| fact.1).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn raw_rows_of_every_type_pass_between_the_engines() {
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[8; 32]);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let drawn = prop::collection::vec(thing(), 300).new_tree(&mut runner).expect("rows").current();
+    let stores = [EngineName::Sqlite, EngineName::Postgres, EngineName::Sqlite]
+        .map(|engine| TestDb::create(engine, MIGRATIONS, Clock::system(), Entropy::os()));
+    let [first, second, third] = stores;
+    let (first, second, third) = (first.await, second.await, third.await);
+    let stored = first.db.write(move |tx| {
+        for (n, (_, number, ratio, flag, body, data)) in drawn.iter().enumerate() {
+            tx.run(THING, &args![format!("{n:05}"), number, ratio, flag, body, data])?;
+        }
+        Ok(())
+    });
+    stored.await.expect("stored");
+    for (from, to) in [(&first, &second), (&second, &third)] {
+        let read = from.db.scan(|tx| {
+            let table = raw_things(tx)?;
+            let (columns, mut rows) = (table.columns().map(str::to_owned).collect::<Vec<_>>(), Vec::new());
+            for n in 0..300 {
+                tx.each_raw(&table, ("id", &format!("{n:05}")), "id", &mut |row| {
+                    rows.push(row);
+                    Ok(())
+                })?;
+            }
+            Ok((columns, rows))
+        });
+        let (columns, rows) = read.await.expect("read");
+        let put = to.db.write(move |tx| {
+            let table = raw_things(tx)?.in_order(&columns).expect("the same columns");
+            tx.insert_raw(&table, &rows)
+        });
+        put.await.expect("put in");
+        assert_eq!(things(&to.db).await, things(&from.db).await);
+    }
+    let children = first.db.read(|tx| tx.raw_children("things")).await.expect("asked");
+    assert_eq!(
+        (children, second.db.read(|tx| tx.raw_children("things")).await.expect("asked")),
+        (vec!["notes".to_owned()], vec!["notes".to_owned()])
+    );
+    let wrong = first.db.write(|tx| {
+        let table = raw_things(tx)?;
+        let text = RawCell::Text("x".into());
+        let row = vec![RawCell::Text("new".into()), text, RawCell::Null, RawCell::Null, RawCell::Null, RawCell::Null];
+        tx.insert_raw(&table, &[row])
+    });
+    assert!(wrong.await.is_err(), "a text where a number belongs");
+}
+
+fn raw_things(tx: &mut Tx<'_>) -> Result<RawTable> {
+    let found = tx.raw_tables()?.into_iter().find(|table| table.name() == "things");
+    Ok(found.expect("a table"))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -74,6 +74,13 @@ pub fn define_parameters(
     Ok(app.profile.user_parameters)
 }
 
+/// Lets everybody see an app whose rows were all put in.
+pub fn arrive(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId, load: apps::moving::Load) -> Result<App> {
+    let app = apps::moving::arrive(tx, &tenancy.apps, id, load)?;
+    forget_callers_on_commit(tx, tenancy);
+    Ok(app)
+}
+
 /// Ends all access at once; what belonged to the app is purged in the background by whoever owns it.
 pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId) -> Result<()> {
     let app = apps::locked(tx, id)?;
@@ -83,10 +90,15 @@ pub fn delete(tx: &mut Tx<'_>, tenancy: &Tenancy, id: AppId) -> Result<()> {
     mails::purge(tx, id)?;
     credentials::purge(tx, id)?;
     apps::remove(tx, &tenancy.apps, &app)?;
+    forget_callers_on_commit(tx, tenancy);
+    Ok(())
+}
+
+/// What is known of keys and tokens, also that there are none of that kind.
+fn forget_callers_on_commit(tx: &mut Tx<'_>, tenancy: &Tenancy) {
     let tenancy = tenancy.clone();
     tx.on_commit(move || {
         tenancy.keys.forget();
         tenancy.api_tokens.forget_all();
     });
-    Ok(())
 }

@@ -14,7 +14,7 @@ use kernel::{AppId, Error, Page, Result};
 use spine::{Mirror, News, Stale};
 
 use super::{App, store};
-use crate::facts::{AppChanged, AppCreated, AppDeleted};
+use crate::facts::{AppChanged, AppCreated, AppDeleted, AppImported};
 
 #[derive(Clone)]
 pub struct AppDirectory(Arc<Inner>);
@@ -89,7 +89,12 @@ impl AppDirectory {
     /// Notes what a fact says has changed; the refresher reads it.
     pub(crate) fn hear(&self, news: News<'_>) {
         match news {
-            News::Fact(fact) if fact.is::<AppCreated>() || fact.is::<AppChanged>() || fact.is::<AppDeleted>() => {
+            News::Fact(fact)
+                if fact.is::<AppCreated>()
+                    || fact.is::<AppChanged>()
+                    || fact.is::<AppDeleted>()
+                    || fact.is::<AppImported>() =>
+            {
                 fact.app.into_iter().for_each(|app| self.0.stale.note(app));
             }
             News::Fact(_) => {}

@@ -3,6 +3,7 @@
 mod change;
 mod directory;
 mod events;
+pub mod moving;
 pub mod parameters;
 mod profile;
 #[cfg(test)]

@@ -38,6 +38,16 @@ pub(super) fn exists(tx: &mut Tx<'_>, id: AppId) -> Result<bool> {
     tx.exists("SELECT 1 FROM apps WHERE id = $1", &args![id])
 }
 
+pub(super) fn has_domain(tx: &mut Tx<'_>, domain: &str) -> Result<bool> {
+    tx.exists("SELECT 1 FROM apps WHERE domain = $1", &args![domain])
+}
+
+/// The app as it stands in the table, which has its domain in a column of its own.
+pub(super) fn domain_of(tx: &mut Tx<'_>, id: AppId) -> Result<Option<String>> {
+    let found: Option<(String,)> = tx.opt("SELECT domain FROM apps WHERE id = $1", &args![id])?;
+    Ok(found.map(|(domain,)| domain))
+}
+
 pub(super) fn list(tx: &mut Tx<'_>, page: Page) -> Result<Vec<App>> {
     tx.all(
         sql!("SELECT ", App::COLUMNS, " FROM apps ORDER BY id DESC LIMIT $1 OFFSET $2"),

@@ -1,8 +1,8 @@
-//! `tenantry app create|list|get|update|delete`.
+//! `tenantry app create|list|get|update|delete|export|import`.
 
 use serde_json::{Map, Value, json};
 
-use super::{print, table, text};
+use super::{archives, print, table, text};
 use crate::{api::Api, cli::AppCommand};
 
 pub async fn run(api: &Api, command: AppCommand) -> Result<(), String> {
@@ -59,6 +59,10 @@ pub async fn run(api: &Api, command: AppCommand) -> Result<(), String> {
             }
             let answer = api.delete(&path).await?;
             print(output, &answer, |_| format!("Deleted {app}. What is left of it is cleared away in the background."));
+        }
+        AppCommand::Export { app, file, key, output } => archives::export(api, &app, &file, &key, output).await?,
+        AppCommand::Import { file, dry_run, key, output } => {
+            archives::import(api, &file, dry_run, &key, output).await?;
         }
         AppCommand::List(output) => {
             let apps = api.get("/admin/apps").await?;

@@ -14,7 +14,7 @@ pub async fn backup(api: &Api, file: &Path, output: Output) -> Result<(), String
         return Err(format!("{} already exists. Choose another name: a backup is never overwritten.", file.display()));
     }
     let partial = file.with_added_extension("partial");
-    api.download("/admin/backup", &partial).await?;
+    api.download("/admin/backup", None, &partial).await?;
     std::fs::rename(&partial, file).map_err(|error| format!("Cannot write {}: {error}", file.display()))?;
     let bytes = file.metadata().map(|metadata| metadata.len()).unwrap_or_default();
     print(output, &json!({ "file": file, "bytes": bytes }), |_| {

@@ -1,6 +1,7 @@
 //! One file per command. Each prints for a person, or JSON when asked.
 
 pub mod apps;
+pub mod archives;
 pub mod backup;
 pub mod billing;
 pub mod config;

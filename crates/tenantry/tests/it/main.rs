@@ -1,5 +1,6 @@
 //! The real program: its commands, and its server from the outside.
 
+mod archives;
 mod backups;
 mod billing;
 mod commands;

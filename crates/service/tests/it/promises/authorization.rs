@@ -350,6 +350,8 @@ const GUARDED: &[(&str, &str)] = &[
     ("POST /admin/signing-keys/rotate", "{}"),
     ("POST /admin/signing-keys/{kid}/revoke", "{}"),
     ("POST /admin/backup", ""),
+    ("POST /admin/apps/{app_id}/export", r#"{ "passphrase": "correct horse" }"#),
+    ("POST /admin/apps/import", ""),
     ("GET /admin/doctor", ""),
     ("GET /admin/test-clock", ""),
     ("POST /admin/test-clock", r#"{ "advanceSeconds": 1 }"#),

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod api_tokens;
+mod archives;
 mod authority;
 mod authorization;
 mod authors;

@@ -32,7 +32,7 @@ async fn move_to(options: Options, target: &Site) -> Result<Moved> {
 }
 
 /// Something in every room.
-async fn fill(app: &TestApp, acme: &Workspace) {
+pub(super) async fn fill(app: &TestApp, acme: &Workspace) {
     let (id, key, owner) = (app.app_id(), acme.key(), acme.owner());
     let operator = async |path: &str, body: Value| {
         let answer = app.operator().post(&format!("/admin/apps/{id}/{path}"), body).await;
@@ -62,7 +62,7 @@ fn compared(access: Access, path: &str) -> bool {
 }
 
 /// What every route that reads answers to those who may read.
-async fn answers(app: &TestApp, acme: &Workspace, user: &Caller) -> BTreeMap<String, (u16, String)> {
+pub(super) async fn answers(app: &TestApp, acme: &Workspace, user: &Caller) -> BTreeMap<String, (u16, String)> {
     let mut answers = BTreeMap::new();
     let reading = service::route_table().into_iter().filter(|route| route.method == Method::GET);
     for route in reading.filter(|route| compared(route.access, route.path)) {

@@ -1,5 +1,8 @@
 //! Calls that are told of by themselves: one body each.
 
+use std::time::Duration;
+
+use http::Method;
 use kernel::Actor;
 use serde_json::{Value, json};
 use testkit::tokens as token;
@@ -49,8 +52,15 @@ pub(super) async fn by_the_operator(walk: &mut Walk, who: &Who) {
     let route = "POST /admin/signing-keys/{kid}/revoke";
     walk.told(who, route, &[&rotated.text("/key/kid")], json!({}), "signing_key.revoked").await;
     walk.told(who, "POST /admin/saml-keys/rotate", &[], json!({}), "saml_key.rotated").await;
+    let sealing = json!({ "passphrase": "correct horse" });
+    let archive = walk.told(who, "POST /admin/apps/{app_id}/export", &[app], sealing, "app.exported").await;
     walk.check_trail().await;
     walk.told(who, "DELETE /admin/apps/{app_id}", &[app], Value::Null, "app.deleted").await;
+    walk.app.advance(Duration::from_mins(2)).await;
+    let opening = who.caller.header("x-archive-passphrase", "correct horse");
+    let importing = opening.send(Method::POST, "/admin/apps/import", archive.bytes().to_vec());
+    walk.told_by(&who.actor, "POST /admin/apps/import", "app.imported", importing).await.expect(200);
+    walk.check_trail().await;
 }
 
 async fn webhooks(walk: &mut Walk, who: &Who, app: &str) {
