@@ -5,10 +5,12 @@ use std::{
     fs::File,
     io::{self, BufWriter, Read as _, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use files::{Files, StoredObject};
 use kernel::{AppId, Code, Error, Result};
+use spine::outbox;
 use store::{RawCell, RawTable, Table, Tx};
 use tenancy::apps;
 use vault::{ArchiveKey, ArchiveWriter, Keyring, Place, Sha256};
@@ -24,6 +26,10 @@ use crate::{Core, MIGRATIONS, VERSION};
 /// How often an export is begun again because files were deleted meanwhile.
 const ATTEMPTS: usize = 3;
 
+/// How long what follows from earlier changes is waited for, and how often it is asked about.
+const LONGEST_SETTLING: Duration = Duration::from_secs(1);
+const SETTLING: Duration = Duration::from_millis(20);
+
 type Output = ArchiveWriter<BufWriter<File>>;
 
 /// Writes an app into a new file, which nobody but the owner reads.
@@ -32,6 +38,7 @@ pub(super) async fn export(core: &Core, app: AppId, key: &ArchiveKey, path: &Pat
     if !core.db.is_migrated(MIGRATIONS).await? {
         return Err(Error::internal("the store is not up to date"));
     }
+    settle(core).await?;
     let export = Export {
         app,
         key: key.clone(),
@@ -52,6 +59,18 @@ pub(super) async fn export(core: &Core, app: AppId, key: &ArchiveKey, path: &Pat
         }
     }
     Err(Error::new(Code::Conflict, "Files of the app were deleted while it was exported. Try again."))
+}
+
+/// What follows from changes made before, such as their entries in the audit trail, belongs to them. It is a matter of
+/// milliseconds, unless something is wrong that an export is not to wait for.
+async fn settle(core: &Core) -> Result<()> {
+    for _ in 0..LONGEST_SETTLING.as_millis() / SETTLING.as_millis() {
+        if core.db.read(outbox::backlog).await?.0 == 0 {
+            break;
+        }
+        tokio::time::sleep(SETTLING).await;
+    }
+    Ok(())
 }
 
 #[derive(Clone)]

@@ -12,8 +12,9 @@ use std::time::Duration;
 use kernel::{AppId, Error, Result, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use spine::{Fact, FactKind as _, Job, Signal, Worked};
+use spine::{Fact, Job, Signal, Worked};
 use store::{Db, Json, Tx, args, row, sql};
+use tenancy::facts::AppImported;
 use tokio::sync::{Mutex, watch};
 
 use crate::{facts::EntityErasureBegun, fold::Folder};
@@ -63,6 +64,7 @@ impl Place {
 const INSERT: &str = "INSERT INTO event_erasures (id, app_id, entity_type, entity_value, ready, created_at) \
                       VALUES ($1, $2, $3, $4, FALSE, $5)";
 const RELEASE: &str = "UPDATE event_erasures SET ready = TRUE WHERE app_id = $1 AND id = $2";
+const RELEASE_ALL: &str = "UPDATE event_erasures SET ready = TRUE WHERE app_id = $1";
 const FIND: &str = sql!("SELECT ", Erasure::COLUMNS, " FROM event_erasures WHERE app_id = $1 AND id = $2");
 const NEXT: &str = sql!(
     "SELECT ",
@@ -81,11 +83,14 @@ pub fn begin(tx: &mut Tx<'_>, app: AppId, entity_type: &str, value: &str) -> Res
 
 /// Facts come in their order: what was told before this one is in the log now.
 pub(crate) fn release(tx: &mut Tx<'_>, due: &Signal, app: AppId, fact: &Fact) -> Result<()> {
-    if fact.kind != EntityErasureBegun::KIND {
+    if fact.is::<AppImported>() {
+        // What was told before elsewhere is in the log that the app came with.
+        tx.run(RELEASE_ALL, &args![app])?;
+    } else if let Some(told) = fact.read::<EntityErasureBegun>()? {
+        tx.run(RELEASE, &args![app, told.job_id])?;
+    } else {
         return Ok(());
     }
-    let told: EntityErasureBegun = serde_json::from_value(fact.data.clone()).map_err(Error::internal)?;
-    tx.run(RELEASE, &args![app, told.job_id])?;
     let due = due.clone();
     tx.on_commit(move || due.wake());
     Ok(())

@@ -159,6 +159,7 @@ const BY_LINK: &[&str] = &["GET /cloud-views/verify-sender", "POST /cloud-views/
 
 /// Their bodies or queries would need more than a line to be right; the right caller gets as far as their check.
 const REFUSED_FOR_CONTENT: &[&str] = &[
+    "POST /admin/apps/import",
     "POST /account/import/tenantsFromFile",
     "POST /account/import/validateTenantsFromFile",
     "POST /account/role",
