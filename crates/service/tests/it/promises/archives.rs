@@ -179,6 +179,8 @@ async fn an_app_answers_as_before_in_another_installation(app: TestApp) {
     assert_eq!(webhooks::signatures_of(&received[0], &secret), 1);
     let trail = app.operator().get(&format!("/admin/apps/{}/events/audit/verify", app.app_id())).await.expect(200);
     assert_eq!(trail.at("/ok"), json!(true), "{}", trail.body());
+    app.drain().await;
+    app.restart().await;
 }
 
 /// Tokens that were signed elsewhere are worth nothing.

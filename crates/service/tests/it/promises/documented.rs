@@ -68,6 +68,7 @@ const NOT_BY_FORM_ALONE: &[(&str, &str)] = &[
     ("POST /account/tenant/user", "role"),
     ("POST /admin/apps/{app_id}/explain", "entitlement"),
     ("POST /admin/apps/{app_id}/export", "key"),
+    ("POST /admin/apps/{app_id}/export", "passphrase"),
     ("POST /admin/apps/{app_id}/webhook/recover", "since"),
     ("POST /admin/apps/{app_id}/flags", "state"),
     ("POST /admin/apps/{app_id}/flags", "valueType"),
