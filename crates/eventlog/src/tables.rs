@@ -16,6 +16,6 @@ pub const TABLES: &[Table] = &[
     table!("event_links"("app_id, seq") of app),
     table!("event_chains"("app_id") of app),
     table!("event_settings"("app_id") of app),
-table!("event_erasures"("id") of app; acted_on "the eraser"),
+    table!("event_erasures"("id") of app; acted_on "the eraser"),
     table!("event_sinks"("app_id") of app; sealed "sealed" by "app_id"; acted_on "the sink"),
 ];
