@@ -30,7 +30,7 @@ pub fn refuse_known(tx: &mut Tx<'_>, id: AppId, domain: &str) -> Result<()> {
     Ok(())
 }
 
-/// The app as an archive's rows describe it, in a store that nobody else sees.
+/// The app as an archive's rows describe it, which nobody else sees yet.
 pub fn described(tx: &mut Tx<'_>, id: AppId) -> Result<App> {
     let unfit = || Error::invalid("archive", "does not describe its app");
     let domain = store::domain_of(tx, id)?.ok_or_else(unfit)?;
@@ -46,7 +46,7 @@ pub fn tell_exported(tx: &mut Tx<'_>, id: AppId, load: Load) -> Result<()> {
 
 /// The app's row was put in: from the commit on it is there for everybody.
 pub(crate) fn arrive(tx: &mut Tx<'_>, directory: &AppDirectory, id: AppId, load: Load) -> Result<App> {
-    let app = get(tx, id)?;
+    let app = described(tx, id)?;
     emit(tx, id, &AppImported(moved(&app, load)))?;
     put_on_commit(tx, directory, &app);
     Ok(app)
