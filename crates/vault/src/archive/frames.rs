@@ -294,6 +294,9 @@ mod tests {
         unmarked[places[3]] ^= 0x80;
         marked[places[0]] ^= 0x80;
         assert!(read(&unmarked, &key).is_err() && read(&marked, &key).is_err(), "another last frame");
+        let mut shortened = archive[..places[2]].to_vec();
+        shortened[places[1]] ^= 0x80;
+        assert!(read(&shortened, &key).is_err(), "cut off behind a frame that is marked as the last");
     }
 
     proptest! {
