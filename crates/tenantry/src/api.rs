@@ -138,9 +138,10 @@ impl Api {
         Ok((answer.bytes().await?, next))
     }
 
-    /// An answer that does not end, piece by piece.
-    pub async fn watch(&self, path: &str) -> Result<Pieces, String> {
-        self.send("GET", path, None).await.map(Pieces)
+    /// A stream of server-sent events.
+    pub async fn watch(&self, path: &str) -> Result<EventStream, String> {
+        let answer = self.send("GET", path, None).await?;
+        Ok(EventStream { answer, unread: Vec::new() })
     }
 
     async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, String> {
@@ -179,13 +180,28 @@ impl Api {
     }
 }
 
-/// What is left of an answer.
-pub struct Pieces(ApiAnswer);
+/// Server-sent events as they come.
+pub struct EventStream {
+    answer: ApiAnswer,
+    unread: Vec<u8>,
+}
 
-impl Pieces {
-    /// `None` at its end.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, String> {
-        self.0.piece().await
+impl EventStream {
+    /// The data of the next event. The end of the stream is an error: nobody ends one on purpose.
+    pub async fn next(&mut self) -> Result<String, String> {
+        loop {
+            while let Some(end) = self.unread.windows(2).position(|pair| pair == b"\n\n") {
+                let block: Vec<u8> = self.unread.drain(..end + 2).collect();
+                let block = String::from_utf8_lossy(&block);
+                if let Some(data) = block.lines().find_map(|line| line.strip_prefix("data: ")) {
+                    return Ok(data.to_owned());
+                }
+            }
+            match self.answer.piece().await? {
+                Some(piece) => self.unread.extend_from_slice(&piece),
+                None => return Err("The server has ended the stream. Run the command again.".into()),
+            }
+        }
     }
 }
 

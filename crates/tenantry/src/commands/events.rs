@@ -60,22 +60,14 @@ async fn tail(api: &Api, of: &OfApp, event: Option<String>, output: Output) -> R
         return Err("There is no running server here to listen to. Start one, or name it with --url.".into());
     }
     let query = query(&[("event", event)]);
-    let mut pieces = api.watch(&format!("{}?{query}", path(api, of, "/tail").await?)).await?;
+    let mut events = api.watch(&format!("{}?{query}", path(api, of, "/tail").await?)).await?;
     if !output.json {
         eprintln!("Watching. Press Ctrl-C to stop.");
     }
-    let mut unread = Vec::new();
-    while let Some(piece) = pieces.next().await? {
-        unread.extend_from_slice(&piece);
-        while let Some(end) = unread.windows(2).position(|pair| pair == b"\n\n") {
-            let block: Vec<u8> = unread.drain(..end + 2).collect();
-            let block = String::from_utf8_lossy(&block).into_owned();
-            if let Some(event) = block.lines().find_map(|line| line.strip_prefix("data: ")) {
-                println!("{}", if output.json { event.to_owned() } else { line(event) });
-            }
-        }
+    loop {
+        let event = events.next().await?;
+        println!("{}", if output.json { event } else { line(&event) });
     }
-    Err("The server has ended the stream. Run the command again.".into())
 }
 
 fn line(event: &str) -> String {

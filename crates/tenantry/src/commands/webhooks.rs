@@ -93,22 +93,13 @@ async fn listen(api: &Api, of: &OfApp, forward: Option<&str>, output: Output) ->
     let secret = SigningSecret::new(Secret::new(secret)).map_err(|error| error.public().to_owned())?;
     let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
     let client = client.timeout(std::time::Duration::from_secs(10)).build().map_err(|error| error.to_string())?;
-    let mut pieces = api.watch(&format!("{base}/stream")).await?;
+    let mut events = api.watch(&format!("{base}/stream")).await?;
     if !output.json {
         eprintln!("Listening. Press Ctrl-C to stop.");
     }
-    let mut unread = Vec::new();
-    while let Some(piece) = pieces.next().await? {
-        unread.extend_from_slice(&piece);
-        while let Some(end) = unread.windows(2).position(|pair| pair == b"\n\n") {
-            let block: Vec<u8> = unread.drain(..end + 2).collect();
-            let block = String::from_utf8_lossy(&block).into_owned();
-            if let Some(event) = block.lines().find_map(|line| line.strip_prefix("data: ")) {
-                show(&client, &secret, event, forward, output).await?;
-            }
-        }
+    loop {
+        show(&client, &secret, &events.next().await?, forward, output).await?;
     }
-    Err("The server has ended the stream. Run the command again.".into())
 }
 
 async fn show(
