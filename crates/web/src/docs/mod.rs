@@ -4,16 +4,14 @@
 mod page;
 mod schema;
 
-use std::{
-    future::{Ready, ready},
-    sync::{Arc, LazyLock},
-};
+use std::{future::ready, sync::Arc};
 
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderValue, header};
-use kernel::Result;
+use kernel::{Error, Result};
 use serde_json::Value;
+use tokio::{sync::OnceCell, task::spawn_blocking};
 
 use crate::Routes;
 
@@ -24,21 +22,30 @@ const PAGE_POLICY: &str =
 const CACHED: &str = "public, max-age=300";
 
 /// Routes that show what `document` returns. They are hidden: a document does not describe itself.
-pub fn docs_routes<S: Clone + Send + Sync + 'static>(document: impl FnOnce() -> Value + Send + 'static) -> Routes<S> {
-    let written: Arc<Written> = Arc::new(LazyLock::new(Box::new(|| Files::of(&document()))));
-    let (page, text) = (written.clone(), written);
+pub fn docs_routes<S: Clone + Send + Sync + 'static>(
+    document: impl Fn() -> Value + Send + Sync + 'static,
+) -> Routes<S> {
+    let written = Arc::new(Written { document: Box::new(document), files: OnceCell::new() });
+    let (page, text) = (Arc::clone(&written), written);
     let style = File::new("text/css; charset=utf-8", STYLE);
     Routes::new("Documentation")
-        .get("/docs", move || page.page.answer(), "This API as a page")
+        .get("/docs", move || answer(Arc::clone(&page), |files| &files.page), "This API as a page")
         .hidden()
-        .get("/docs/style.css", move || style.answer(), "The style of that page")
+        .get("/docs/style.css", move || ready(Result::<_>::Ok(style.answer())), "The style of that page")
         .hidden()
-        .get("/openapi.json", move || text.document.answer(), "This API as an OpenAPI 3.1 document")
+        .get(
+            "/openapi.json",
+            move || answer(Arc::clone(&text), |files| &files.document),
+            "This API as an OpenAPI 3.1 document",
+        )
         .hidden()
         .any_origin()
 }
 
-type Written = LazyLock<Files, Box<dyn FnOnce() -> Files + Send>>;
+struct Written {
+    document: Box<dyn Fn() -> Value + Send + Sync>,
+    files: OnceCell<Files>,
+}
 
 struct Files {
     page: File,
@@ -54,6 +61,15 @@ impl Files {
     }
 }
 
+/// Written on a thread of its own, which keeps nobody else waiting.
+async fn answer(written: Arc<Written>, pick: fn(&Files) -> &File) -> Result<Response> {
+    let writing = Arc::clone(&written);
+    let files = written.files.get_or_try_init(async || {
+        spawn_blocking(move || Files::of(&(writing.document)())).await.map_err(Error::internal)
+    });
+    Ok(pick(files.await?).answer())
+}
+
 /// A file kept in memory.
 #[derive(Clone)]
 struct File {
@@ -66,12 +82,12 @@ impl File {
         Self { media_type, bytes: bytes.into() }
     }
 
-    fn answer(&self) -> Ready<Result<Response>> {
+    fn answer(&self) -> Response {
         let mut response = self.bytes.clone().into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(CACHED));
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
-        ready(Ok(response))
+        response
     }
 }

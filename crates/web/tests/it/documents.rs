@@ -65,7 +65,7 @@ fn a_route_is_registered_once() {
 #[tokio::test]
 async fn the_page_shows_every_operation_and_loads_nothing_from_elsewhere() {
     let document = routes().openapi(&INFO);
-    let router = Routes::<()>::new("Home").merge(web::docs_routes(move || document)).into_router(());
+    let router = Routes::<()>::new("Home").merge(web::docs_routes(move || document.clone())).into_router(());
     let get =
         |path: &'static str| router.clone().oneshot(request(http::Method::GET, path, &[], axum::body::Body::empty()));
     let page = get("/docs").await.unwrap();
