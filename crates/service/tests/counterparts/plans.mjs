@@ -55,6 +55,7 @@ try {
   await look(page, "portal");
   await card("4242", "1/20");
   await press(page, "Change card");
+  await says("Enter the number of a card.");
   await look(page, "portal-refused");
   await press(page, "Cancel subscription");
   await says("Ends on");
