@@ -121,7 +121,7 @@ impl Billing {
 }
 
 /// Another system may use the same account: what is not ours is passed over.
-fn ignore_unknown(outcome: Result<()>) -> Result<()> {
+pub(super) fn ignore_unknown(outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(error) if error.code() == Code::NotFound => Ok(()),
         outcome => outcome,

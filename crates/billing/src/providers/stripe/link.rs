@@ -7,6 +7,7 @@ use tenancy::{App, apps};
 
 use super::{
     Work,
+    callbacks::ignore_unknown,
     calls::{ApiCheckoutSession, ApiSubscription, id_of},
     client::CallFailure,
     intents::{self, Intent, Stuck, Update},
@@ -79,7 +80,7 @@ impl Billing {
             let key = format!("tenantry-expire-{id}-{}", self.tenancy.db.entropy().base62(16));
             match account.expire_session(&id, &key).await {
                 Ok(_) | Err(CallFailure::Missing) => {}
-                Err(CallFailure::Refused(_)) => drop(self.take_over_session(app, &id).await?),
+                Err(CallFailure::Refused(_)) => ignore_unknown(self.take_over_session(app, &id).await.map(|_| ()))?,
                 Err(failure) => return Err(failure.into()),
             }
         }
