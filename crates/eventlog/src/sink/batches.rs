@@ -9,6 +9,8 @@ use crate::{EventId, names};
 /// Of one batch, unless a single event has more bytes.
 const MOST_EVENTS: usize = 5_000;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// Rows that are read at once.
+const PAGE: usize = 500;
 
 /// An event on its way out.
 #[derive(Clone, Debug)]
@@ -128,47 +130,67 @@ pub(super) fn end_backfill(tx: &mut Tx<'_>, seen: &Sink) -> Result<()> {
 /// Events that were written since the sink was set up, in the order of folds.
 fn fresh(tx: &mut Tx<'_>, app: AppId, after: &Position, until: Option<&Position>) -> Result<Vec<SunkEvent>> {
     let (last, id) = until.map_or((i64::MAX, ""), |until| (until.group, &until.id));
-    let found = tx.all(FRESH, &args![app, after.group, after.id, last, id, MOST_EVENTS as i64])?;
-    Ok(if until.is_some() { found } else { affordable(found) })
+    let (mut place, mut gathered) = (after.clone(), Gathered::new(until));
+    while !gathered.is_full() {
+        let page: Vec<SunkEvent> = tx.all(FRESH, &args![app, place.group, place.id, last, id, PAGE as i64])?;
+        let is_last = page.len() < PAGE;
+        place = page.last().map(|event| event.position(Way::New)).unwrap_or_default();
+        gathered.take(page);
+        if is_last {
+            break;
+        }
+    }
+    Ok(gathered.events)
 }
 
 /// Events of the time before the sink, name by name, as far as `until` if that is given.
 fn before(tx: &mut Tx<'_>, sink: &Sink, after: &Position, until: Option<&Position>) -> Result<Vec<SunkEvent>> {
-    let (app, mut place, mut events) = (sink.app, after.clone(), Vec::new());
-    while events.len() < MOST_EVENTS {
+    let (app, mut place, mut gathered) = (sink.app, after.clone(), Gathered::new(until));
+    while !gathered.is_full() {
         let Some((name,)) = tx.opt::<(i64,)>(NAME, &args![app, place.group])? else { break };
         if name != place.group {
             place = Position { group: name, ..Position::default() };
         }
-        if until.is_some_and(|until| name > until.group) {
+        if until.is_some_and(|until| place >= *until) {
             break;
         }
         // Before the first event of that instant, if nothing of this name was sent yet.
         let at = place.at.unwrap_or_else(|| sink.since.as_micros());
-        let room = MOST_EVENTS - events.len();
-        let page: Vec<SunkEvent> = tx.all(BEFORE, &args![app, name, at, place.id, sink.made_at, room as i64])?;
-        let is_last = page.len() < room;
-        events.extend(page);
-        if is_last {
-            place = Position { group: name + 1, ..Position::default() };
-        }
+        let mut page: Vec<SunkEvent> = tx.all(BEFORE, &args![app, name, at, place.id, sink.made_at, PAGE as i64])?;
+        place = match page.last().filter(|_| page.len() == PAGE) {
+            Some(last) => last.position(Way::Backfill),
+            None => Position { group: name + 1, ..Position::default() },
+        };
+        page.retain(|event| until.is_none_or(|until| event.position(Way::Backfill) <= *until));
+        gathered.take(page);
     }
-    match until {
-        Some(until) => events.retain(|event| event.position(Way::Backfill) <= *until),
-        None => events = affordable(events),
-    }
-    Ok(events)
+    Ok(gathered.events)
 }
 
-/// As many as fit into a batch.
-fn affordable(mut events: Vec<SunkEvent>) -> Vec<SunkEvent> {
-    let mut bytes = 0;
-    let fits = events.iter().take_while(|event| {
-        let before = bytes;
-        bytes += event.parameters.len();
-        before < MOST_BYTES
-    });
-    let most = fits.count();
-    events.truncate(most);
-    events
+/// Events of one batch, as many as fit into it.
+struct Gathered {
+    events: Vec<SunkEvent>,
+    bytes: usize,
+    /// A batch that was fixed is as large as it was then.
+    is_fixed: bool,
+}
+
+impl Gathered {
+    fn new(until: Option<&Position>) -> Self {
+        Self { events: Vec::new(), bytes: 0, is_fixed: until.is_some() }
+    }
+
+    fn is_full(&self) -> bool {
+        !self.is_fixed && (self.events.len() >= MOST_EVENTS || self.bytes >= MOST_BYTES)
+    }
+
+    fn take(&mut self, page: Vec<SunkEvent>) {
+        for event in page {
+            if self.is_full() {
+                break;
+            }
+            self.bytes += event.parameters.len();
+            self.events.push(event);
+        }
+    }
 }

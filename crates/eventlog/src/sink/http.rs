@@ -24,8 +24,8 @@ pub(crate) fn routes() -> Routes<EventLog> {
         .put("/admin/apps/{app_id}/events/sink", put, "Send an app's events to another engine as well")
         .description(
             "As JSON lines in batches, at least once; a batch has an id by which a repeat is recognised \
-             (`insert_deduplication_token` of ClickHouse, `Idempotency-Key` of others). To another address than before it begins \
-             again from `since`.",
+             (`insert_deduplication_token` of ClickHouse, `Idempotency-Key` of others). With another address or another `since` than \
+             before it begins again from there.",
         )
         .delete("/admin/apps/{app_id}/events/sink", delete, "Stop sending an app's events elsewhere")
 }
@@ -110,7 +110,7 @@ async fn put(
             created_at: now,
         };
         match store::find_for_update(tx, app)? {
-            Some(before) if has_same_target(&before, &sink) => {
+            Some(before) if has_same_target(&before, &sink) && new.since.is_none_or(|since| since == before.since) => {
                 sink = Sink {
                     made_at: before.made_at,
                     fresh: before.fresh,

@@ -33,6 +33,7 @@ impl Job for SinkJob {
     /// Until no sink has anything left to send.
     async fn run(&self) -> Result<Worked> {
         let (mut busy, mut idle) = (BTreeSet::new(), BTreeSet::new());
+        let mut outcome = Ok(Worked::Nothing);
         let mut served = FuturesUnordered::new();
         loop {
             let due = self.db.read(store::due).await?;
@@ -45,11 +46,16 @@ impl Job for SinkJob {
                 next = served.next() => match next {
                     Some((app, sent)) => {
                         busy.remove(&app);
-                        if !sent? {
+                        let more = sent.unwrap_or_else(|error| {
+                            // Told at the end: the others have nothing to do with it.
+                            outcome = Err(error);
+                            false
+                        });
+                        if !more {
                             idle.insert(app);
                         }
                     }
-                    None => return Ok(Worked::Nothing),
+                    None => return outcome,
                 },
                 () = tokio::time::sleep(LOOK_AGAIN) => idle.clear(),
             }

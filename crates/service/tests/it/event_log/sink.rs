@@ -11,6 +11,7 @@ on_both_engines!(
     events_are_sent_on_in_batches,
     a_batch_that_failed_is_sent_again_as_it_was,
     what_was_there_before_is_sent_from_its_time_on,
+    a_long_backfill_is_sent_once_however_often_it_fails,
     clickhouse_is_given_a_token_for_each_batch,
     a_sink_never_shows_its_credentials,
     a_sink_that_hangs_keeps_no_other_waiting,
@@ -94,6 +95,32 @@ async fn what_was_there_before_is_sent_from_its_time_on(app: TestApp) {
         lines(&receiver).iter().map(|(_, line)| line["event_name"].as_str().expect("text").to_owned()).collect();
     names.sort_unstable();
     assert_eq!(names, ["a", "a", "b", "b", "c"]);
+    assert_eq!(app.operator().get(&path(&app)).await.expect(200).at("/backfilling"), json!(false));
+}
+
+async fn a_long_backfill_is_sent_once_however_often_it_fails(app: TestApp) {
+    let large = json!({ "text": "x".repeat(15_000) });
+    for (name, count, parameters) in [("a", 6_100, json!({})), ("b", 300, large), ("c", 10, json!({}))] {
+        let at = app.now().to_string();
+        let events: Vec<Value> = (0..count).map(|_| event(&app, name, &at, parameters.clone())).collect();
+        for some in events.chunks(if name == "b" { 50 } else { 1_000 }) {
+            app.key().post("/event-log/batch", json!(some)).await.expect(201);
+        }
+    }
+    app.drain().await;
+    let receiver = Receiver::start().await;
+    receiver.reply_next([Reply::Status(200), Reply::Status(503), Reply::Status(503)]);
+    let wanted = json!(["a", "b", "c"]);
+    let sink = json!({ "kind": "http", "url": receiver.url("/"), "since": "2000-01-01T00:00:00Z", "events": wanted });
+    set(&app, sink).await.expect(200);
+    app.advance(10 * MINUTE).await;
+    let lines = lines(&receiver);
+    let batches: std::collections::BTreeSet<&String> = lines.iter().map(|(batch, _)| batch).collect();
+    assert!((3..5).contains(&batches.len()), "{} batches", batches.len());
+    let distinct: std::collections::BTreeSet<(&String, String)> =
+        lines.iter().map(|(batch, line)| (batch, line["event_id"].to_string())).collect();
+    assert_eq!(distinct.len(), 6_410, "each event is in one batch, and every attempt sends the same");
+    assert!(lines.len() > 6_410, "something was tried again");
     assert_eq!(app.operator().get(&path(&app)).await.expect(200).at("/backfilling"), json!(false));
 }
 
