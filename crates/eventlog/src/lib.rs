@@ -14,7 +14,9 @@ mod keeping;
 mod names;
 mod parameters;
 mod questions;
+mod scans;
 mod sink;
+mod storage;
 mod tables;
 mod tail;
 
@@ -34,9 +36,11 @@ pub(crate) use ingest::http::require_own_app;
 pub use keeping::ErasureId;
 use keeping::{Eraser, EventRetention};
 use names::KnownNames;
-use questions::Scans;
+use scans::Scans;
 use sink::SinkJob;
 pub use sink::{FailingSink, ddl, failing as failing_sinks, oldest_unsent};
+use storage::Packer;
+pub use storage::{DamagedBlock, damaged as damaged_blocks};
 pub use tables::TABLES;
 
 /// What the routes of this room work with. Cheap to clone.
@@ -86,6 +90,7 @@ impl EventLog {
         let eraser = Eraser::new(self.db.clone(), self.folder.clone(), self.erasures.clone());
         runner.add(Exclusive::new(&self.db, eraser));
         runner.add(Exclusive::new(&self.db, EventRetention(self.db.clone())));
+        runner.add(Exclusive::new(&self.db, Packer(self.db.clone())));
         let (keyring, outbound) = (self.tenancy.keyring.clone(), self.outbound.clone());
         runner.add(Exclusive::new(&self.db, SinkJob { db: self.db.clone(), keyring, outbound }));
     }

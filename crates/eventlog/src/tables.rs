@@ -13,6 +13,8 @@ pub const TABLES: &[Table] = &[
     table!("event_values"("app_id, name_id, grain, starts_at, parameter_id, value") of app),
     table!("event_firsts"("app_id, entity_digest, name_id") of app),
     table!("event_rows"("id") of app; kept "the audit trail tells what became of deleted workspaces"),
+    table!("event_blocks"("app_id, name_id, id") of app),
+    table!("event_series"("app_id, name_id") of app; acted_on "the packer"),
     table!("event_links"("app_id, seq") of app),
     table!("event_chains"("app_id") of app),
     table!("event_settings"("app_id") of app),

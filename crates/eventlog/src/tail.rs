@@ -24,10 +24,7 @@ use tenancy::{apps, callers::Operator};
 use tokio::{sync::watch, time::Interval};
 use web::{Describe, Operation, Params, Path, Routes, State};
 
-use crate::{
-    EventId, EventLog, names,
-    questions::{RawEvent, StoredEvent},
-};
+use crate::{EventId, EventLog, names, questions::RawEvent, storage::KeptEvent};
 
 /// Between two looks.
 const PACE: Duration = Duration::from_millis(500);
@@ -90,7 +87,7 @@ struct Tail {
 }
 
 const RECENT: &str =
-    sql!("SELECT ", StoredEvent::COLUMNS, " FROM event_rows WHERE id > $1 AND app_id = $2 ORDER BY id DESC LIMIT $3");
+    sql!("SELECT ", KeptEvent::COLUMNS, " FROM event_rows WHERE id > $1 AND app_id = $2 ORDER BY id DESC LIMIT $3");
 
 impl Tail {
     /// Puts what is new where it is sent from, in the order of arrival.
@@ -139,12 +136,12 @@ impl Tail {
 }
 
 fn recent(tx: &mut Tx<'_>, app: AppId, since: EventId) -> Result<Vec<RawEvent>> {
-    let rows: Vec<StoredEvent> = tx.all(RECENT, &args![since, app, MOST])?;
-    let ids: Vec<i64> = rows.iter().map(StoredEvent::name).collect();
+    let rows: Vec<KeptEvent> = tx.all(RECENT, &args![since, app, MOST])?;
+    let ids: Vec<i64> = rows.iter().map(|row| row.name).collect();
     let names = names::by_id(tx, app, &ids)?;
-    let raw = |row: StoredEvent| {
-        let name = names.get(&row.name()).cloned().unwrap_or_default();
-        row.into_raw(app, &name)
+    let raw = |row: KeptEvent| {
+        let name = names.get(&row.name).cloned().unwrap_or_default();
+        RawEvent::of(app, &name, row)
     };
     rows.into_iter().map(raw).collect()
 }

@@ -116,6 +116,7 @@ codes! {
     WebhookDisabled "WEBHOOK_DISABLED" Conflict "The webhook is disabled.";
     InvitationPending "INVITATION_PENDING" Conflict "The user was invited to the workspace and has not accepted yet.";
     QueryTooWide "QUERY_TOO_WIDE" Unavailable "The question takes too long to answer; ask for a shorter time or with fewer conditions.";
+    EventsDamaged "EVENTS_DAMAGED" Internal "Some of the app's stored events cannot be read any more.";
     Internal "INTERNAL" Internal "Internal error; look up the request id in the server's log for the cause.";
     SsoRequired "SSO_REQUIRED" Unauthenticated "The workspace is opened through its identity provider only.";
     FederationRefused "FEDERATION_REFUSED" Invalid "The answer of an identity provider cannot be accepted; the audit trail says why.";

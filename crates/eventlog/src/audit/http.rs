@@ -15,7 +15,7 @@ use super::{
     chain::{self, Verdict},
     trail::{FoundEntry, WantedEntries, Whose, find},
 };
-use crate::{EventId, EventLog, questions::Allowance, require_own_app};
+use crate::{EventId, EventLog, require_own_app, scans::Allowance};
 
 const DEFAULT_LIMIT: u32 = 100;
 

@@ -16,7 +16,8 @@ use crate::{
     ingest::OWN_SOURCE,
     names,
     parameters::{ACTORS, entity_digest, extracted, identifier, names_identifier, traced},
-    questions::{Allowance, Stop},
+    scans::{Allowance, Stop},
+    storage::{EventReader, KeptEvent, Naming, Order},
 };
 
 /// Whose entries.
@@ -49,25 +50,10 @@ pub struct FoundEntry {
     pub extracted: Map<String, Value>,
 }
 
-type EntryRow = (Timestamp, EventId, i64, Option<String>, String);
-
-const COLUMNS: &str = "happened_at, id, name_id, ingest_source, parameters FROM event_rows";
-const OF_APP: &str = ::store::sql!(
-    "SELECT ",
-    COLUMNS,
-    " WHERE app_id = $1 AND audited AND happened_at >= $2 AND (happened_at, id) < ($3, $4) \
-      ORDER BY happened_at DESC, id DESC LIMIT $5"
-);
-const OF_NAME: &str = ::store::sql!(
-    "SELECT ",
-    COLUMNS,
-    " WHERE app_id = $1 AND audited AND happened_at >= $2 AND (happened_at, id) < ($3, $4) AND name_id = $6 \
-      ORDER BY happened_at DESC, id DESC LIMIT $5"
-);
 const OF_WORKSPACE: &str = ::store::sql!(
     "SELECT ",
-    COLUMNS,
-    " WHERE app_id = $1 AND tenant_id = $6 AND happened_at >= $2 AND (happened_at, id) < ($3, $4) \
+    KeptEvent::COLUMNS,
+    " FROM event_rows WHERE app_id = $1 AND tenant_id = $6 AND happened_at >= $2 AND (happened_at, id) < ($3, $4) \
       ORDER BY happened_at DESC, id DESC LIMIT $5"
 );
 const FIRSTS: &str = "SELECT name_id, first_at FROM event_firsts WHERE app_id = $1 AND entity_digest = ANY($2)";
@@ -84,7 +70,7 @@ pub fn find(
     allowance: &Allowance,
 ) -> Result<Vec<FoundEntry>, Stop> {
     let mut search = Search { app, wanted, allowance, read: 0 };
-    let mut rows = match wanted.whose {
+    let mut found = match wanted.whose {
         Whose::Workspace(tenant) => {
             let action = match &wanted.action {
                 Some(action) => match names::find(tx, app, action)? {
@@ -93,41 +79,36 @@ pub fn find(
                 },
                 None => None,
             };
-            search.pages(tx, OF_WORKSPACE, Some(&Subject::Workspace(tenant)), wanted.from, action)?
+            search.of_workspace(tx, tenant, action)?
         }
         Whose::App => match search.names(tx)? {
-            None => search.pages(tx, OF_APP, None, wanted.from, None)?,
+            None => search.of_app(tx, None, wanted.from)?,
             Some(names) => {
-                let mut rows = Vec::new();
+                let mut found = Vec::new();
                 for (name, since) in names {
-                    rows.extend(search.pages(tx, OF_NAME, Some(&Subject::Name(name)), since.max(wanted.from), None)?);
+                    found.extend(search.of_app(tx, Some(name), since.max(wanted.from))?);
                 }
-                rows
+                found
             }
         },
     };
-    rows.sort_by_key(|(at, id, ..)| Reverse((*at, *id)));
-    let rows: Vec<EntryRow> = rows.into_iter().skip(wanted.offset).take(wanted.limit).collect();
-    Ok(shown(tx, app, rows)?)
+    found.sort_by_key(|event| Reverse((event.at, event.id)));
+    let found: Vec<KeptEvent> = found.into_iter().skip(wanted.offset).take(wanted.limit).collect();
+    Ok(shown(tx, app, found)?)
 }
 
-fn shown(tx: &mut Tx<'_>, app: AppId, rows: Vec<EntryRow>) -> Result<Vec<FoundEntry>> {
-    let ids: Vec<i64> = rows.iter().map(|(_, _, name, ..)| *name).collect();
+fn shown(tx: &mut Tx<'_>, app: AppId, found: Vec<KeptEvent>) -> Result<Vec<FoundEntry>> {
+    let ids: Vec<i64> = found.iter().map(|event| event.name).collect();
     let names: HashMap<i64, String> = names::by_id(tx, app, &ids)?;
-    let entry = |(at, id, name, source, parameters): EntryRow| {
-        let parameters: Map<String, Value> = serde_json::from_str(&parameters).map_err(Error::internal)?;
+    let entry = |event: KeptEvent| {
+        let parameters: Map<String, Value> = serde_json::from_str(&event.parameters).map_err(Error::internal)?;
         // Of its own entries the service shows everything.
-        let own = source.as_deref() == Some(OWN_SOURCE);
+        let own = event.source.as_deref() == Some(OWN_SOURCE);
         let extracted = if own { parameters } else { extracted(parameters) };
-        Ok(FoundEntry { at, name: names.get(&name).cloned().unwrap_or_default(), id, extracted })
+        let name = names.get(&event.name).cloned().unwrap_or_default();
+        Ok(FoundEntry { at: event.at, name, id: event.id, extracted })
     };
-    rows.into_iter().map(entry).collect()
-}
-
-/// What the pages of a search are of: an event's name, or a workspace.
-enum Subject {
-    Name(i64),
-    Workspace(TenantId),
+    found.into_iter().map(entry).collect()
 }
 
 struct Search<'a> {
@@ -150,9 +131,8 @@ impl Search<'_> {
             possible = Some(self.narrow(tx, possible, &digests)?);
         }
         if let Some(target) = &self.wanted.target {
-            let all = names::all_parameters(tx, self.app)?;
-            let digests: Vec<String> =
-                all.iter().filter(|(name, _)| is_target(name)).map(|(name, _)| entity_digest(name, target)).collect();
+            let named = targets(tx, self.app)?;
+            let digests: Vec<String> = named.iter().map(|name| entity_digest(name, target)).collect();
             possible = Some(self.narrow(tx, possible, &digests)?);
         }
         Ok(possible)
@@ -175,50 +155,73 @@ impl Search<'_> {
         Ok(possible.into_iter().filter_map(both).collect())
     }
 
-    /// The newest rows that fit, as many as the answer can need.
-    fn pages(
-        &mut self,
-        tx: &mut Tx<'_>,
-        statement: &'static str,
-        of: Option<&Subject>,
-        since: Timestamp,
-        action: Option<i64>,
-    ) -> Result<Vec<EntryRow>, Stop> {
-        let wanted = self.wanted.offset.saturating_add(self.wanted.limit);
-        let mut found: Vec<EntryRow> = Vec::new();
-        let (mut at, mut id) = (self.wanted.to, LAST_ID.to_owned());
-        let most = i64::try_from(PAGE).unwrap_or(i64::MAX);
+    /// The newest entries that fit, as many as the answer can need.
+    fn of_app(&mut self, tx: &mut Tx<'_>, name: Option<i64>, since: Timestamp) -> Result<Vec<KeptEvent>, Stop> {
+        let order = Order::TrailNewestFirst(self.app, name);
+        let naming = self.naming(tx)?;
+        let mut reader = EventReader::new(order, (since, self.wanted.to), self.allowance).naming(naming);
+        let mut found: Vec<KeptEvent> = Vec::new();
         loop {
-            let page: Vec<EntryRow> = match of {
-                None => tx.all(statement, &args![self.app, since, at, id, most])?,
-                Some(Subject::Name(name)) => tx.all(statement, &args![self.app, since, at, id, most, *name])?,
-                Some(Subject::Workspace(tenant)) => {
-                    tx.all(statement, &args![self.app, since, at, id, most, *tenant])?
+            let page = reader.page(tx, PAGE)?;
+            let is_last = page.len() < PAGE;
+            for event in page {
+                if self.fits(&event)? {
+                    found.push(event);
                 }
-            };
-            let count = page.len();
-            if let Some((last_at, last_id, ..)) = page.last() {
-                (at, id) = (*last_at, last_id.to_string());
             }
-            for row in page {
-                if action.is_none_or(|action| row.2 == action) && self.fits(&row)? {
-                    found.push(row);
+            if is_last || found.len() >= self.most() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Who or what the entries have to name.
+    fn naming(&self, tx: &mut Tx<'_>) -> Result<Vec<Naming>> {
+        let mut naming = Vec::new();
+        if let Some(actor) = &self.wanted.actor {
+            let parameters = ACTORS.map(str::to_owned).to_vec();
+            naming.push(Naming { parameters, entity: actor.clone() });
+        }
+        if let Some(target) = &self.wanted.target {
+            naming.push(Naming { parameters: targets(tx, self.app)?, entity: target.clone() });
+        }
+        Ok(naming)
+    }
+
+    /// Of a workspace: the service's own entries, which are rows.
+    fn of_workspace(&mut self, tx: &mut Tx<'_>, tenant: TenantId, action: Option<i64>) -> Result<Vec<KeptEvent>, Stop> {
+        let mut found: Vec<KeptEvent> = Vec::new();
+        let (mut at, mut id) = (self.wanted.to, LAST_ID.to_owned());
+        loop {
+            let page: Vec<KeptEvent> =
+                tx.all(OF_WORKSPACE, &args![self.app, self.wanted.from, at, id, PAGE as i64, tenant])?;
+            let count = page.len();
+            if let Some(last) = page.last() {
+                (at, id) = (last.at, last.id.to_string());
+            }
+            for event in page {
+                if action.is_none_or(|action| event.name == action) && self.fits(&event)? {
+                    found.push(event);
                 }
             }
             self.read += count;
-            if count < PAGE || found.len() >= wanted {
+            if count < PAGE || found.len() >= self.most() {
                 return Ok(found);
             }
             self.allowance.check(self.read)?;
         }
     }
 
-    fn fits(&self, (_, _, _, _, parameters): &EntryRow) -> Result<bool> {
+    fn most(&self) -> usize {
+        self.wanted.offset.saturating_add(self.wanted.limit)
+    }
+
+    fn fits(&self, event: &KeptEvent) -> Result<bool> {
         let WantedEntries { actor, target, .. } = self.wanted;
         if actor.is_none() && target.is_none() {
             return Ok(true);
         }
-        let parameters: Map<String, Value> = serde_json::from_str(parameters).map_err(Error::internal)?;
+        let parameters: Map<String, Value> = serde_json::from_str(&event.parameters).map_err(Error::internal)?;
         let by = |actor: &String| {
             ACTORS.iter().any(|name| {
                 parameters.get(*name).and_then(|value| traced(name, value)).is_some_and(|value| value == *actor)
@@ -230,6 +233,12 @@ impl Search<'_> {
         };
         Ok(actor.as_ref().is_none_or(by) && target.as_ref().is_none_or(on))
     }
+}
+
+/// The parameters that may name a target.
+fn targets(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<String>> {
+    let all = names::all_parameters(tx, app)?.into_iter().map(|(name, _)| name);
+    Ok(all.filter(|name| is_target(name)).collect())
 }
 
 /// Any identifier that does not say who acted.

@@ -74,14 +74,14 @@ fn json_lines(app: AppId, events: &[ExportedEvent]) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
     for event in events {
         let line = Line {
-            id: event.id.to_string(),
+            id: event.kept.id.to_string(),
             app_id: app,
             event_name: &event.name,
-            timestamp: event.at,
-            ingested_at: event.ingested_at,
-            parameters: serde_json::from_str(&event.parameters).map_err(Error::internal)?,
-            ingest_id: event.ingest_id.as_deref(),
-            ingest_source: event.source.as_deref(),
+            timestamp: event.kept.at,
+            ingested_at: event.kept.ingested_at,
+            parameters: serde_json::from_str(&event.kept.parameters).map_err(Error::internal)?,
+            ingest_id: event.kept.ingest_id.as_deref(),
+            ingest_source: event.kept.source.as_deref(),
             chain: event.chain.as_ref().map(|(position, digest)| ChainPlace { position: *position, digest }),
         };
         serde_json::to_writer(&mut lines, &line).map_err(Error::internal)?;
@@ -117,13 +117,13 @@ fn csv(app: AppId, events: &[ExportedEvent], is_first: bool) -> String {
         };
         let cells = [
             app.as_str(),
-            &event.id.to_string(),
+            &event.kept.id.to_string(),
             &event.name,
-            &event.at.to_string(),
-            &event.ingested_at.to_string(),
-            event.source.as_deref().unwrap_or_default(),
-            event.ingest_id.as_deref().unwrap_or_default(),
-            &event.parameters,
+            &event.kept.at.to_string(),
+            &event.kept.ingested_at.to_string(),
+            event.kept.source.as_deref().unwrap_or_default(),
+            event.kept.ingest_id.as_deref().unwrap_or_default(),
+            &event.kept.parameters,
             &position,
             digest,
         ];
@@ -161,16 +161,16 @@ fn parquet(app: AppId, events: &[ExportedEvent]) -> parquet::errors::Result<Vec<
     for column in COLUMNS {
         let text = |event: &ExportedEvent| match column {
             "app_id" => Some(app.clone()),
-            "event_id" => Some(event.id.to_string()),
+            "event_id" => Some(event.kept.id.to_string()),
             "event_name" => Some(event.name.clone()),
-            "ingest_source" => event.source.clone(),
-            "ingest_id" => event.ingest_id.clone(),
-            "parameters" => Some(event.parameters.clone()),
+            "ingest_source" => event.kept.source.clone(),
+            "ingest_id" => event.kept.ingest_id.clone(),
+            "parameters" => Some(event.kept.parameters.clone()),
             _ => event.chain.as_ref().map(|(_, digest)| digest.clone()),
         };
         let number = |event: &ExportedEvent| match column {
-            "timestamp" => Some(event.at.as_micros()),
-            "ingested_at" => Some(event.ingested_at.as_micros()),
+            "timestamp" => Some(event.kept.at.as_micros()),
+            "ingested_at" => Some(event.kept.ingested_at.as_micros()),
             _ => event.chain.as_ref().map(|(position, _)| *position),
         };
         let Some(mut writer) = group.next_column()? else { break };
@@ -203,19 +203,21 @@ mod tests {
     };
 
     use super::*;
-    use crate::EventId;
+    use crate::{EventId, storage::KeptEvent};
 
     fn event(number: u128, ingest_id: Option<&str>, chain: Option<(i64, String)>) -> ExportedEvent {
-        ExportedEvent {
+        let kept = KeptEvent {
             id: EventId::from_u128(number),
+            name: 1,
             at: Timestamp::from_seconds(5),
             ingested_at: Timestamp::from_seconds(6),
             source: None,
             ingest_id: ingest_id.map(str::to_owned),
+            audited: false,
             parameters: r#"{"a":"x,\"y\""}"#.to_owned(),
-            name: "order \"placed\"".to_owned(),
-            chain,
-        }
+            revision: None,
+        };
+        ExportedEvent { kept, name: "order \"placed\"".to_owned(), chain }
     }
 
     #[test]

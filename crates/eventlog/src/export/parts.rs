@@ -4,9 +4,14 @@ use std::{collections::HashMap, fmt};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use kernel::{AppId, Result, Timestamp};
-use store::{Tx, args, row, sql};
+use store::{Tx, args};
 
-use crate::{EventId, audit};
+use crate::{
+    EventId, audit,
+    ingest::OWN_SOURCE,
+    scans::{Allowance, Stop},
+    storage::{EventReader, KeptEvent, LogPlace, Order, Series},
+};
 
 /// Of one part, unless a single event has more bytes.
 const MOST_EVENTS: usize = 10_000;
@@ -56,75 +61,62 @@ pub struct Part {
     pub next: Option<Cursor>,
 }
 
-/// An event as it is kept.
+/// An event with what an export tells of it.
 #[derive(Clone, Debug)]
 pub struct ExportedEvent {
-    pub id: EventId,
-    pub at: Timestamp,
-    pub ingested_at: Timestamp,
-    pub source: Option<String>,
-    pub ingest_id: Option<String>,
-    pub parameters: String,
+    pub kept: KeptEvent,
     pub name: String,
     /// Of the service's own entries: their place in the chain, and the digest of the link.
     pub chain: Option<(i64, String)>,
 }
 
-row! {
-    ExportedEvent = "event_rows" {
-        id, at: "happened_at", ingested_at, source: "ingest_source", ingest_id, parameters
-    }
-    name: String::new(), chain: None
-}
-
 const NAME: &str = "SELECT id, name FROM event_names WHERE app_id = $1 AND id >= $2 ORDER BY id LIMIT 1";
-const ROWS: &str = sql!(
-    "SELECT ",
-    ExportedEvent::COLUMNS,
-    " FROM event_rows WHERE app_id = $1 AND name_id = $2 AND (happened_at, id) > ($3, $4) AND happened_at <= $5 \
-      ORDER BY happened_at, id LIMIT $6"
-);
-
 pub fn read(tx: &mut Tx<'_>, wanted: &WantedEvents) -> Result<Part> {
     let (app, mut place) = (wanted.app, wanted.cursor.clone());
     let (mut events, mut bytes): (Vec<ExportedEvent>, usize) = (Vec::new(), 0);
+    let allowance = Allowance::unlimited();
     while let Some((name, text)) = tx.opt::<(i64, String)>(NAME, &args![app, place.name])? {
         if name != place.name {
             place = Cursor { name, ..Cursor::default() };
         }
-        let at = place.at.unwrap_or(wanted.from).max(wanted.from);
-        // Ids after nothing: a time before the first one is asked for without any.
-        let after = if place.at == Some(at) { place.id.as_str() } else { "" };
-        let room = PAGE.min(MOST_EVENTS - events.len());
-        let page: Vec<ExportedEvent> =
-            tx.all(ROWS, &args![app, name, at, after, wanted.to, i64::try_from(room).unwrap_or(i64::MAX)])?;
-        let is_last = page.len() < room;
-        for event in page {
-            bytes += event.parameters.len();
-            place = Cursor { name, at: Some(event.at.as_micros()), id: event.id.to_string() };
-            events.push(ExportedEvent { name: text.clone(), ..event });
-            if bytes >= MOST_BYTES {
+        let time = (Timestamp::from_micros(wanted.from), Timestamp::from_micros(wanted.to));
+        let mut reader = EventReader::new(Order::OldestFirst(Series { app, name }), time, &allowance);
+        // A time before the first one that is asked for is none to go on from.
+        if let Some(at) = place.at.filter(|at| *at >= wanted.from) {
+            reader = reader.after(LogPlace { at: Timestamp::from_micros(at), id: place.id.clone() });
+        }
+        loop {
+            let room = PAGE.min(MOST_EVENTS - events.len());
+            let page = reader.page(tx, room).map_err(Stop::into_error)?;
+            let is_last = page.len() < room;
+            for kept in page {
+                bytes += kept.parameters.len();
+                place = Cursor { name, at: Some(kept.at.as_micros()), id: kept.id.to_string() };
+                events.push(ExportedEvent { kept, name: text.clone(), chain: None });
+                if bytes >= MOST_BYTES {
+                    break;
+                }
+            }
+            if events.len() >= MOST_EVENTS || bytes >= MOST_BYTES {
+                return with_links(tx, app, events, Some(place));
+            }
+            if is_last {
                 break;
             }
         }
-        if events.len() >= MOST_EVENTS || bytes >= MOST_BYTES {
-            return with_links(tx, app, events, Some(place));
-        }
-        if is_last {
-            place = Cursor { name: name + 1, ..Cursor::default() };
-        }
+        place = Cursor { name: name + 1, ..Cursor::default() };
     }
     with_links(tx, app, events, None)
 }
 
 fn with_links(tx: &mut Tx<'_>, app: AppId, mut events: Vec<ExportedEvent>, next: Option<Cursor>) -> Result<Part> {
-    let own = |event: &&ExportedEvent| event.source.as_deref() == Some(crate::ingest::OWN_SOURCE);
-    let ids: Vec<String> = events.iter().filter(own).map(|event| event.id.to_string()).collect();
+    let own = |event: &&ExportedEvent| event.kept.source.as_deref() == Some(OWN_SOURCE);
+    let ids: Vec<String> = events.iter().filter(own).map(|event| event.kept.id.to_string()).collect();
     let links = audit::positions(tx, app, &ids)?;
     let mut links: HashMap<EventId, (i64, String)> =
         links.into_iter().map(|(id, seq, digest)| (id, (seq, digest))).collect();
     for event in &mut events {
-        event.chain = links.remove(&event.id);
+        event.chain = links.remove(&event.kept.id);
     }
     Ok(Part { events, next })
 }

@@ -11,7 +11,7 @@ use super::{
     memory::{Bucket, Wanted},
     plan::Plan,
 };
-use crate::{names, sink};
+use crate::{ingest::OWN_SOURCE, names, sink, storage};
 
 /// Events that wait together.
 #[derive(Clone, Debug)]
@@ -184,6 +184,11 @@ pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
     let columns = ["app_id", "entity_digest", "name_id", "parameter_id", "first_at", "last_at"];
     tx.insert_all(ADD_FIRSTS, columns, &rows)?;
     write_rows(tx, app, plan)?;
+    let mut counts: HashMap<i64, i64> = HashMap::new();
+    for row in plan.rows.iter().filter(|row| row.event.source.as_deref() != Some(OWN_SOURCE)) {
+        *counts.entry(row.name).or_default() += 1;
+    }
+    storage::count_rows(tx, app, &counts)?;
     tx.run(FINISH, &args![app, plan.finished])?;
     if let Some((arrival, folded)) = &plan.begun {
         tx.run(BEGIN, &args![app, arrival, *folded])?;

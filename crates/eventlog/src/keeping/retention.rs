@@ -1,16 +1,19 @@
-//! Deletes what is older than its app keeps it, a few rows at a time. Buckets stay.
+//! Deletes what is older than its app keeps it, a few rows or blocks at a time. Buckets stay.
 //!
 //! What an entity did first is kept as long as an event of that name and entity is: searches and erasures find the events
 //! of an entity by it.
 
 use std::time::Duration;
 
-use kernel::{AppId, Result, Timestamp};
+use kernel::{AppId, Code, Result, Timestamp};
 use spine::{Job, Worked};
 use store::{Db, Tx, args};
 
 use super::cutoff;
-use crate::audit;
+use crate::{
+    audit,
+    storage::{self, Series},
+};
 
 /// Rows that one transaction deletes.
 const BATCH: i64 = 200;
@@ -57,9 +60,9 @@ impl Job for EventRetention {
             // Noted before anything goes, so that nothing that is missing looks as if it had been taken away.
             self.0.write(move |tx| tx.run(NOTE, &args![app, before])).await?;
             for name in self.0.scan(move |tx| names_with_old_rows(tx, app, before)).await? {
-                let sweep = move |tx: &mut Tx<'_>| tx.exec(SWEEP_ROWS, &args![app, before, BATCH, name]);
-                more |= is_full(self.0.write(sweep).await?);
+                more |= is_full(self.0.write(move |tx| sweep_rows(tx, Series { app, name }, before)).await?);
             }
+            more |= self.sweep_blocks(app, before).await?;
             let surely_before = before.minus(LAG);
             for (statement, at) in [(DATE_FIRSTS, now), (SWEEP_FIRSTS, surely_before), (SWEEP_INGEST_IDS, before)] {
                 let sweep = move |tx: &mut Tx<'_>| tx.exec(statement, &args![app, at, BATCH]);
@@ -69,6 +72,32 @@ impl Job for EventRetention {
         }
         Ok(Worked::some_if(more))
     }
+}
+
+impl EventRetention {
+    /// Whether there may be more.
+    async fn sweep_blocks(&self, app: AppId, before: Timestamp) -> Result<bool> {
+        if self.0.write(move |tx| storage::drop_before(tx, app, before)).await? {
+            return Ok(true);
+        }
+        match self.0.scan(move |tx| storage::cut_at(tx, app, before)).await {
+            Ok(Some((block, left))) => {
+                self.0.write(move |tx| storage::rewrite(tx, &block, left.as_ref())).await?;
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
+            // It goes as a whole when all of it is old.
+            Err(error) if error.code() == Code::EventsDamaged => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn sweep_rows(tx: &mut Tx<'_>, series: Series, before: Timestamp) -> Result<u64> {
+    storage::rows_rewritten(tx, series)?;
+    let swept = tx.exec(SWEEP_ROWS, &args![series.app, before, BATCH, series.name])?;
+    storage::rows_deleted(tx, series, i64::try_from(swept).unwrap_or(i64::MAX))?;
+    Ok(swept)
 }
 
 fn names_with_old_rows(tx: &mut Tx<'_>, app: AppId, before: Timestamp) -> Result<Vec<i64>> {

@@ -10,11 +10,7 @@ use serde_json::{Map, Number, Value};
 use tenancy::callers::{AppCaller, EventRead};
 use web::{Json, Params, State};
 
-use super::{
-    Allowance, Stop,
-    series::{Piece, RowReader, Series},
-    too_wide,
-};
+use super::series::{Piece, Reading, Series};
 use crate::{
     EventLog,
     fold::MOST_VALUES,
@@ -22,6 +18,7 @@ use crate::{
     names,
     parameters::{Feed, OTHER, feed, number},
     require_own_app,
+    scans::{Allowance, Stop, too_wide},
 };
 
 /// Values that one answer holds at most.
@@ -102,7 +99,7 @@ fn answer(tx: &mut Tx<'_>, app: AppId, query: &ChartQuery, allowance: &Allowance
     let (series, interval) = (Series { app, name }, query.interval);
     let limit = usize::try_from(query.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX);
     let mut tallies: BTreeMap<i64, Tally> = BTreeMap::new();
-    let mut filling = Filling { series, interval, limit, reader: RowReader::new(allowance), values: 0 };
+    let mut filling = Filling { series, interval, limit, reader: Reading::new(allowance), values: 0 };
     let pieces = series.pieces(tx, interval, query.from.as_micros(), query.to.as_micros() + 1)?;
     for piece in pieces.into_iter().rev() {
         let bucket = interval.start(piece.from());
@@ -132,7 +129,7 @@ struct Filling<'a> {
     series: Series,
     interval: Grain,
     limit: usize,
-    reader: RowReader<'a>,
+    reader: Reading<'a>,
     /// How many values were read.
     values: usize,
 }

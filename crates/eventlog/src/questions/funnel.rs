@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 use tenancy::callers::{AppCaller, EventRead};
 use web::{Json, State, Valid, Validate};
 
-use super::{Allowance, Stop, parameters_of};
-use crate::{EventLog, names, require_own_app};
+use super::parameters_of;
+use crate::{
+    EventLog, names, require_own_app,
+    scans::{Allowance, Stop},
+};
 
 /// Entities that are read at once.
 const PAGE: usize = 1_000;

@@ -9,11 +9,11 @@ use serde_json::Map;
 use tenancy::callers::{AppCaller, EventRead};
 use web::{Json, Params, Path, State};
 
-use super::{Allowance, Stop, too_wide};
 use crate::{
     EventLog, names,
     parameters::{entity_digest, names_identifier},
     require_own_app,
+    scans::{Allowance, Stop, too_wide},
 };
 
 /// Pairs grow with the square: an entity with more events than this is not described.

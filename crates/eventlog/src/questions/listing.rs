@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ::store::{Tx, args, row, sql};
+use ::store::{Tx, args};
 use kernel::{AppId, Error, Label, Result, Timestamp, Words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,8 +10,13 @@ use serde_json::{Map, Value};
 use tenancy::callers::{AppCaller, EventRead};
 use web::{Json, Page, Params, Path, State};
 
-use super::{Allowance, Stop};
-use crate::{EventId, EventLog, grain::Grain, names, require_own_app};
+use crate::{
+    EventId, EventLog,
+    grain::Grain,
+    names, require_own_app,
+    scans::{Allowance, Stop},
+    storage::{self, EventReader, KeptEvent, Order, Series},
+};
 
 /// A name is listed at about the price of so many rows.
 const ROWS_OF_NAME: usize = 100;
@@ -112,50 +117,20 @@ impl RawEvent {
     }
 }
 
-/// The same as it is stored.
-pub(crate) struct StoredEvent {
-    id: EventId,
-    name: i64,
-    at: Timestamp,
-    ingested_at: Timestamp,
-    parameters: String,
-    ingest_id: Option<String>,
-    ingest_source: Option<String>,
-}
-
-row! {
-    StoredEvent = "event_rows" {
-        id, name: "name_id", at: "happened_at", ingested_at, parameters, ingest_id, ingest_source
-    }
-}
-
-impl StoredEvent {
-    /// The number of its name.
-    pub(crate) fn name(&self) -> i64 {
-        self.name
-    }
-
-    pub(crate) fn into_raw(self, app: AppId, name: &str) -> Result<RawEvent> {
-        Ok(RawEvent {
-            id: self.id,
+impl RawEvent {
+    pub(crate) fn of(app: AppId, name: &str, event: KeptEvent) -> Result<Self> {
+        Ok(Self {
+            id: event.id,
             app_id: app,
             event_name: name.to_owned(),
-            timestamp: self.at,
-            ingested_at: self.ingested_at,
-            parameters: serde_json::from_str(&self.parameters).map_err(Error::internal)?,
-            ingest_id: self.ingest_id,
-            ingest_source: self.ingest_source,
+            timestamp: event.at,
+            ingested_at: event.ingested_at,
+            parameters: serde_json::from_str(&event.parameters).map_err(Error::internal)?,
+            ingest_id: event.ingest_id,
+            ingest_source: event.source,
         })
     }
 }
-
-const LIST: &str = sql!(
-    "SELECT ",
-    StoredEvent::COLUMNS,
-    " FROM event_rows WHERE app_id = $1 AND name_id = $2 AND happened_at >= $3 AND happened_at <= $4 \
-      ORDER BY happened_at DESC, id DESC LIMIT $5 OFFSET $6"
-);
-const FIND: &str = sql!("SELECT ", StoredEvent::COLUMNS, " FROM event_rows WHERE app_id = $1 AND id = $2");
 
 pub(super) async fn list_events(
     caller: AppCaller<EventRead>,
@@ -170,13 +145,27 @@ pub(super) async fn list_events(
     require_own_app(app, &query.app_id)?;
     let page = Page { limit: query.limit.or(Some(DEFAULT_LIMIT)), offset: query.offset };
     let ask = move |tx: &mut Tx<'_>, allowance: &Allowance| {
-        let rows = page.limit_or_all() + page.offset();
-        allowance.check(usize::try_from(rows).unwrap_or(usize::MAX))?;
         let Some(name) = names::find(tx, app, &query.event_name)? else { return Ok(Vec::new()) };
-        let rows: Vec<StoredEvent> = tx.all(LIST, &args![app, name, from, to, page.limit_or_all(), page.offset()])?;
-        Ok(rows.into_iter().map(|row| row.into_raw(app, &query.event_name)).collect::<Result<_>>()?)
+        let mut reader = EventReader::new(Order::NewestFirst(Series { app, name }), (from, to), allowance);
+        let found = newest(tx, &mut reader, page)?;
+        Ok(found.into_iter().map(|event| RawEvent::of(app, &query.event_name, event)).collect::<Result<_>>()?)
     };
     Ok(Json(log.scans.ask(&log.db, app, ask).await?))
+}
+
+/// Events that are passed over are read too, a part at a time.
+const PASSED_AT_ONCE: usize = 1_000;
+
+fn newest(tx: &mut Tx<'_>, reader: &mut EventReader<'_>, page: Page) -> Result<Vec<KeptEvent>, Stop> {
+    let mut to_pass = usize::try_from(page.offset()).unwrap_or(usize::MAX);
+    while to_pass > 0 {
+        let passed = reader.page(tx, to_pass.min(PASSED_AT_ONCE))?;
+        if passed.is_empty() {
+            return Ok(Vec::new());
+        }
+        to_pass -= passed.len();
+    }
+    reader.page(tx, usize::try_from(page.limit_or_all()).unwrap_or(usize::MAX))
 }
 
 pub(super) async fn get_event(
@@ -187,11 +176,11 @@ pub(super) async fn get_event(
 ) -> Result<Json<RawEvent>> {
     let app = caller.app_id();
     require_own_app(app, &app_id)?;
-    let read = move |tx: &mut Tx<'_>| {
-        let row: StoredEvent = tx.opt(FIND, &args![app, id])?.ok_or_else(|| Error::not_found("event"))?;
-        let names = names::by_id(tx, app, &[row.name])?;
-        let name = names.get(&row.name).cloned().unwrap_or_default();
-        row.into_raw(app, &name)
+    let ask = move |tx: &mut Tx<'_>, allowance: &Allowance| {
+        let event = storage::find(tx, app, id, allowance)?.ok_or_else(|| Error::not_found("event"))?;
+        let names = names::by_id(tx, app, &[event.name])?;
+        let name = names.get(&event.name).cloned().unwrap_or_default();
+        Ok(RawEvent::of(app, &name, event)?)
     };
-    Ok(Json(log.db.snapshot(read).await?))
+    Ok(Json(log.scans.ask(&log.db, app, ask).await?))
 }

@@ -10,16 +10,15 @@ use serde_json::{Map, Number, Value};
 use tenancy::callers::{AppCaller, EventRead};
 use web::{Json, State, Valid, Validate};
 
-use super::{
-    Allowance, Stop,
-    series::{Piece, RowReader, Series},
-};
+use super::series::{Piece, Reading, Series};
 use crate::{
     EventLog,
     grain::Grain,
     names,
     parameters::{addend, equals, number},
     require_own_app,
+    scans::{Allowance, Stop},
+    storage::Block,
 };
 
 /// How buckets are asked for.
@@ -133,6 +132,13 @@ struct Total {
     sum: f64,
 }
 
+impl Total {
+    fn add(&mut self, summand: f64) {
+        self.count += 1;
+        self.sum += summand;
+    }
+}
+
 fn answer(tx: &mut Tx<'_>, app: AppId, query: &EventQuery, allowance: &Allowance) -> Result<QueryAnswer, Stop> {
     let grain = query.group_by.unwrap_or_default().grain();
     let totals = match names::find(tx, app, &query.event_name)? {
@@ -169,7 +175,7 @@ fn totals(
     };
     let bucket = |at: i64| grain.map_or(0, |grain| grain.start(at));
     let mut totals: BTreeMap<i64, Total> = BTreeMap::new();
-    let mut reader = RowReader::new(allowance);
+    let mut reader = Reading::new(allowance);
     for piece in pieces {
         match piece {
             Piece::Buckets { grain, from, to } => {
@@ -181,18 +187,45 @@ fn totals(
                 }
                 allowance.check(reader.read)?;
             }
-            Piece::Rows { from, to } => reader.each(tx, series, (from, to), &mut |at, parameters| {
-                let fits =
-                    |(name, wanted): (&String, &Value)| parameters.get(name).is_some_and(|found| equals(wanted, found));
-                if filters.iter().all(fits) {
-                    let total = totals.entry(bucket(at)).or_default();
-                    total.count += 1;
-                    total.sum += summand(query, &parameters);
-                }
-            })?,
+            Piece::Rows { from, to } => {
+                reader.each_row(tx, series, (from, to), &mut |at, parameters| {
+                    let fits = |(name, wanted): (&String, &Value)| {
+                        parameters.get(name).is_some_and(|found| equals(wanted, found))
+                    };
+                    if filters.iter().all(fits) {
+                        totals.entry(bucket(at)).or_default().add(summand(query, &parameters));
+                    }
+                })?;
+                reader.each_block(tx, series, (from, to), &mut |block| {
+                    for (at, sum) in fitting(block, &filters, query.sum_field.as_ref())? {
+                        if (from..to).contains(&at) {
+                            totals.entry(bucket(at)).or_default().add(sum);
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
         }
     }
     Ok(totals)
+}
+
+/// The events of a block that the filters leave, each with its time and what it adds to the sum. Only the columns that the
+/// question names are read.
+fn fitting(block: &Block, filters: &Map<String, Value>, sum_field: Option<&Label>) -> Result<Vec<(i64, f64)>> {
+    let times = block.times()?;
+    let mut fits = vec![true; times.len()];
+    for (name, wanted) in filters {
+        for (fit, found) in fits.iter_mut().zip(block.matching(name, wanted)?) {
+            *fit &= found;
+        }
+    }
+    let sums = match sum_field {
+        Some(field) if fits.contains(&true) => block.addends(field.as_str())?,
+        _ => vec![0.0; times.len()],
+    };
+    let events = times.into_iter().zip(sums).zip(fits);
+    Ok(events.filter(|(_, fits)| *fits).map(|(event, _)| event).collect())
 }
 
 /// What is not a number adds nothing.

@@ -1,18 +1,15 @@
 //! The events of one name in a time: which parts of it are whole buckets, and which have to be read row by row.
 
 use ::store::{Tx, args};
-use kernel::{AppId, Error, Result};
+use kernel::{Error, Result};
 use serde_json::{Map, Value};
 
-use super::{Allowance, Stop};
-use crate::grain::Grain;
-
-/// The events of one name.
-#[derive(Clone, Copy)]
-pub struct Series {
-    pub app: AppId,
-    pub name: i64,
-}
+pub use crate::storage::Series;
+use crate::{
+    grain::Grain,
+    scans::{Allowance, Stop},
+    storage::{self, Block},
+};
 
 /// A part of a time; both from the first instant, without the last, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +26,6 @@ impl Piece {
     }
 }
 
-const ANY: &str = "SELECT 1 FROM event_rows WHERE app_id = $1 AND name_id = $2 \
-                   AND happened_at >= $3 AND happened_at < $4 LIMIT 1";
 const PAGE: &str = "SELECT happened_at, id, parameters FROM event_rows WHERE app_id = $1 AND name_id = $2 \
                     AND (happened_at, id) > ($3, $4) AND happened_at < $5 ORDER BY happened_at, id LIMIT $6";
 const EVENTS: &str = "SELECT starts_at, events FROM event_buckets WHERE app_id = $1 AND name_id = $2 AND grain = $3 \
@@ -53,11 +48,11 @@ impl Series {
             return Ok(());
         }
         let start = grain.start(from);
-        if start < from && !self.any(tx, start, from)? {
+        if start < from && !storage::any(tx, self, (start, from))? {
             from = start;
         }
         let end = grain.end(grain.start(to - 1));
-        if to < end && !self.any(tx, to, end)? {
+        if to < end && !storage::any(tx, self, (to, end))? {
             to = end;
         }
         let whole_from = if grain.start(from) == from { from } else { grain.end(grain.start(from)) };
@@ -83,29 +78,57 @@ impl Series {
         }
     }
 
-    fn any(self, tx: &mut Tx<'_>, from: i64, to: i64) -> Result<bool> {
-        tx.exists(ANY, &args![self.app, self.name, from, to])
-    }
-
     /// Starts and counts of the newest buckets of a piece, at most so many, newest first.
     pub fn events(self, tx: &mut Tx<'_>, grain: Grain, from: i64, to: i64, most: i64) -> Result<Vec<(i64, i64)>> {
         tx.all(EVENTS, &args![self.app, self.name, grain.number(), from, to, most])
     }
 }
 
-/// Reads rows, as many as are allowed.
-pub struct RowReader<'a> {
+/// Reads events in any order, as many as are allowed.
+pub struct Reading<'a> {
     pub allowance: &'a Allowance,
+    /// About how many rows were read.
     pub read: usize,
 }
 
-impl<'a> RowReader<'a> {
+impl<'a> Reading<'a> {
     pub fn new(allowance: &'a Allowance) -> Self {
         Self { allowance, read: 0 }
     }
 
     /// Calls `visit` with the time and the parameters of each event.
     pub fn each(
+        &mut self,
+        tx: &mut Tx<'_>,
+        series: Series,
+        (from, to): (i64, i64),
+        visit: &mut dyn FnMut(i64, Map<String, Value>),
+    ) -> Result<(), Stop> {
+        self.each_row(tx, series, (from, to), visit)?;
+        self.each_block(tx, series, (from, to), &mut |block| {
+            let events = block.times()?.into_iter().zip(block.parameters()?);
+            events.filter(|(at, _)| (from..to).contains(at)).for_each(|(at, parameters)| visit(at, parameters));
+            Ok(())
+        })
+    }
+
+    /// The blocks in which some of the events are, others beside them.
+    pub fn each_block(
+        &mut self,
+        tx: &mut Tx<'_>,
+        series: Series,
+        time: (i64, i64),
+        visit: &mut dyn FnMut(&Block) -> Result<()>,
+    ) -> Result<(), Stop> {
+        storage::each_block(tx, series, time, &mut |block, price| {
+            self.read += price;
+            self.allowance.check(self.read)?;
+            Ok(visit(block)?)
+        })
+    }
+
+    /// The events that are in no block.
+    pub fn each_row(
         &mut self,
         tx: &mut Tx<'_>,
         series: Series,

@@ -1,10 +1,14 @@
 //! What is sent next: fixed first, so that it is the same however often it is tried.
 
-use ::store::{Tx, args, row, sql};
+use ::store::{Tx, args, sql};
 use kernel::{AppId, Result, Timestamp};
 
 use super::{Batch, Lane, Position, Sink, Way, store};
-use crate::{EventId, names};
+use crate::{
+    names,
+    scans::{Allowance, Stop},
+    storage::{EventReader, KeptEvent, LogPlace, Order, Series},
+};
 
 /// Of one batch, unless a single event has more bytes.
 const MOST_EVENTS: usize = 5_000;
@@ -15,32 +19,16 @@ const PAGE: usize = 500;
 /// An event on its way out.
 #[derive(Clone, Debug)]
 pub(super) struct SunkEvent {
-    pub(super) id: EventId,
-    name_id: i64,
-    pub(super) at: Timestamp,
-    pub(super) ingested_at: Timestamp,
-    pub(super) source: Option<String>,
-    pub(super) ingest_id: Option<String>,
-    pub(super) parameters: String,
-    revision: Option<i64>,
+    pub(super) kept: KeptEvent,
     pub(super) name: String,
 }
 
-row! {
-    SunkEvent = "event_rows" {
-        id, name_id, at: "happened_at", ingested_at, source: "ingest_source", ingest_id, parameters, revision
-    }
-    name: String::new()
-}
-
-impl SunkEvent {
-    fn position(&self, way: Way) -> Position {
-        let (group, at) = match way {
-            Way::New => (self.revision.unwrap_or_default(), None),
-            Way::Backfill => (self.name_id, Some(self.at.as_micros())),
-        };
-        Position { group, at, id: self.id.to_string() }
-    }
+fn position(event: &KeptEvent, way: Way) -> Position {
+    let (group, at) = match way {
+        Way::New => (event.revision.unwrap_or_default(), None),
+        Way::Backfill => (event.name, Some(event.at.as_micros())),
+    };
+    Position { group, at, id: event.id.to_string() }
 }
 
 /// What is sent at once.
@@ -53,18 +41,11 @@ pub(super) struct Outgoing {
 
 const FRESH: &str = sql!(
     "SELECT ",
-    SunkEvent::COLUMNS,
+    KeptEvent::COLUMNS,
     " FROM event_rows WHERE app_id = $1 AND revision IS NOT NULL AND (revision, id) > ($2, $3) \
       AND (revision, id) <= ($4, $5) ORDER BY revision, id LIMIT $6"
 );
 const NAME: &str = "SELECT id FROM event_names WHERE app_id = $1 AND id >= $2 ORDER BY id LIMIT 1";
-const BEFORE: &str = sql!(
-    "SELECT ",
-    SunkEvent::COLUMNS,
-    " FROM event_rows WHERE app_id = $1 AND name_id = $2 AND (happened_at, id) > ($3, $4) \
-      AND (revision IS NULL OR revision <= $5) ORDER BY happened_at, id LIMIT $6"
-);
-
 /// The batch that was fixed, with its events as they are now (some may have been erased, or have gone by the retention);
 /// if none was, the one to fix next.
 pub(super) fn next(tx: &mut Tx<'_>, sink: &Sink, way: Way) -> Result<Option<Outgoing>> {
@@ -76,20 +57,17 @@ pub(super) fn next(tx: &mut Tx<'_>, sink: &Sink, way: Way) -> Result<Option<Outg
     };
     let batch = match (&lane.batch, found.last()) {
         (Some(batch), _) => batch.clone(),
-        (None, Some(last)) => Batch { id: tx.entropy().base62(22), until: last.position(way) },
+        (None, Some(last)) => Batch { id: tx.entropy().base62(22), until: position(last, way) },
         (None, None) => return Ok(None),
     };
     Ok(Some(Outgoing { batch, events: wanted(tx, sink, found)? }))
 }
 
 /// With their names, those that the sink takes.
-fn wanted(tx: &mut Tx<'_>, sink: &Sink, found: Vec<SunkEvent>) -> Result<Vec<SunkEvent>> {
-    let ids: Vec<i64> = found.iter().map(|event| event.name_id).collect();
+fn wanted(tx: &mut Tx<'_>, sink: &Sink, found: Vec<KeptEvent>) -> Result<Vec<SunkEvent>> {
+    let ids: Vec<i64> = found.iter().map(|event| event.name).collect();
     let names = names::by_id(tx, sink.app, &ids)?;
-    let named = |event: SunkEvent| {
-        let name = names.get(&event.name_id).cloned().unwrap_or_default();
-        SunkEvent { name, ..event }
-    };
+    let named = |kept: KeptEvent| SunkEvent { name: names.get(&kept.name).cloned().unwrap_or_default(), kept };
     Ok(found.into_iter().map(named).filter(|event| sink.takes(&event.name)).collect())
 }
 
@@ -128,13 +106,13 @@ pub(super) fn end_backfill(tx: &mut Tx<'_>, seen: &Sink) -> Result<()> {
 }
 
 /// Events that were written since the sink was set up, in the order of folds.
-fn fresh(tx: &mut Tx<'_>, app: AppId, after: &Position, until: Option<&Position>) -> Result<Vec<SunkEvent>> {
+fn fresh(tx: &mut Tx<'_>, app: AppId, after: &Position, until: Option<&Position>) -> Result<Vec<KeptEvent>> {
     let (last, id) = until.map_or((i64::MAX, ""), |until| (until.group, &until.id));
     let (mut place, mut gathered) = (after.clone(), Gathered::new(until));
     while !gathered.is_full() {
-        let page: Vec<SunkEvent> = tx.all(FRESH, &args![app, place.group, place.id, last, id, PAGE as i64])?;
+        let page: Vec<KeptEvent> = tx.all(FRESH, &args![app, place.group, place.id, last, id, PAGE as i64])?;
         let is_last = page.len() < PAGE;
-        place = page.last().map(|event| event.position(Way::New)).unwrap_or_default();
+        place = page.last().map(|event| position(event, Way::New)).unwrap_or_default();
         gathered.take(page);
         if is_last {
             break;
@@ -144,7 +122,7 @@ fn fresh(tx: &mut Tx<'_>, app: AppId, after: &Position, until: Option<&Position>
 }
 
 /// Events of the time before the sink, name by name, as far as `until` if that is given.
-fn before(tx: &mut Tx<'_>, sink: &Sink, after: &Position, until: Option<&Position>) -> Result<Vec<SunkEvent>> {
+fn before(tx: &mut Tx<'_>, sink: &Sink, after: &Position, until: Option<&Position>) -> Result<Vec<KeptEvent>> {
     let (app, mut place, mut gathered) = (sink.app, after.clone(), Gathered::new(until));
     while !gathered.is_full() {
         let Some((name,)) = tx.opt::<(i64,)>(NAME, &args![app, place.group])? else { break };
@@ -154,22 +132,42 @@ fn before(tx: &mut Tx<'_>, sink: &Sink, after: &Position, until: Option<&Positio
         if until.is_some_and(|until| place >= *until) {
             break;
         }
-        // Before the first event of that instant, if nothing of this name was sent yet.
-        let at = place.at.unwrap_or_else(|| sink.since.as_micros());
-        let mut page: Vec<SunkEvent> = tx.all(BEFORE, &args![app, name, at, place.id, sink.made_at, PAGE as i64])?;
-        place = match page.last().filter(|_| page.len() == PAGE) {
-            Some(last) => last.position(Way::Backfill),
-            None => Position { group: name + 1, ..Position::default() },
-        };
-        page.retain(|event| until.is_none_or(|until| event.position(Way::Backfill) <= *until));
-        gathered.take(page);
+        gather(tx, sink, &place, until, &mut gathered)?;
+        place = Position { group: name + 1, ..Position::default() };
     }
     Ok(gathered.events)
 }
 
+/// Of one name, after a place.
+fn gather(
+    tx: &mut Tx<'_>,
+    sink: &Sink,
+    after: &Position,
+    until: Option<&Position>,
+    gathered: &mut Gathered,
+) -> Result<()> {
+    let (series, allowance) = (Series { app: sink.app, name: after.group }, Allowance::unlimited());
+    let mut reader = EventReader::new(Order::OldestFirst(series), (sink.since, Timestamp::MAX), &allowance);
+    if let Some(at) = after.at {
+        reader = reader.after(LogPlace { at: Timestamp::from_micros(at), id: after.id.clone() });
+    }
+    loop {
+        let mut page = reader.page(tx, PAGE).map_err(Stop::into_error)?;
+        let length = page.len();
+        page.retain(|event| until.is_none_or(|until| position(event, Way::Backfill) <= *until));
+        let is_last = length < PAGE || page.len() < length;
+        // What was written since is sent as new.
+        page.retain(|event| event.revision.is_none_or(|revision| revision <= sink.made_at));
+        gathered.take(page);
+        if is_last || gathered.is_full() {
+            return Ok(());
+        }
+    }
+}
+
 /// Events of one batch, as many as fit into it.
 struct Gathered {
-    events: Vec<SunkEvent>,
+    events: Vec<KeptEvent>,
     bytes: usize,
     /// A batch that was fixed is as large as it was then.
     is_fixed: bool,
@@ -184,7 +182,7 @@ impl Gathered {
         !self.is_fixed && (self.events.len() >= MOST_EVENTS || self.bytes >= MOST_BYTES)
     }
 
-    fn take(&mut self, page: Vec<SunkEvent>) {
+    fn take(&mut self, page: Vec<KeptEvent>) {
         for event in page {
             if self.is_full() {
                 break;

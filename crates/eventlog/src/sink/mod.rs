@@ -20,7 +20,7 @@ use vault::{Keyring, Place};
 pub use ddl::ddl;
 pub(crate) use http::routes;
 pub(crate) use job::SinkJob;
-pub(crate) use store::exists;
+pub(crate) use store::{exists, sent_until};
 
 text_enum! {
     /// Who takes the events.

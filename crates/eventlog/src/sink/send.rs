@@ -33,13 +33,13 @@ fn lines(app: AppId, outgoing: &Outgoing) -> Result<Vec<u8>> {
     for event in &outgoing.events {
         let line = Line {
             app_id: app,
-            event_id: event.id.to_string(),
+            event_id: event.kept.id.to_string(),
             event_name: &event.name,
-            timestamp: event.at,
-            ingested_at: event.ingested_at,
-            ingest_source: event.source.as_deref(),
-            ingest_id: event.ingest_id.as_deref(),
-            parameters: &event.parameters,
+            timestamp: event.kept.at,
+            ingested_at: event.kept.ingested_at,
+            ingest_source: event.kept.source.as_deref(),
+            ingest_id: event.kept.ingest_id.as_deref(),
+            parameters: &event.kept.parameters,
         };
         serde_json::to_writer(&mut lines, &line).map_err(Error::internal)?;
         lines.push(b'\n');

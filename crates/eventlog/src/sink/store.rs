@@ -72,6 +72,12 @@ pub(crate) fn exists(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
     tx.exists(EXISTS, &args![app])
 }
 
+/// Rows that were written until here have been sent, or are not for the sink: a revision, and an id of that.
+pub(crate) fn sent_until(tx: &mut Tx<'_>, app: AppId) -> Result<(i64, String)> {
+    let sink = find(tx, app)?;
+    Ok(sink.map_or((i64::MAX, String::new()), |sink| (sink.fresh.after.group, sink.fresh.after.id)))
+}
+
 pub(super) fn save(tx: &mut Tx<'_>, sink: &Sink) -> Result<()> {
     tx.run(
         SAVE,

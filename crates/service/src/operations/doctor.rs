@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use eventlog::FailingSink;
+use eventlog::{DamagedBlock, FailingSink};
 use files::Census;
-use kernel::{AppId, Page, Result, Timestamp};
+use kernel::{AppId, Page, Result, Ticker, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use signals::{deliveries::Proof, endpoints::GivenUp};
@@ -75,6 +75,10 @@ async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> 
     findings.push(last_backup(&vitals, core.db.clock().now()));
     findings.push(certificates(&vitals));
     findings.push(event_sinks(&vitals));
+    let begun = Ticker.now();
+    let enough = move || Ticker.since(begun) > EVENTS_EXAMINED;
+    let (damaged, examined) = core.db.scan(move |tx| eventlog::damaged_blocks(tx, &enough)).await?;
+    findings.push(event_blocks(&damaged, examined));
     findings.push(stored_files(&core, &core.files.census().await?));
     Ok(Json(Report { findings }))
 }
@@ -129,6 +133,21 @@ fn event_sinks(vitals: &Vitals) -> Finding {
 }
 
 /// Dates are not enforced, so nobody is locked out; but their owners will replace them.
+/// How long blocks of events are looked at for damage.
+const EVENTS_EXAMINED: Duration = Duration::from_secs(5);
+
+fn event_blocks(damaged: &[DamagedBlock], examined: usize) -> Finding {
+    if damaged.is_empty() {
+        return Finding::ok("events", format!("{examined} blocks of events were read, and all are intact"));
+    }
+    let named: Vec<String> = damaged.iter().take(10).map(|block| format!("{} of {}", block.id, block.app)).collect();
+    Finding::problem(
+        "events",
+        format!("{} of {examined} blocks of events are damaged: {}", damaged.len(), named.join(", ")),
+        "Questions about these events fail. Restore the database from a backup, and look at the disk.",
+    )
+}
+
 fn certificates(vitals: &Vitals) -> Finding {
     let names = vitals.ending_certificates.iter().take(10);
     let names: Vec<String> =

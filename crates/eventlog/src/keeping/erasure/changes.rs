@@ -9,7 +9,12 @@ use super::{
     Erasure,
     search::{Counter, Found, FoundRow},
 };
-use crate::{audit, fold, grain::Grain, parameters::ERASED};
+use crate::{
+    audit, fold,
+    grain::Grain,
+    parameters::ERASED,
+    storage::{self, Series},
+};
 
 const REWRITE: &str = "UPDATE event_rows SET parameters = $4 WHERE app_id = $1 AND id = $2 AND parameters = $3";
 const TAKE_COUNTER: &str = "DELETE FROM event_values WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 \
@@ -22,11 +27,21 @@ const FINISH: &str = "UPDATE event_erasures SET finished_at = $3, place = NULL, 
 /// In the transaction that notes how far the erasure is.
 pub fn make(tx: &mut Tx<'_>, erasure: &Erasure, found: &Found) -> Result<()> {
     let Erasure { id, app, entity_value: value, .. } = erasure;
-    if !(found.rows.is_empty() && found.counters.is_empty()) {
+    if !found.is_empty() {
         // First of all, as the fold does: what it has worked out from the counters so far is not written any more.
         fold::move_on(tx, *app)?;
     }
     let (mut sums, mut values) = (HashMap::new(), HashMap::new());
+    if let Some(block) = &found.block {
+        // Somebody else has changed it: it is looked at once more.
+        if !storage::rewrite(tx, &block.before, Some(&block.after))? {
+            return Ok(());
+        }
+        block.rows.iter().for_each(|row| take_numbers(row, &mut sums, &mut values));
+    }
+    if let Some(row) = found.rows.first() {
+        storage::rows_rewritten(tx, Series { app: *app, name: row.name })?;
+    }
     for row in &found.rows {
         if tx.changes_one(REWRITE, &args![*app, row.id, row.before, row.after])? {
             take_numbers(row, &mut sums, &mut values);

@@ -39,11 +39,14 @@ row! {
     Erasure = "event_erasures" { id, app: "app_id", entity_type, entity_value, place, finished_at }
 }
 
-/// How far an erasure is: names of events are taken by their numbers, and of each its rows before its counters.
+/// How far an erasure is: names of events are taken by their numbers, and of each its rows before its blocks, since rows
+/// become blocks meanwhile, and its counters in the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Place {
     /// After the row of this time and id.
     Rows { name: i64, at: i64, id: String },
+    /// After the block of this id.
+    Blocks { name: i64, id: String },
     /// After the bucket of this grain and start.
     Counters { name: i64, grain: i64, start: i64 },
 }
@@ -56,7 +59,7 @@ impl Place {
 
     fn name(&self) -> i64 {
         match self {
-            Self::Rows { name, .. } | Self::Counters { name, .. } => *name,
+            Self::Rows { name, .. } | Self::Blocks { name, .. } | Self::Counters { name, .. } => *name,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     names::{self, OWN_PREFIX},
     parameters::{EMAIL, ERASED, entity_digest, is_traced, traced},
     questions::parameters_of,
+    storage::{self, Series, StoredBlock, WrittenBlock},
 };
 
 /// Rows or buckets that are read at once.
@@ -21,6 +22,7 @@ const MOST_PAGES: usize = 20;
 #[derive(Debug, Default)]
 pub struct Found {
     pub rows: Vec<FoundRow>,
+    pub block: Option<FoundBlock>,
     pub counters: Vec<Counter>,
     /// First occurrences whose rows are done: entity and name.
     pub firsts: Vec<(String, i64)>,
@@ -40,6 +42,20 @@ pub struct FoundRow {
     pub numbers: Vec<(i64, f64)>,
     /// What is erased.
     pub values: Vec<(String, Value)>,
+}
+
+/// A block with events that name the entity.
+#[derive(Debug)]
+pub struct FoundBlock {
+    pub before: StoredBlock,
+    pub after: WrittenBlock,
+    pub rows: Vec<FoundRow>,
+}
+
+impl Found {
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.block.is_none() && self.counters.is_empty() && self.firsts.is_empty()
+    }
 }
 
 /// The counter of the value in a bucket.
@@ -82,10 +98,11 @@ pub fn look(tx: &mut Tx<'_>, erasure: &Erasure) -> Result<Found> {
         let search = Search { app: *app, name, parameters, value };
         place = match place {
             Place::Rows { at, id, .. } => search.rows(tx, at, &id, &mut found)?,
+            Place::Blocks { id, .. } => search.blocks(tx, &id, &mut found)?,
             Place::Counters { grain, start, .. } => search.counters(tx, grain, start, &mut found)?,
         };
         found.next = Some(place.clone());
-        if !(found.rows.is_empty() && found.counters.is_empty() && found.firsts.is_empty()) {
+        if !found.is_empty() {
             break;
         }
     }
@@ -104,16 +121,8 @@ impl Search<'_> {
     /// Events that name the entity, where it is known that there are any.
     fn rows(&self, tx: &mut Tx<'_>, at: i64, id: &str, found: &mut Found) -> Result<Place> {
         let (app, name) = (self.app, self.name);
-        let counters = Place::Counters { name, grain: -1, start: 0 };
-        let mut happened = Vec::new();
-        for (parameter, _) in self.parameters {
-            let entity = entity_digest(parameter, self.value);
-            if tx.exists(HAPPENED, &args![app, entity, name])? {
-                happened.push((entity, name));
-            }
-        }
-        if happened.is_empty() {
-            return Ok(counters);
+        if self.happened(tx)?.is_empty() {
+            return Ok(self.before_counters());
         }
         let most = i64::try_from(PAGE).unwrap_or(i64::MAX);
         let page: Vec<(i64, String, String)> = tx.all(ROWS, &args![app, name, at, id, most])?;
@@ -124,11 +133,51 @@ impl Search<'_> {
         }
         match next {
             Some(next) if !is_last => Ok(next),
-            _ => {
-                found.firsts = happened;
-                Ok(counters)
+            _ => Ok(Place::Blocks { name, id: String::new() }),
+        }
+    }
+
+    /// First occurrences of the entity.
+    fn happened(&self, tx: &mut Tx<'_>) -> Result<Vec<(String, i64)>> {
+        let mut happened = Vec::new();
+        for (parameter, _) in self.parameters {
+            let entity = entity_digest(parameter, self.value);
+            if tx.exists(HAPPENED, &args![self.app, entity, self.name])? {
+                happened.push((entity, self.name));
             }
         }
+        Ok(happened)
+    }
+
+    fn before_counters(&self) -> Place {
+        Place::Counters { name: self.name, grain: -1, start: 0 }
+    }
+
+    /// The next block, rewritten if it names the entity.
+    fn blocks(&self, tx: &mut Tx<'_>, after: &str, found: &mut Found) -> Result<Place> {
+        let series = Series { app: self.app, name: self.name };
+        let Some(before) = storage::next_block(tx, series, after)? else {
+            found.firsts = self.happened(tx)?;
+            return Ok(self.before_counters());
+        };
+        let (block, next) = (before.open(tx)?, Place::Blocks { name: self.name, id: before.id.to_string() });
+        let mut is_named = false;
+        for (parameter, _) in self.parameters {
+            is_named = is_named || block.naming(parameter, self.value)?.contains(&true);
+        }
+        if !is_named {
+            return Ok(next);
+        }
+        let (mut events, mut rows) = (block.events(self.name)?, Vec::new());
+        for event in &mut events {
+            let before = std::mem::take(&mut event.parameters);
+            let row = self.rewritten(event.at.as_micros(), event.id.to_string(), before.clone())?;
+            event.parameters = row.as_ref().map_or(before, |row| row.after.clone());
+            rows.extend(row);
+        }
+        let after = WrittenBlock::of(series, &events)?;
+        found.block = after.map(|after| FoundBlock { before, after, rows });
+        Ok(next)
     }
 
     fn rewritten(&self, at: i64, id: String, before: String) -> Result<Option<FoundRow>> {

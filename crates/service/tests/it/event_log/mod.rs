@@ -2,6 +2,7 @@
 
 mod audit;
 mod batch;
+mod blocks;
 mod chain;
 mod charts;
 mod cloud_events;

@@ -1,0 +1,282 @@
+//! Reads a block, or only some of its columns.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use kernel::{Error, Result, Timestamp};
+use parquet::{
+    data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, Int64Type},
+    errors::{ParquetError, Result as Read},
+    file::reader::{FileReader as _, SerializedFileReader},
+};
+use serde_json::{Map, Value};
+
+use super::{
+    super::KeptEvent, AT, AUDITED, ID, INGEST_ID, INGESTED_AT, Kind, MORE, ORDER, PARAMETERS, REVISION, SOURCE,
+};
+use crate::{
+    EventId,
+    parameters::{addend, equals, traced},
+};
+
+/// A block that is open for reading.
+pub struct Block {
+    reader: SerializedFileReader<Bytes>,
+    /// How many events there are.
+    length: usize,
+    /// Columns by name.
+    columns: HashMap<String, usize>,
+    /// The parameters that have columns, in their order, each with those that it has.
+    pub(super) parameters: Vec<(String, Vec<(Kind, usize)>)>,
+}
+
+impl Block {
+    pub fn open(data: Vec<u8>) -> Result<Self> {
+        Self::read(data).map_err(unreadable)
+    }
+
+    fn read(data: Vec<u8>) -> Read<Self> {
+        let reader = SerializedFileReader::new(Bytes::from(data))?;
+        if reader.num_row_groups() != 1 {
+            return Err(ParquetError::General("a block has one row group".to_owned()));
+        }
+        let length = usize::try_from(reader.metadata().file_metadata().num_rows())
+            .map_err(|_| ParquetError::General("a block has no negative number of rows".to_owned()))?;
+        let (mut columns, mut parameters) = (HashMap::new(), Vec::<(String, Vec<(Kind, usize)>)>::new());
+        for (place, column) in reader.metadata().file_metadata().schema_descr().columns().iter().enumerate() {
+            match column.path().parts() {
+                [name] => {
+                    columns.insert(name.clone(), place);
+                }
+                [group, name, kind] if group == PARAMETERS => {
+                    let kind = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
+                    let kind = kind.ok_or_else(|| ParquetError::General("an unknown kind of column".to_owned()))?;
+                    match parameters.last_mut().filter(|(last, _)| last == name) {
+                        Some((_, kinds)) => kinds.push((kind, place)),
+                        None => parameters.push((name.clone(), vec![(kind, place)])),
+                    }
+                }
+                _ => return Err(ParquetError::General("an unknown column".to_owned())),
+            }
+        }
+        Ok(Self { reader, length, columns, parameters })
+    }
+
+    /// When each event happened, in microseconds.
+    pub fn times(&self) -> Result<Vec<i64>> {
+        self.required::<Int64Type>(AT).map_err(unreadable)
+    }
+
+    /// Which events have this value in a parameter.
+    pub fn matching(&self, parameter: &str, wanted: &Value) -> Result<Vec<bool>> {
+        let mut fits = vec![false; self.length];
+        match wanted {
+            // Most questions are about texts: these are compared as they lie there.
+            Value::String(text) => {
+                self.each_text(parameter, &mut |row, found| fits[row] |= found == text.as_bytes())?
+            }
+            _ => self.each(parameter, &mut |row, found| fits[row] |= equals(wanted, found))?,
+        }
+        self.each_of_more(parameter, &mut |row, found| fits[row] |= equals(wanted, found))?;
+        Ok(fits)
+    }
+
+    /// Which events name this entity by a parameter.
+    pub fn naming(&self, parameter: &str, entity: &str) -> Result<Vec<bool>> {
+        let mut names = vec![false; self.length];
+        let mut look = |row: usize, found: &Value| {
+            names[row] |= traced(parameter, found).is_some_and(|found| found == entity);
+        };
+        self.each(parameter, &mut look)?;
+        self.each_of_more(parameter, &mut look)?;
+        Ok(names)
+    }
+
+    /// What a parameter of each event adds to a sum.
+    pub fn addends(&self, parameter: &str) -> Result<Vec<f64>> {
+        let mut addends = vec![0.0; self.length];
+        let mut add = |row: usize, found: &Value| addends[row] = addend(found);
+        self.each_number(parameter, &mut add)?;
+        self.each_of_more(parameter, &mut add)?;
+        Ok(addends)
+    }
+
+    /// Whether the block has this event.
+    pub fn has(&self, id: EventId) -> Result<bool> {
+        let ids = self.required::<FixedLenByteArrayType>(ID).map_err(unreadable)?;
+        Ok(ids.iter().any(|found| found.data() == id.as_u128().to_be_bytes()))
+    }
+
+    /// The parameters of all events.
+    pub fn parameters(&self) -> Result<Vec<Map<String, Value>>> {
+        let mut events = vec![Map::new(); self.length];
+        for (name, _) in &self.parameters {
+            self.each(name, &mut |row, value| {
+                events[row].insert(name.clone(), value.clone());
+            })?;
+        }
+        self.each_json(MORE, &mut |row, more| {
+            if let Value::Object(more) = more {
+                events[row].extend(more);
+            }
+        })?;
+        self.each_json(ORDER, &mut |row, order| {
+            let mut before = std::mem::take(&mut events[row]);
+            let names = order.as_array().into_iter().flatten().filter_map(Value::as_str);
+            events[row] = names.filter_map(|name| before.remove_entry(name)).collect();
+        })?;
+        Ok(events)
+    }
+
+    /// All events, whose name has this number.
+    pub fn events(&self, name: i64) -> Result<Vec<KeptEvent>> {
+        let parameters = self.parameters()?;
+        self.whole(name, parameters).map_err(unreadable)
+    }
+
+    fn whole(&self, name: i64, parameters: Vec<Map<String, Value>>) -> Read<Vec<KeptEvent>> {
+        let ids = self.required::<FixedLenByteArrayType>(ID)?;
+        let (times, ingested) = (self.required::<Int64Type>(AT)?, self.required::<Int64Type>(INGESTED_AT)?);
+        let (mut sources, mut ingest_ids) = (self.texts(SOURCE)?.into_iter(), self.texts(INGEST_ID)?.into_iter());
+        let audited = self.required::<BoolType>(AUDITED)?;
+        let mut revisions = self.optional::<Int64Type>(self.column(REVISION)?)?.into_iter();
+        let mut events = Vec::with_capacity(self.length);
+        for (row, parameters) in parameters.into_iter().enumerate() {
+            let id: [u8; 16] = ids[row].data().try_into().map_err(|_| wrong("an id of 16 bytes"))?;
+            events.push(KeptEvent {
+                id: EventId::from_u128(u128::from_be_bytes(id)),
+                name,
+                at: Timestamp::from_micros(times[row]),
+                ingested_at: Timestamp::from_micros(ingested[row]),
+                source: sources.next().flatten(),
+                ingest_id: ingest_ids.next().flatten(),
+                audited: audited[row],
+                parameters: Value::Object(parameters).to_string(),
+                revision: revisions.next().flatten(),
+            });
+        }
+        Ok(events)
+    }
+
+    fn kinds(&self, parameter: &str) -> &[(Kind, usize)] {
+        self.parameters.iter().find(|(name, _)| name == parameter).map_or(&[], |(_, kinds)| kinds)
+    }
+
+    /// Calls `visit` with the rows in which the parameter has a column's value.
+    fn each(&self, parameter: &str, visit: &mut dyn FnMut(usize, &Value)) -> Result<()> {
+        self.each_text(parameter, &mut |row, text| visit(row, &Value::String(String::from_utf8_lossy(text).into())))?;
+        self.each_number(parameter, visit)?;
+        for (kind, place) in self.kinds(parameter) {
+            match kind {
+                Kind::Bool => self.each_cell::<BoolType>(*place, &mut |row, found| visit(row, &Value::Bool(found)))?,
+                Kind::Json => self.each_json_at(*place, &mut |row, value| visit(row, &value))?,
+                Kind::Text | Kind::Whole | Kind::Real => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn each_text(&self, parameter: &str, visit: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
+        for (_, place) in self.kinds(parameter).iter().filter(|(kind, _)| *kind == Kind::Text) {
+            self.each_cell::<ByteArrayType>(*place, &mut |row, text: ByteArray| visit(row, text.data()))?;
+        }
+        Ok(())
+    }
+
+    fn each_number(&self, parameter: &str, visit: &mut dyn FnMut(usize, &Value)) -> Result<()> {
+        for (kind, place) in self.kinds(parameter) {
+            match kind {
+                Kind::Whole => self.each_cell::<Int64Type>(*place, &mut |row, found| visit(row, &found.into()))?,
+                Kind::Real => self.each_cell::<DoubleType>(*place, &mut |row, found| visit(row, &found.into()))?,
+                // Whole numbers that are too large for the column.
+                Kind::Json => self.each_json_at(*place, &mut |row, value| {
+                    if value.is_number() {
+                        visit(row, &value);
+                    }
+                })?,
+                Kind::Text | Kind::Bool => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for a parameter that has no column, or not in all events.
+    fn each_of_more(&self, parameter: &str, visit: &mut dyn FnMut(usize, &Value)) -> Result<()> {
+        self.each_json(MORE, &mut |row, more| {
+            if let Some(found) = more.get(parameter) {
+                visit(row, found);
+            }
+        })
+    }
+
+    fn each_json(&self, column: &str, visit: &mut dyn FnMut(usize, Value)) -> Result<()> {
+        let place = self.column(column).map_err(unreadable)?;
+        self.each_json_at(place, visit)
+    }
+
+    fn each_json_at(&self, place: usize, visit: &mut dyn FnMut(usize, Value)) -> Result<()> {
+        let mut broken = None;
+        self.each_cell::<ByteArrayType>(
+            place,
+            &mut |row, json: ByteArray| match serde_json::from_slice(json.data()) {
+                Ok(value) => visit(row, value),
+                Err(error) => broken = Some(error),
+            },
+        )?;
+        broken.map_or(Ok(()), |error| Err(unreadable(ParquetError::External(Box::new(error)))))
+    }
+
+    /// Calls `visit` with the rows that have a value in a column.
+    fn each_cell<T: DataType>(&self, place: usize, visit: &mut dyn FnMut(usize, T::T)) -> Result<()> {
+        let (levels, values) = self.cells::<T>(place).map_err(unreadable)?;
+        let rows = levels.iter().enumerate().filter(|(_, level)| **level > 0).map(|(row, _)| row);
+        rows.zip(values).for_each(|(row, value)| visit(row, value));
+        Ok(())
+    }
+
+    fn texts(&self, name: &str) -> Read<Vec<Option<String>>> {
+        let texts = self.optional::<ByteArrayType>(self.column(name)?)?;
+        Ok(texts.into_iter().map(|text| Some(String::from_utf8_lossy(text?.data()).into_owned())).collect())
+    }
+
+    fn required<T: DataType>(&self, name: &str) -> Read<Vec<T::T>> {
+        let (_, values) = self.cells::<T>(self.column(name)?)?;
+        if values.len() == self.length { Ok(values) } else { Err(wrong("a value for each event")) }
+    }
+
+    fn optional<T: DataType>(&self, place: usize) -> Read<Vec<Option<T::T>>> {
+        let (levels, values) = self.cells::<T>(place)?;
+        let mut values = values.into_iter();
+        Ok(levels.into_iter().map(|level| if level > 0 { values.next() } else { None }).collect())
+    }
+
+    fn column(&self, name: &str) -> Read<usize> {
+        self.columns.get(name).copied().ok_or_else(|| wrong("all of its columns"))
+    }
+
+    /// Which events have a value in a column, and these values.
+    fn cells<T: DataType>(&self, place: usize) -> Read<(Vec<i16>, Vec<T::T>)> {
+        let group = self.reader.get_row_group(0)?;
+        let column = group.get_column_reader(place)?;
+        let mut column = T::get_column_reader(column).ok_or_else(|| wrong("columns of their types"))?;
+        let (mut levels, mut values) = (Vec::with_capacity(self.length), Vec::with_capacity(self.length));
+        let mut read = 0;
+        while read < self.length {
+            let (records, _, _) = column.read_records(self.length - read, Some(&mut levels), None, &mut values)?;
+            if records == 0 {
+                return Err(wrong("a row for each event"));
+            }
+            read += records;
+        }
+        Ok((levels, values))
+    }
+}
+
+fn wrong(missing: &str) -> ParquetError {
+    ParquetError::General(format!("a block has {missing}"))
+}
+
+/// Nothing is guessed: a question that needs a block which cannot be read has no answer.
+pub(super) fn unreadable(cause: ParquetError) -> Error {
+    super::super::blocks::unreadable(cause)
+}
