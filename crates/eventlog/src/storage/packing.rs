@@ -164,3 +164,6 @@ fn write(tx: &mut Tx<'_>, packed: &Packed, now: Timestamp) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,12 @@
 //! Reads a block, or only some of its columns.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use bytes::Bytes;
-use kernel::{Error, Result, Timestamp};
+use kernel::{Error, Result, Timestamp, error::panic_text};
 use parquet::{
     data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, Int64Type},
     errors::{ParquetError, Result as Read},
@@ -19,6 +22,9 @@ use crate::{
     parameters::{addend, equals, traced},
 };
 
+/// More than any block has.
+const MOST_EVENTS: usize = 1_000_000;
+
 /// A block that is open for reading.
 pub struct Block {
     reader: SerializedFileReader<Bytes>,
@@ -32,16 +38,18 @@ pub struct Block {
 
 impl Block {
     pub fn open(data: Vec<u8>) -> Result<Self> {
-        Self::read(data).map_err(unreadable)
+        guarded(|| Self::read(data)).map_err(unreadable)
     }
 
     fn read(data: Vec<u8>) -> Read<Self> {
         let reader = SerializedFileReader::new(Bytes::from(data))?;
         if reader.num_row_groups() != 1 {
-            return Err(ParquetError::General("a block has one row group".to_owned()));
+            return Err(wrong("one row group"));
         }
         let length = usize::try_from(reader.metadata().file_metadata().num_rows())
-            .map_err(|_| ParquetError::General("a block has no negative number of rows".to_owned()))?;
+            .ok()
+            .filter(|length| *length <= MOST_EVENTS)
+            .ok_or_else(|| wrong("a likely number of events"))?;
         let (mut columns, mut parameters) = (HashMap::new(), Vec::<(String, Vec<(Kind, usize)>)>::new());
         for (place, column) in reader.metadata().file_metadata().schema_descr().columns().iter().enumerate() {
             match column.path().parts() {
@@ -50,13 +58,13 @@ impl Block {
                 }
                 [group, name, kind] if group == PARAMETERS => {
                     let kind = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
-                    let kind = kind.ok_or_else(|| ParquetError::General("an unknown kind of column".to_owned()))?;
+                    let kind = kind.ok_or_else(|| wrong("columns of known kinds"))?;
                     match parameters.last_mut().filter(|(last, _)| last == name) {
                         Some((_, kinds)) => kinds.push((kind, place)),
                         None => parameters.push((name.clone(), vec![(kind, place)])),
                     }
                 }
-                _ => return Err(ParquetError::General("an unknown column".to_owned())),
+                _ => return Err(wrong("known columns")),
             }
         }
         Ok(Self { reader, length, columns, parameters })
@@ -256,6 +264,10 @@ impl Block {
 
     /// Which events have a value in a column, and these values.
     fn cells<T: DataType>(&self, place: usize) -> Read<(Vec<i16>, Vec<T::T>)> {
+        guarded(|| self.read_cells::<T>(place))
+    }
+
+    fn read_cells<T: DataType>(&self, place: usize) -> Read<(Vec<i16>, Vec<T::T>)> {
         let group = self.reader.get_row_group(0)?;
         let column = group.get_column_reader(place)?;
         let mut column = T::get_column_reader(column).ok_or_else(|| wrong("columns of their types"))?;
@@ -270,6 +282,12 @@ impl Block {
         }
         Ok((levels, values))
     }
+}
+
+/// The library panics at some of what it cannot read.
+fn guarded<T>(read: impl FnOnce() -> Read<T>) -> Read<T> {
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|panic| Err(ParquetError::General(panic_text(panic.as_ref()).to_owned())))
 }
 
 fn wrong(missing: &str) -> ParquetError {

@@ -63,6 +63,23 @@ fn a_block_that_is_cut_off_anywhere_does_not_open() {
     }
 }
 
+/// A digest tells before that a block is damaged; this is for one that somebody made.
+#[test]
+fn a_block_with_wrong_bytes_is_an_error_or_other_events() {
+    let events: Vec<KeptEvent> =
+        (0..20).map(|number| event(number, &json!({ "userId": format!("u{}", number % 7), "n": 1.5 }))).collect();
+    let whole = encode(&events).expect("a block");
+    let mut errors = 0;
+    for place in 0..whole.len() {
+        for flipped in [0x01, 0x80, 0xFF] {
+            let mut wrong = whole.clone();
+            wrong[place] ^= flipped;
+            errors += usize::from(Block::open(wrong).and_then(|block| block.events(7)).is_err());
+        }
+    }
+    assert!(errors > whole.len(), "most of it is noticed: {errors} of {}", 3 * whole.len());
+}
+
 /// What a million such events take.
 #[test]
 #[ignore = "prints figures"]

@@ -1,13 +1,16 @@
-//! Random events, out of order and repeated, with users erased in between, against a naive model in memory: every question
-//! has the same answer.
+//! Random events, out of order and repeated, with users erased and rows packed in between, against a naive model in memory:
+//! every question has the same answer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use kernel::Timestamp;
 use serde_json::{Map, Value, json};
 use testkit::{TestApp, on_both_engines};
 
-use super::{ask, event, get};
+use super::{ask, blocks::blocks, event, get};
 
 on_both_engines!(every_answer_is_the_models);
 
@@ -171,7 +174,7 @@ impl Model {
 
 async fn send(app: &TestApp, dice: &mut Dice, model: &mut Model) {
     let mut batch = Vec::new();
-    for number in 0..1 + dice.roll(120) {
+    for number in 0..1 + dice.roll(240) {
         let sent = random(dice);
         let mut body = event(app, sent.name, &sent.at.to_string(), Value::Object(sent.parameters.clone()));
         body["ingestId"] = json!(format!("{}-{number}", model.0.len()));
@@ -204,17 +207,20 @@ async fn erase(app: &TestApp, user: &str, model: &mut Model) {
 
 async fn every_answer_is_the_models(app: TestApp) {
     let (mut dice, mut model) = (Dice(13), Model(Vec::new()));
-    for round in 0..8 {
+    for round in 0..16 {
         send(&app, &mut dice, &mut model).await;
         match round {
-            2 => erase(&app, "u3", &mut model).await,
+            2 | 11 => erase(&app, "u3", &mut model).await,
             4 => app.restart().await,
-            5 => erase(&app, "u3", &mut model).await,
             6 => erase(&app, "u7", &mut model).await,
+            // Old enough to be packed.
+            8 | 13 => app.advance(Duration::from_hours(25)).await,
+            14 => erase(&app, "u5", &mut model).await,
             _ => {}
         }
     }
     app.drain().await;
+    assert!(blocks(&app).await >= 3, "some of it is packed");
     for _ in 0..60 {
         let (one, other, name) = (instant(&mut dice), instant(&mut dice), dice.pick(&NAMES));
         let (from, to) = (one.min(other), one.max(other));
@@ -256,7 +262,7 @@ async fn check_journeys(app: &TestApp, model: &Model) {
 }
 
 async fn check_trail(app: &TestApp, model: &Model) {
-    for user in ["u0", "u7"] {
+    for user in ["u0", "u5", "u7"] {
         let entries = get(app, "/audit", &format!("&actor={user}&limit=500")).await.expect(200).json();
         let found: Vec<&str> =
             entries.as_array().expect("a list").iter().filter_map(|one| one["timestamp"].as_str()).collect();
