@@ -66,6 +66,15 @@ pub async fn post(service: &Service, path: &str, header: (&str, &str), body: &st
         .header("content-type", "application/json")
         .header(header.0, header.1)
         .body(Body::from(body.to_owned()))?;
+    send(service, request, path, expected).await
+}
+
+/// Gets an answer, with a header such as `x-api-key: …`.
+pub async fn get(service: &Service, path: &str, header: (&str, &str), expected: u16) -> Result<Bytes> {
+    send(service, Request::get(path).header(header.0, header.1).body(Body::empty())?, path, expected).await
+}
+
+async fn send(service: &Service, request: Request, path: &str, expected: u16) -> Result<Bytes> {
     let answer = service.app().handle(request, IpAddr::from([127, 0, 0, 1])).await;
     let status = answer.status().as_u16();
     let body = answer.into_body().collect().await?.to_bytes();
