@@ -114,22 +114,21 @@ impl Money {
     pub fn of_units(count: i64, unit: &serde_json::Number, currency: Currency) -> Option<Self> {
         let (value, exponent) = decimal(&unit.to_string())?;
         let exponent = exponent.checked_add(i32::try_from(currency.digits()).ok()?)?;
-        let total = value.saturating_mul(i128::from(count));
-        let scale = 10i128.checked_pow(exponent.unsigned_abs());
-        let minor = match (exponent < 0, scale) {
-            (false, Some(scale)) => total.saturating_mul(scale),
-            (false, None) => {
-                if total == 0 {
-                    0
-                } else {
-                    i128::MAX
-                }
-            }
-            (true, Some(scale)) => total.saturating_add(scale / 2).div_euclid(scale),
-            (true, None) => 0,
-        };
+        let minor = scaled(value.saturating_mul(i128::from(count)), exponent);
         let minor = i64::try_from(minor.clamp(-i128::from(MAX_MINOR), i128::from(MAX_MINOR))).ok()?;
         Some(Self { minor, currency })
+    }
+
+    /// A decimal of major units, which may be finer than the currency, in minor units: `0.005` EUR is `0.5`. To twelve places,
+    /// which is as fine as payment providers take.
+    pub fn unit_in_minor(unit: &serde_json::Number, currency: Currency) -> Option<String> {
+        const PLACES: u32 = 12;
+        let (value, exponent) = decimal(&unit.to_string())?;
+        let exponent = exponent.checked_add(i32::try_from(currency.digits() + PLACES).ok()?)?;
+        let (parts, one) = (scaled(value, exponent), 10i128.pow(PLACES));
+        let fraction = format!("{:012}", (parts % one).abs());
+        let fraction = fraction.trim_end_matches('0');
+        Some(if fraction.is_empty() { (parts / one).to_string() } else { format!("{}.{fraction}", parts / one) })
     }
 
     /// The wire's decimal of major units: 2990 minor units of EUR are `29.9`.
@@ -150,6 +149,17 @@ impl Money {
 
 /// Beyond this a JSON number would lose digits in clients that read it as a double.
 const MAX_MINOR: i64 = 1 << 52;
+
+/// Times a power of ten: half of one is rounded up, and what is too large stops at the largest number.
+fn scaled(value: i128, exponent: i32) -> i128 {
+    match (exponent < 0, 10i128.checked_pow(exponent.unsigned_abs())) {
+        (false, Some(scale)) => value.saturating_mul(scale),
+        (false, None) if value == 0 => 0,
+        (false, None) => i128::MAX,
+        (true, Some(scale)) => value.saturating_add(scale / 2).div_euclid(scale),
+        (true, None) => 0,
+    }
+}
 
 /// The digits as written ("29.9", "1e2") and their power of ten, since a float would round.
 fn decimal(text: &str) -> Option<(i128, i32)> {
@@ -241,7 +251,38 @@ mod tests {
         assert_eq!(units(0, "1e300", "EUR"), Some(0));
     }
 
+    #[test]
+    fn a_unit_is_written_in_minor_units() {
+        for (unit, code, expected) in [
+            ("0.005", "EUR", "0.5"),
+            ("1", "EUR", "100"),
+            ("0.01", "EUR", "1"),
+            ("12.3456", "EUR", "1234.56"),
+            ("7", "JPY", "7"),
+            ("0", "EUR", "0"),
+            // As JSON writes what is small.
+            ("0.000005", "EUR", "0.0005"),
+            ("1e-7", "EUR", "0.00001"),
+            ("1.5e3", "EUR", "150000"),
+            ("1e-300", "EUR", "0"),
+            ("0.00000000000001", "EUR", "0.000000000001"),
+        ] {
+            let unit = serde_json::from_str(unit).expect("a number");
+            assert_eq!(Money::unit_in_minor(&unit, currency(code)).as_deref(), Some(expected), "{unit}");
+        }
+    }
+
     proptest! {
+        /// Whoever reads what is written comes to the same sum.
+        #[test]
+        fn a_unit_costs_the_same_in_minor_units(digits in 0i64..1_000_000_000, places in 0u32..12, count in 0i64..1_000_000) {
+            let unit: serde_json::Number = format!("{digits}e-{places}").parse().expect("a number");
+            let minor: serde_json::Number =
+                Money::unit_in_minor(&unit, currency("EUR")).expect("a decimal").parse().expect("a number");
+            let once = Money::of_units(count, &minor, currency("JPY")).map(|money| money.minor);
+            prop_assert_eq!(Money::of_units(count, &unit, currency("EUR")).map(|money| money.minor), once);
+        }
+
         #[test]
         fn whole_minor_units_are_multiplied_exactly(count in 0i64..1_000_000, minor in 0i64..1_000_000) {
             let unit = Money::from_minor(minor, currency("EUR")).to_major();

@@ -280,6 +280,26 @@ mod tests {
     }
 
     proptest! {
+        /// The nearest minor unit to the exact cost of the units beyond the limit, half of one upwards.
+        #[test]
+        fn overage_is_the_nearest_minor_unit(
+            count in 0i64..1_000_000, limit in 0i64..1_000_000, digits in 0i64..1_000_000_000, places in 0u32..12,
+            code in prop::sample::select(vec!["JPY", "EUR", "KWD"]),
+        ) {
+            let unit_amount = Some(format!("{digits}e-{places}").parse().expect("a number"));
+            let quota = Quota { unit_amount, ..quota(limit, QuotaPolicy::Metered) };
+            let currency: Currency = code.parse().expect("a currency");
+            let minor = i128::from(quota.overage(&used(count), currency).expect("a price").minor);
+            let beyond = if count > limit { i128::from(count - limit) } else { 0 };
+            let (one, exact) = (10i128.pow(places), beyond * i128::from(digits) * 10i128.pow(currency.digits()));
+            if minor < 1 << 52 {
+                prop_assert!((-one..one).contains(&(2 * exact - 2 * minor * one)), "{minor}");
+            } else {
+                prop_assert!(exact >= one << 52);
+            }
+            prop_assert_eq!(Quota { policy: QuotaPolicy::Hard, ..quota }.overage(&used(count), currency), None);
+        }
+
         #[test]
         fn no_access_means_that_every_name_is_false(count in 0i64..20, limit in 0i64..20, over: bool, granted: bool) {
             let mut gone = agreement(Beginning::Paid).step(&Command::FailRenewal, now()).after;

@@ -57,13 +57,42 @@ mod tests {
         assert_eq!(Bill::new(euros(2_900), None).total(), euros(2_900));
     }
 
+    /// Twice the amount, in millionths of a hundredth of a cent: whole numbers all the way.
+    fn twice_exact(cents: i64, millionths: i64) -> i128 {
+        2 * i128::from(cents) * i128::from(millionths)
+    }
+
+    const CENT: i128 = 100 * 1_000_000;
+
+    /// As people write percentages: `7.7`, `19`, `8.875`.
+    fn percentages() -> impl Strategy<Value = (i64, f64)> {
+        let millionths = prop_oneof![
+            (0i64..=100).prop_map(|whole| whole * 1_000_000),
+            (0i64..=10_000).prop_map(|hundredths| hundredths * 10_000),
+            0i64..=100_000_000,
+        ];
+        millionths.prop_map(|millionths| {
+            let written = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
+            (millionths, written.parse().expect("a number"))
+        })
+    }
+
     proptest! {
+        /// No other whole number of cents is as near, and of two that are the larger one is taken.
         #[test]
-        fn a_tax_is_never_negative_nor_more_than_the_amount(cents in 0i64..(1 << 52), percentage in 0.0f64..=100.0) {
+        fn a_tax_is_the_nearest_cent(cents in prop_oneof![0i64..100_000, 0i64..(1 << 52)], (millionths, percentage) in percentages()) {
             let bill = Bill::new(euros(cents), Some(percentage));
             let tax = bill.tax.expect("one").minor;
+            let beyond = twice_exact(cents, millionths) - 2 * i128::from(tax) * CENT;
+            prop_assert!((-CENT..CENT).contains(&beyond), "{tax} of {cents} at {percentage}");
             prop_assert!((0..=cents).contains(&tax));
             prop_assert_eq!(bill.total().minor, cents + tax);
+        }
+
+        #[test]
+        fn more_is_never_taxed_less(cents in 0i64..1_000_000, more in 0i64..1_000, (_, low) in percentages(), (_, high) in percentages()) {
+            prop_assert!(share(cents, low) <= share(cents + more, low));
+            prop_assert!(share(cents, low.min(high)) <= share(cents, low.max(high)));
         }
     }
 }

@@ -293,6 +293,8 @@ fn mail_owners(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: TenantId) 
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::{
         catalog::Interval,
@@ -333,5 +335,33 @@ mod tests {
         yearly.price = yearly.price.map(|price| BoughtPrice { interval: Interval::Year, ..price });
         let changed = before.step(&Command::ChangePaid(yearly), later).after;
         assert_eq!(next_charge(Some(&before), &changed, Some(before.period(now).end), later), Some(later));
+    }
+
+    proptest! {
+        /// Counted out day by day: a failed payment is tried again on its days, each once, and never after the last of them.
+        #[test]
+        fn each_attempt_has_its_day(start in 0i64..4_000_000_000, late in prop::collection::vec(0u64..20, 4)) {
+            let now = Timestamp::from_seconds(start);
+            let mut agreement = paid(now).step(&Command::FailRenewal, now).after;
+            let mut tried = Vec::new();
+            for (at, late) in (0..).zip(late) {
+                let Some(next) = next_charge(None, &agreement, None, now) else { break };
+                prop_assert!(at < 3 && next.since(now).as_secs() % (24 * 3_600) == 0);
+                tried.push(next.since(now).as_secs() / (24 * 3_600));
+                // However late an attempt is made, the next has its own day.
+                agreement = agreement.step(&Command::FailRenewal, next.plus(Duration::from_hours(late))).after;
+            }
+            prop_assert_eq!(tried, [3, 5, 7]);
+        }
+
+        /// A subscription that runs and is paid is charged at the end of its period, whatever happens to it besides.
+        #[test]
+        fn what_runs_is_charged_at_the_end_of_its_period(start in 0i64..4_000_000_000, hours in 0u64..24 * 400) {
+            let begun = Timestamp::from_seconds(start);
+            let (agreement, now) = (paid(begun), begun.plus(Duration::from_hours(hours)));
+            let next = next_charge(Some(&agreement), &agreement, None, now).expect("it is renewed");
+            prop_assert!(next > now && next.since(now) <= DAY * 31);
+            prop_assert_eq!(next, agreement.period(now).end);
+        }
     }
 }

@@ -346,4 +346,6 @@ impl Step {
 }
 
 #[cfg(test)]
+mod moments;
+#[cfg(test)]
 mod tests;

@@ -75,23 +75,9 @@ pub(crate) struct Overage {
 impl Overage {
     fn of(quota: &Quota, currency: Currency) -> Option<Self> {
         let amount = quota.unit_amount.as_ref().filter(|_| quota.policy == QuotaPolicy::Metered)?;
-        let unit = shifted(&amount.to_string(), currency.digits())?;
+        let unit = Money::unit_in_minor(amount, currency)?;
         Some(Self { metric: quota.metric.clone(), limit: quota.limit, unit })
     }
-}
-
-/// A decimal times a power of ten, digit by digit: `0.005` and 2 is `0.5`. `None` for what is written with an exponent.
-fn shifted(decimal: &str, places: u32) -> Option<String> {
-    if !decimal.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return None;
-    }
-    let places = usize::try_from(places).ok()?;
-    let (whole, rest) = decimal.split_once('.').unwrap_or((decimal, ""));
-    let rest = format!("{rest:0<places$}");
-    let whole = format!("{whole}{}", &rest[..places]);
-    let (whole, rest) = (whole.trim_start_matches('0'), rest[places..].trim_end_matches('0'));
-    let whole = if whole.is_empty() { "0" } else { whole };
-    Some(if rest.is_empty() { whole.to_owned() } else { format!("{whole}.{rest}") })
 }
 
 impl Bought {
@@ -411,25 +397,5 @@ impl Finishing {
             store::postpone_intent(tx, app, id, tx.now().plus(Duration::from_mins(1 << attempts.min(10))))
         });
         write.await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shifted;
-
-    #[test]
-    fn a_decimal_is_shifted_digit_by_digit() {
-        for (decimal, places, expected) in [
-            ("0.005", 2, "0.5"),
-            ("1", 2, "100"),
-            ("0.01", 2, "1"),
-            ("12.3456", 2, "1234.56"),
-            ("7", 0, "7"),
-            ("0", 2, "0"),
-        ] {
-            assert_eq!(shifted(decimal, places).as_deref(), Some(expected), "{decimal}");
-        }
-        assert_eq!(shifted("1e-7", 2), None);
     }
 }

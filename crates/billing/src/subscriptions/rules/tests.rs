@@ -12,27 +12,27 @@ use crate::{
     subscriptions::{BoughtPrice, Status},
 };
 
-const DAYS: fn(u64) -> Duration = |days| Duration::from_hours(24 * days);
+pub(super) const DAYS: fn(u64) -> Duration = |days| Duration::from_hours(24 * days);
 
-fn start() -> Timestamp {
+pub(super) fn start() -> Timestamp {
     "2026-01-31T10:00:00Z".parse().expect("a timestamp")
 }
 
-fn bought(key: &str, cents: i64, interval: Interval) -> Purchase {
+pub(super) fn bought(key: &str, cents: i64, interval: Interval) -> Purchase {
     let currency = "EUR".parse().expect("a currency");
     let price = (cents > 0).then(|| BoughtPrice { amount: Money::from_minor(cents, currency), interval });
     Purchase { plan: BoughtPlan { key: key.into(), name: key.into(), free: cents == 0 }, price }
 }
 
-fn free() -> Purchase {
+pub(super) fn free() -> Purchase {
     bought("free", 0, Interval::Month)
 }
 
-fn pro() -> Purchase {
+pub(super) fn pro() -> Purchase {
     bought("pro", 2_900, Interval::Month)
 }
 
-fn begun(bought: Purchase, how: Beginning) -> Agreement {
+pub(super) fn begun(bought: Purchase, how: Beginning) -> Agreement {
     begin(bought, how, start()).after
 }
 
@@ -147,7 +147,7 @@ fn another_interval_begins_another_period() {
     assert_eq!(begun(pro(), Beginning::Assigned).step(&Command::Assign(yearly), now).after.anchor, now);
 }
 
-fn commands() -> impl Strategy<Value = Command> {
+pub(super) fn commands() -> impl Strategy<Value = Command> {
     prop_oneof![
         Just(Command::Assign(free())),
         Just(Command::Assign(pro())),
