@@ -342,16 +342,16 @@ mod tests {
         #[test]
         fn each_attempt_has_its_day(start in 0i64..4_000_000_000, late in prop::collection::vec(0u64..20, 4)) {
             let now = Timestamp::from_seconds(start);
-            let mut agreement = paid(now).step(&Command::FailRenewal, now).after;
+            let (mut agreement, mut attempt) = (paid(now).step(&Command::FailRenewal, now).after, now);
             let mut tried = Vec::new();
-            for (at, late) in (0..).zip(late) {
-                let Some(next) = next_charge(None, &agreement, None, now) else { break };
-                prop_assert!(at < 3 && next.since(now).as_secs() % (24 * 3_600) == 0);
-                tried.push(next.since(now).as_secs() / (24 * 3_600));
+            for late in late {
+                let Some(next) = next_charge(None, &agreement, None, attempt) else { break };
+                tried.push(next.since(now).as_secs_f64() / DAY.as_secs_f64());
                 // However late an attempt is made, the next has its own day.
-                agreement = agreement.step(&Command::FailRenewal, next.plus(Duration::from_hours(late))).after;
+                attempt = next.plus(Duration::from_hours(late));
+                agreement = agreement.step(&Command::FailRenewal, attempt).after;
             }
-            prop_assert_eq!(tried, [3, 5, 7]);
+            prop_assert_eq!(tried, [3.0, 5.0, 7.0]);
         }
 
         /// A subscription that runs and is paid is charged at the end of its period, whatever happens to it besides.
