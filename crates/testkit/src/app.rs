@@ -67,11 +67,15 @@ impl TestApp {
 
     /// A further node on the same database. SQLite serves one process only: there it is the same node.
     pub async fn another_node(&self) -> Self {
+        self.another_node_with(|_| {}).await
+    }
+
+    pub async fn another_node_with(&self, change: impl FnOnce(&mut Options)) -> Self {
         if self.0.site.engine() == EngineName::Sqlite {
             return self.clone();
         }
         let Inner { site, first, .. } = &*self.0;
-        let service = site.open(|_| {}).await.expect("a further node opens");
+        let service = site.open(change).await.expect("a further node opens");
         Self(Arc::new(Inner {
             service: Mutex::new(Arc::new(service)),
             site: site.clone(),

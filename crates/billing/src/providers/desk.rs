@@ -10,7 +10,7 @@ use super::{
     checkout::{self, Begun, CheckoutAnswer, CheckoutOutcome, CheckoutRequest},
     sandbox::{self, portal},
     stripe::{
-        self, CallFailure, Intent, Work,
+        self, Intent, Work,
         intents::{self, Outcome},
     },
 };
@@ -170,32 +170,6 @@ impl Billing {
             }
         });
         begun.await
-    }
-
-    /// Before a workspace is deleted: what it pays for ends with its period, without refund or proration.
-    pub async fn leave(&self, app: AppId, tenant: TenantId) -> Result<()> {
-        self.close_checkouts(app, tenant).await?;
-        let read = self
-            .tenancy
-            .db
-            .read(move |tx| Ok((stripe::find(tx, app, tenant)?, stripe::ends_waiting(tx, app, tenant)?)));
-        let (there, waiting) = read.await?;
-        // Its rows go with the workspace, so that no job could finish these.
-        for intent in &waiting {
-            self.carry_out(intent).await?;
-        }
-        let Some(there) = there else { return Ok(()) };
-        let account = self.account(app).await?;
-        let nonce = self.tenancy.db.entropy().base62(16);
-        let key = format!("tenantry-leave-{tenant}-{nonce}");
-        match account.cancel_at_period_end(&there.subscription, true, &key).await {
-            Ok(_) | Err(CallFailure::Missing) => Ok(()),
-            Err(CallFailure::Refused(reason)) => {
-                let message = format!("The payment provider refused to cancel the subscription: {reason}");
-                Err(Error::new(Code::SubscriptionNotCancelled, message))
-            }
-            Err(failure) => Err(failure.into()),
-        }
     }
 
     /// What a workspace has at a provider outside.

@@ -13,6 +13,7 @@ mod store;
 pub mod stripe;
 
 pub use desk::ProviderSubscription;
+pub use stripe::leaving::{Settled, is_settled};
 
 use ::store::Tx;
 use kernel::{Result, Secret};

@@ -72,6 +72,12 @@ pub(super) fn open_sessions(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Re
     Ok(found.into_iter().map(|(id,)| id).collect())
 }
 
+/// Nobody can pay it any more.
+pub(super) fn close_session(tx: &mut Tx<'_>, app: AppId, id: &str) -> Result<()> {
+    let now = tx.now();
+    tx.run("UPDATE checkout_sessions SET expires_at = $3 WHERE app_id = $1 AND id = $2", &args![app, id, now])
+}
+
 /// False when it was paid before.
 pub(super) fn mark_paid(tx: &mut Tx<'_>, session: &CheckoutSession) -> Result<bool> {
     tx.changes_one(

@@ -3,6 +3,7 @@
 
 use billing::{
     Billing,
+    providers::{self, Settled},
     subscriptions::{self, wire::SubscriptionView},
     usage,
 };
@@ -11,6 +12,7 @@ use kernel::{AppId, Error, Result, TenantId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use store::Tx;
 
 /// Why a workspace cannot be deleted now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -45,7 +47,10 @@ pub trait Departure: Send + Sync {
 
     /// Sets the provider's subscription to cancel at the end of its period, without refund or proration. Called before
     /// anything is deleted, and again when the deletion is tried again; an error keeps the workspace.
-    fn settle(&self, app: AppId, tenant: TenantId) -> BoxFuture<'_, Result<()>>;
+    fn settle(&self, app: AppId, tenant: TenantId) -> BoxFuture<'_, Result<Settled>>;
+
+    /// Whether nothing was bought since, in the transaction that deletes the workspace and under its lock.
+    fn is_settled(&self, tx: &mut Tx<'_>, app: AppId, tenant: TenantId, settled: &Settled) -> Result<bool>;
 }
 
 /// Billing's own answer.
@@ -75,7 +80,11 @@ impl Departure for LeavingBilling {
         })
     }
 
-    fn settle(&self, app: AppId, tenant: TenantId) -> BoxFuture<'_, Result<()>> {
+    fn settle(&self, app: AppId, tenant: TenantId) -> BoxFuture<'_, Result<Settled>> {
         Box::pin(self.billing.leave(app, tenant))
+    }
+
+    fn is_settled(&self, tx: &mut Tx<'_>, app: AppId, tenant: TenantId, settled: &Settled) -> Result<bool> {
+        providers::is_settled(tx, app, tenant, settled)
     }
 }

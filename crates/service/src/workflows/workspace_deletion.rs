@@ -1,6 +1,8 @@
 //! Deleting a workspace, and the preview of it. Whoever may delete may preview, and nobody else: a key with
 //! TENANT_DELETE, or the workspace's own OWNER who holds it.
 
+use std::sync::Arc;
+
 use kernel::{AppId, Authored, Code, Error, Result, TenantId};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -124,13 +126,28 @@ pub async fn preview_deletion(core: &Core, app: AppId, id: TenantId) -> Result<D
     })
 }
 
+/// How often a subscription is settled anew because something was bought meanwhile.
+const MOST_TRIES: usize = 5;
+
 /// Settles the subscription, then ends all access in one transaction. Each room purges what it kept afterwards.
 pub async fn delete_workspace(core: &Core, who: &impl Authored, app: AppId, id: TenantId) -> Result<()> {
     let preview = preview_deletion(core, app, id).await?;
     if let Some(blocker) = preview.blockers.first() {
         return Err(Error::new(Code::WorkspaceInUse, blocker.message.clone()));
     }
-    core.departure.settle(app, id).await?;
-    let tenancy = core.tenancy.clone();
-    core.db.by(who).write(move |tx| workspaces::delete(tx, &tenancy, app, id)).await
+    for _ in 0..MOST_TRIES {
+        let settled = core.departure.settle(app, id).await?;
+        let (tenancy, departure) = (core.tenancy.clone(), Arc::clone(&core.departure));
+        let delete = core.db.by(who).write(move |tx| {
+            workspaces::lock(tx, id)?;
+            if !departure.is_settled(tx, app, id, &settled)? {
+                return Ok(false);
+            }
+            workspaces::delete(tx, &tenancy, app, id).map(|()| true)
+        });
+        if delete.await? {
+            return Ok(());
+        }
+    }
+    Err(Error::new(Code::WorkspaceInUse, "The workspace's subscription keeps changing. Try again in a moment."))
 }

@@ -44,6 +44,15 @@ pub async fn enable(app: &TestApp) {
 }
 
 impl Stage {
+    /// Three nodes that all reach the provider.
+    pub async fn three_nodes(&self) -> [TestApp; 3] {
+        let node = || {
+            let url = self.provider.url().to_owned();
+            self.app.another_node_with(|options| options.payprovider_url = url)
+        };
+        [self.app.clone(), node().await, node().await]
+    }
+
     /// Begins a checkout of the plan `pro`.
     pub async fn checkout(&self) -> Answer {
         let body = json!({ "planKey": "pro", "successUrl": "https://shop.example/done?s={CHECKOUT_SESSION_ID}" });

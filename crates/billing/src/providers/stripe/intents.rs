@@ -21,7 +21,10 @@ use crate::{
         Interval, Plan, Price,
         plans::{Quota, QuotaPolicy},
     },
-    providers::{checkout::CheckoutSession, store::insert_session},
+    providers::{
+        checkout::{self, CheckoutSession},
+        store::insert_session,
+    },
     subscriptions::{BoughtPlan, BoughtPrice, Purchase, Subscription},
 };
 
@@ -248,7 +251,7 @@ impl Billing {
         Ok(account.create_session(&order, &id.to_string()).await?)
     }
 
-    /// The session becomes ours in the transaction that finishes the intent.
+    /// The session becomes ours in the transaction that finishes the intent. One that nobody wants any more is closed.
     async fn keep_session(
         &self,
         intent: &Intent,
@@ -257,10 +260,11 @@ impl Billing {
         session: String,
     ) -> Result<()> {
         let Intent { id, app, tenant, actor, .. } = intent.clone();
-        let (price, bought) = (bought.price(), bought.purchase());
+        let (price, bought, made) = (bought.price(), bought.purchase(), session.clone());
         let write = self.tenancy.db.by(&Author::outside_requests(actor)).write(move |tx| {
             if !store::delete_intent(tx, app, id)? {
-                return Ok(());
+                // Somebody else may have kept it.
+                return Ok(checkout::find(tx, &session).is_ok());
             }
             let session = CheckoutSession {
                 id: session.clone(),
@@ -273,9 +277,13 @@ impl Billing {
                 paid_at: None,
                 expires_at: tx.now().plus(OPEN_FOR),
             };
-            insert_session(tx, &session)
+            insert_session(tx, &session).map(|()| true)
         });
-        write.await
+        if write.await? {
+            return Ok(());
+        }
+        self.close_unwanted(app, &made).await?;
+        Err(Error::not_found("workspace"))
     }
 
     async fn update(

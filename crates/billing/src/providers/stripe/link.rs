@@ -2,12 +2,11 @@
 //! answer that is older than what was applied meanwhile is asked for again, so that no order of events can undo a newer one.
 
 use ::store::Tx;
-use kernel::{AppId, Author, Code, Error, Result, TenantId};
+use kernel::{AppId, Author, Code, Error, Result};
 use tenancy::{App, apps};
 
 use super::{
     Work,
-    callbacks::ignore_unknown,
     calls::{ApiCheckoutSession, ApiSubscription, id_of},
     client::CallFailure,
     intents::{self, Intent, Stuck, Update},
@@ -63,28 +62,6 @@ impl Billing {
         // How it stands by now.
         self.take_over_subscription(app, &subscription).await?;
         Ok(linked)
-    }
-
-    /// Nobody can pay what was begun for a workspace any more. One that was paid already is taken over.
-    pub(crate) async fn close_checkouts(&self, app: AppId, tenant: TenantId) -> Result<()> {
-        let open = self.tenancy.db.read(move |tx| sessions::open_sessions(tx, app, tenant)).await?;
-        if open.is_empty() {
-            return Ok(());
-        }
-        let account = match self.account(app).await {
-            // Sessions of the sandbox, or of an account that nobody knows any more.
-            Err(error) if error.code() == Code::ProviderFailed => return Ok(()),
-            account => account?,
-        };
-        for id in open {
-            let key = format!("tenantry-expire-{id}-{}", self.tenancy.db.entropy().base62(16));
-            match account.expire_session(&id, &key).await {
-                Ok(_) | Err(CallFailure::Missing) => {}
-                Err(CallFailure::Refused(_)) => ignore_unknown(self.take_over_session(app, &id).await.map(|_| ()))?,
-                Err(failure) => return Err(failure.into()),
-            }
-        }
-        Ok(())
     }
 
     pub(super) async fn known_at_provider(&self, app: AppId, subscription: &str) -> Result<Option<AtProvider>> {

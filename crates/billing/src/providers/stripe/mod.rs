@@ -9,6 +9,7 @@ pub mod events;
 mod form;
 pub(crate) mod intents;
 pub mod invoice;
+pub(super) mod leaving;
 mod link;
 mod meters;
 mod objects;
@@ -23,8 +24,8 @@ use tenancy::{
     credentials::{self, Credential},
 };
 
+pub(crate) use client::Account;
 pub use client::StripeApi;
-pub(crate) use client::{Account, CallFailure};
 pub use form::ApiForm;
 pub(crate) use intents::{Intent, Update, Work};
 
@@ -37,11 +38,6 @@ use crate::{
 /// What a workspace has there, if anything.
 pub(crate) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<store::AtProvider>> {
     store::at_provider(tx, app, tenant)
-}
-
-/// What is still to be ended there for a workspace.
-pub(crate) fn ends_waiting(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Vec<Intent>> {
-    store::ends_waiting(tx, app, tenant)
 }
 
 /// Follows a change of the subscription: one that is not renewed there any more is ended there.

@@ -140,14 +140,27 @@ pub(super) fn insert_intent(tx: &mut Tx<'_>, intent: &Intent, next_at: Timestamp
     )
 }
 
-/// What is still to be ended there for a workspace.
-pub(super) fn ends_waiting(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Vec<Intent>> {
+/// What is still to be changed or ended there for a workspace.
+pub(super) fn changes_waiting(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Vec<Intent>> {
     tx.all(
         sql!(
             "SELECT ",
             Intent::COLUMNS,
-            " FROM provider_intents WHERE app_id = $1 AND tenant_id = $2 AND kind = 'end' ORDER BY id"
+            " FROM provider_intents WHERE app_id = $1 AND tenant_id = $2 AND kind <> 'checkout' ORDER BY id"
         ),
+        &args![app, tenant],
+    )
+}
+
+/// Whether anything is still to be done there for a workspace.
+pub(super) fn is_anything_waiting(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<bool> {
+    tx.exists("SELECT 1 FROM provider_intents WHERE app_id = $1 AND tenant_id = $2 LIMIT 1", &args![app, tenant])
+}
+
+/// Whoever is about to get the address of a checkout there will find that nobody wants it any more.
+pub(super) fn drop_checkouts(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<()> {
+    tx.run(
+        "DELETE FROM provider_intents WHERE app_id = $1 AND tenant_id = $2 AND kind = 'checkout'",
         &args![app, tenant],
     )
 }

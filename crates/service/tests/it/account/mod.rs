@@ -14,6 +14,7 @@ mod payments_plan;
 mod payments_tax;
 mod payprovider;
 mod payprovider_callbacks;
+mod payprovider_leaving;
 mod payprovider_stripe;
 mod role;
 mod role_privilege;

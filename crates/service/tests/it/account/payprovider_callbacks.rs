@@ -68,7 +68,7 @@ async fn shuffled_and_repeated_they_end_in_the_same_state(stage: Stage) {
 }
 
 async fn several_nodes_act_on_an_event_once(stage: Stage) {
-    let nodes = [stage.app.clone(), stage.app.another_node().await, stage.app.another_node().await];
+    let nodes = stage.three_nodes().await;
     let events = life(&stage, &stage.acme).await;
     let sent = nodes.iter().flat_map(|node| events.iter().map(move |event| tell(node, event)));
     for answer in join_all(sent).await {

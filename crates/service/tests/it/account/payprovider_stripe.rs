@@ -23,12 +23,7 @@ on_both_engines!(
     what_customers_change_in_the_portal_is_taken_over,
     what_failed_or_was_cut_off_is_finished_once,
     the_last_word_counts,
-    a_workspace_goes_once_its_subscription_is_canceled,
-    a_checkout_of_a_workspace_that_went_cannot_be_paid,
-    a_checkout_that_was_paid_before_its_workspace_went_is_canceled,
-    what_is_paid_for_a_workspace_that_went_is_ended_at_once,
     what_ends_here_ends_there,
-    what_is_still_to_be_ended_there_is_ended_before_the_workspace_goes,
     a_plan_set_by_key_continues_there_too,
     totals_are_sent_and_drift_is_healed,
     what_goes_beyond_a_limit_has_a_price_there,
@@ -261,51 +256,6 @@ async fn the_last_word_counts(stage: Stage) {
     assert_eq!(stage.provider.object(&subscription)["cancel_at_period_end"], false);
 }
 
-async fn a_workspace_goes_once_its_subscription_is_canceled(stage: Stage) {
-    let subscription = stage.paid().await;
-    let mighty = stage.app.key_with(&["TENANT_DELETE", "TENANT_READ"]).await;
-    let path = format!("/account/tenant/{}", stage.acme.id);
-    let preview = mighty.get(&format!("{path}/deletion-preview")).await.expect(200);
-    assert_eq!(preview.text("/providerSubscription/id"), subscription);
-    stage.provider.trouble([Trouble::Refuses]);
-    mighty.delete(&path).await.error(409, "SUBSCRIPTION_NOT_CANCELLED");
-    stage.provider.trouble([Trouble::Fails; 3]);
-    mighty.delete(&path).await.error(502, "PROVIDER_FAILED");
-    assert_eq!(state(&stage.acme.owner()).await["status"], "active");
-    mighty.delete(&path).await.expect(200);
-    assert_eq!(stage.provider.object(&subscription)["cancel_at_period_end"], true);
-    stage.tell_all().await;
-}
-
-async fn a_checkout_of_a_workspace_that_went_cannot_be_paid(stage: Stage) {
-    let session = stage.checkout().await.expect(201).text("/sessionId");
-    let mighty = stage.app.key_with(&["TENANT_DELETE"]).await;
-    let path = format!("/account/tenant/{}", stage.acme.id);
-    stage.provider.trouble([Trouble::Fails; 3]);
-    mighty.delete(&path).await.error(502, "PROVIDER_FAILED");
-    mighty.delete(&path).await.expect(200);
-    assert_eq!(stage.provider.object(&session)["status"], "expired");
-}
-
-async fn a_checkout_that_was_paid_before_its_workspace_went_is_canceled(stage: Stage) {
-    let session = stage.checkout().await.expect(201).text("/sessionId");
-    let subscription = stage.pay(&session);
-    let mighty = stage.app.key_with(&["TENANT_DELETE"]).await;
-    mighty.delete(&format!("/account/tenant/{}", stage.acme.id)).await.expect(200);
-    assert_eq!(stage.provider.object(&subscription)["cancel_at_period_end"], true);
-    stage.tell_all().await;
-}
-
-async fn what_is_paid_for_a_workspace_that_went_is_ended_at_once(stage: Stage) {
-    let session = stage.checkout().await.expect(201).text("/sessionId");
-    let mighty = stage.app.key_with(&["TENANT_DELETE"]).await;
-    stage.provider.trouble([Trouble::Refuses]);
-    mighty.delete(&format!("/account/tenant/{}", stage.acme.id)).await.expect(200);
-    let subscription = stage.pay(&session);
-    stage.tell_all().await;
-    assert_eq!(stage.provider.object(&subscription)["status"], "canceled");
-}
-
 async fn what_ends_here_ends_there(stage: Stage) {
     let subscription = stage.paid().await;
     let details = format!("/account/tenant/{}/planDetails", stage.acme.id);
@@ -444,18 +394,6 @@ async fn a_provider_that_hangs_slows_nobody_else(stage: Stage) {
     }
     hanging.await.expect(201);
     assert_eq!(stage.provider.count("cus"), 1, "tried again with the same key");
-}
-
-async fn what_is_still_to_be_ended_there_is_ended_before_the_workspace_goes(stage: Stage) {
-    let subscription = stage.paid().await;
-    let path = format!("/account/tenant/{}", stage.acme.id);
-    stage.provider.trouble([Trouble::Fails; 6]);
-    stage.app.key().post(&format!("{path}/planDetails"), json!({ "planKey": "free" })).await.expect(200);
-    stage.app.drain().await;
-    let mighty = stage.app.key_with(&["TENANT_DELETE"]).await;
-    mighty.delete(&path).await.error(502, "PROVIDER_FAILED");
-    mighty.delete(&path).await.expect(200);
-    assert_eq!(stage.provider.object(&subscription)["status"], "canceled");
 }
 
 async fn a_plan_set_by_key_continues_there_too(stage: Stage) {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use billing::providers::Settled;
 use futures_util::future::BoxFuture;
 use http::Method;
 use kernel::{AppId, Code, Error, Result, TenantId};
 use serde_json::{Value, json};
 use service::workflows::{Blocker, Departure, Farewell, delete_workspace, preview_deletion};
-use store::args;
+use store::{Tx, args};
 use testkit::{Caller, TestApp, Workspace, assert_body, on_both_engines};
 
 on_both_engines!(
@@ -150,8 +151,12 @@ impl Departure for Unsettled {
         Box::pin(std::future::ready(Ok(Farewell { usage_events: 7, subscription, ..Farewell::default() })))
     }
 
-    fn settle(&self, _: AppId, _: TenantId) -> BoxFuture<'_, Result<()>> {
+    fn settle(&self, _: AppId, _: TenantId) -> BoxFuture<'_, Result<Settled>> {
         Box::pin(std::future::ready(Err(Error::new(Code::ProviderFailed, "The provider did not answer."))))
+    }
+
+    fn is_settled(&self, _: &mut Tx<'_>, _: AppId, _: TenantId, _: &Settled) -> Result<bool> {
+        panic!("nothing is deleted")
     }
 }
 
@@ -164,8 +169,12 @@ impl Departure for Blocked {
         Box::pin(std::future::ready(Ok(Farewell { blockers, ..Farewell::default() })))
     }
 
-    fn settle(&self, _: AppId, _: TenantId) -> BoxFuture<'_, Result<()>> {
+    fn settle(&self, _: AppId, _: TenantId) -> BoxFuture<'_, Result<Settled>> {
         panic!("nothing is settled for a workspace that stays")
+    }
+
+    fn is_settled(&self, _: &mut Tx<'_>, _: AppId, _: TenantId, _: &Settled) -> Result<bool> {
+        panic!("nothing is deleted")
     }
 }
 
