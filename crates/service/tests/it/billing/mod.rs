@@ -3,5 +3,6 @@
 mod life;
 mod model;
 mod races;
+mod storm;
 mod subscriptions;
 mod year;
