@@ -58,10 +58,10 @@ fn main() -> ExitCode {
 
 async fn run(options: &Options) -> Result<()> {
     let mut aims = Vec::new();
-    measure("SQLite", None, options.events, &mut aims).await?;
+    Box::pin(measure("SQLite", None, options.events, &mut aims)).await?;
     if let Some(server) = options.flags.postgres() {
         let database = Database::create(&server).await?;
-        let outcome = measure("PostgreSQL", Some(&database.url()?), options.events, &mut aims).await;
+        let outcome = Box::pin(measure("PostgreSQL", Some(&database.url()?), options.events, &mut aims)).await;
         database.remove().await?;
         outcome?;
     }

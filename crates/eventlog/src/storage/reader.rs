@@ -19,6 +19,7 @@ const CHEAPER: i64 = 8;
 
 /// Which events are read, and from which end.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::enum_variant_names, reason = "each says which end comes first")]
 pub enum Order {
     OldestFirst(Series),
     NewestFirst(Series),

@@ -81,7 +81,7 @@ impl Block {
         match wanted {
             // Most questions are about texts: these are compared as they lie there.
             Value::String(text) => {
-                self.each_text(parameter, &mut |row, found| fits[row] |= found == text.as_bytes())?
+                self.each_text(parameter, &mut |row, found| fits[row] |= found == text.as_bytes())?;
             }
             _ => self.each(parameter, &mut |row, found| fits[row] |= equals(wanted, found))?,
         }

@@ -11,11 +11,11 @@ fn event(number: u128, parameters: &Value) -> KeptEvent {
         name: 7,
         at: Timestamp::from_micros(i64::try_from(number).expect("small") * 1_000),
         ingested_at: Timestamp::from_seconds(5),
-        source: (number % 3 == 0).then(|| "import".to_owned()),
-        ingest_id: (number % 2 == 0).then(|| format!("i{number}")),
-        audited: number % 2 == 0,
+        source: number.is_multiple_of(3).then(|| "import".to_owned()),
+        ingest_id: number.is_multiple_of(2).then(|| format!("i{number}")),
+        audited: number.is_multiple_of(2),
         parameters: parameters.to_string(),
-        revision: (number % 5 == 0).then_some(3),
+        revision: number.is_multiple_of(5).then_some(3),
     }
 }
 
@@ -89,10 +89,10 @@ fn how_large_blocks_are() {
             json!({
                 "userId": format!("user_{}", number.wrapping_mul(2_654_435_761) % 5_000),
                 "orderId": number,
-                "plan": if number.wrapping_mul(40_503) % 3 == 0 { "pro" } else { "free" },
+                "plan": if number.wrapping_mul(40_503).is_multiple_of(3) { "pro" } else { "free" },
                 "amount": f64::from(number.wrapping_mul(2_654_435_761) % 10_000) / 100.0,
                 "country": format!("c{}", number.wrapping_mul(7_919) % 4),
-                "ok": number % 7 > 0,
+                "ok": !number.is_multiple_of(7),
             })
         };
         let random = |number: u32| u128::from(number.wrapping_mul(2_654_435_761)).wrapping_mul(0x9E37_79B9_7F4A_7C15);

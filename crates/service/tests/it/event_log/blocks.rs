@@ -142,7 +142,8 @@ async fn exported(app: &TestApp) -> Vec<Value> {
 async fn packed_events_answer_as_before(app: TestApp) {
     store_orders(&app, 600).await;
     // Half of these are in the trail.
-    let plain = |number: u32| if number % 2 == 0 { json!({ "v": number }) } else { json!({ "itemId": number }) };
+    let plain =
+        |number: u32| if number.is_multiple_of(2) { json!({ "v": number }) } else { json!({ "itemId": number }) };
     let others: Vec<Value> =
         (0..300).map(|number| event(&app, "plain", "2026-03-01T10:05:00Z", plain(number))).collect();
     app.key().post("/event-log/batch", json!(others)).await.expect(201);
