@@ -97,7 +97,7 @@ async fn buy_until_it_is_gone(stage: &Stage, number: usize) {
             _ => return drop(begun.error(404, "NOT_FOUND")),
         }
         let session = begun.text("/sessionId");
-        if number % 2 == 0 && stage.provider.object(&session)["status"] == "open" {
+        if number.is_multiple_of(2) && stage.provider.object(&session)["status"] == "open" {
             stage.pay(&session);
             for event in stage.provider.take_events() {
                 stage.tell(&event).await.expect(200);

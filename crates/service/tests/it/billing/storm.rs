@@ -66,8 +66,8 @@ impl Storm {
     async fn happen(&self, number: usize, round: usize) {
         let provider = &self.stage.provider;
         match (number + round) % 3 {
-            0 => provider.renew(&self.subscription, round % 2 == 0, 1),
-            1 => provider.change(&self.subscription, &json!({ "cancel_at_period_end": round % 2 == 0 })),
+            0 => provider.renew(&self.subscription, round.is_multiple_of(2), 1),
+            1 => provider.change(&self.subscription, &json!({ "cancel_at_period_end": round.is_multiple_of(2) })),
             _ => provider.change(&self.subscription, &json!({ "status": "past_due" })),
         }
         let events = provider.take_events();
@@ -115,7 +115,9 @@ impl Storm {
         events.extend(self.stage.provider.take_events());
         let count = events.len();
         // Any number that shares no factor with the count visits every place.
-        let stride = (seed..).find(|stride| (2..=count).all(|by| stride % by != 0 || count % by != 0)).expect("one");
+        let stride = (seed..)
+            .find(|stride| !(2..=count).any(|by| stride.is_multiple_of(by) && count.is_multiple_of(by)))
+            .expect("one");
         for place in 0..2 * count {
             tell(self.node(place), &events[place * stride % count]).await.expect(200);
         }
