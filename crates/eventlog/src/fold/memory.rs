@@ -1,16 +1,20 @@
 //! What a folding node remembers of an app: numbers of names and parameters, and which values have counters of their own
 //! in the buckets that are busy. It is worth something only as long as nobody else has folded the app.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use kernel::{AppId, Error, Result};
 
 use super::{
-    plan::Event,
+    plan::{Arrival, Event},
     store::{Loaded, NamedValues},
 };
 use crate::{
     grain::Grain,
+    ingest::ArrivedEvent,
     parameters::{Feed, OTHER, feed},
 };
 
@@ -22,10 +26,29 @@ const MOST_TEXTS: usize = 400_000;
 /// A bucket: the event's name, the grain's number and the start.
 pub type Bucket = (i64, i64, i64);
 
+/// Arrivals that are remembered in part, each of some megabytes at most.
+const MOST_HAD: usize = 4;
+/// Events that one fold hardly takes.
+const ENOUGH: usize = 200;
+
+/// The events of an arrival that is folded in part, so that they need not be read for each part.
+pub struct Had {
+    pub arrival: String,
+    pub events: Arc<Vec<ArrivedEvent>>,
+}
+
+impl Had {
+    /// Whether one fold can be made of what is left of it.
+    pub fn is_enough(&self, folded: i64) -> bool {
+        self.events.len().saturating_sub(usize::try_from(folded).unwrap_or(usize::MAX)) >= ENOUGH
+    }
+}
+
 #[derive(Default)]
 pub struct Memory {
     apps: HashMap<AppId, Known>,
     texts: usize,
+    had: HashMap<AppId, Arc<Had>>,
 }
 
 impl Memory {
@@ -35,9 +58,23 @@ impl Memory {
         Some(known)
     }
 
+    /// What is written once never changes, whoever folds it.
+    pub fn had(&self, app: AppId) -> Option<Arc<Had>> {
+        self.had.get(&app).cloned()
+    }
+
+    pub fn keep(&mut self, app: AppId, begun: Option<&Arrival>) {
+        self.had.remove(&app);
+        let Some(begun) = begun else { return };
+        if self.had.len() >= MOST_HAD {
+            self.had.clear();
+        }
+        self.had.insert(app, Arc::new(Had { arrival: begun.id.clone(), events: Arc::clone(&begun.events) }));
+    }
+
     pub fn put(&mut self, app: AppId, known: Known) {
         if self.texts + known.texts > MOST_TEXTS {
-            *self = Self::default();
+            (self.apps, self.texts) = (HashMap::new(), 0);
         }
         if known.texts <= MOST_TEXTS {
             self.texts += known.texts;

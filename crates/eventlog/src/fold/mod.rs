@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, watch};
 
 use memory::Memory;
 pub(crate) use memory::{Bucket, MOST_VALUES};
-use plan::{Event, Plan};
+use plan::{Arrival, Plan};
 pub(crate) use store::{add_sums, add_values, move_on};
 
 /// How long a caller waits for the fold before it is told that its event is queued.
@@ -74,7 +74,9 @@ impl Folder {
         let mut memory = self.memory.lock().await;
         // Put back only when what it says has been committed.
         let known = memory.take(app);
-        let read = self.db.snapshot(move |tx| store::waiting(tx, app)).await?;
+        let had = memory.had(app);
+        let read_before = had.clone();
+        let read = self.db.snapshot(move |tx| store::waiting(tx, app, read_before.as_deref())).await?;
         let Some(waiting) = read else {
             return self.db.write(move |tx| store::forget(tx, app)).await.map(|forgotten| match forgotten {
                 true => Folded::Some,
@@ -88,21 +90,24 @@ impl Folder {
             return Ok(Folded::Nothing);
         }
         let mut known = known.filter(|known| known.revision == waiting.revision).unwrap_or_default();
-        let events = waiting.arrivals.iter().enumerate().flat_map(plan::events).collect::<Result<Vec<Event>>>()?;
-        let events = plan::affordable(events);
+        let arrivals: Vec<Arrival> =
+            waiting.arrivals.into_iter().map(|arrival| Arrival::of(arrival, had.as_deref())).collect::<Result<_>>()?;
+        let events = plan::events(&arrivals)?;
         let wanted = known.missing(&events);
         let loaded = self.db.snapshot(move |tx| store::load(tx, app, &wanted)).await?;
         known.learn(loaded);
         let buckets = known.buckets_to_load(&events)?;
         let loaded = self.db.snapshot(move |tx| store::load_values(tx, app, &buckets)).await?;
         known.learn_values(loaded);
-        let plan = Plan::of(&mut known, waiting.revision, &waiting.arrivals, events)?;
+        let plan = Plan::of(&mut known, waiting.revision, &arrivals, events)?;
         known.revision = plan.revision();
         let plan = Arc::new(plan);
-        let written = self.db.write(move |tx| store::write(tx, app, &plan)).await?;
+        let planned = Arc::clone(&plan);
+        let written = self.db.write(move |tx| store::write(tx, app, &planned)).await?;
         if !written {
             return Ok(Folded::Raced);
         }
+        memory.keep(app, plan.begun.as_ref());
         memory.put(app, known);
         Ok(Folded::Some)
     }

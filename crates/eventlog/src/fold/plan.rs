@@ -1,13 +1,13 @@
 //! What a fold writes, worked out in memory.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use kernel::{Error, Result, Timestamp};
 use serde_json::{Map, Value};
 
 use super::{
-    memory::{Bucket, Known},
-    store::Arrival,
+    memory::{Bucket, Had, Known},
+    store::WaitingArrival,
 };
 use crate::{
     grain::Grain,
@@ -27,29 +27,43 @@ pub struct Event {
     pub parameters: Map<String, Value>,
 }
 
-/// The events of an arrival that are not folded yet.
-pub fn events((number, arrival): (usize, &Arrival)) -> Vec<Result<Event>> {
-    let all: Vec<ArrivedEvent> = match serde_json::from_str(&arrival.events) {
-        Ok(all) => all,
-        Err(error) => return vec![Err(Error::internal(error))],
-    };
-    let done = usize::try_from(arrival.folded).unwrap_or(usize::MAX);
-    let event = |arrived: ArrivedEvent| {
-        let parameters = serde_json::from_str(&arrived.parameters).map_err(Error::internal)?;
-        Ok(Event { arrival: number, arrived, parameters })
-    };
-    all.into_iter().skip(done).map(event).collect()
+/// Events that wait together.
+#[derive(Clone)]
+pub struct Arrival {
+    pub id: String,
+    /// How many of them are folded.
+    pub folded: usize,
+    pub created_at: Timestamp,
+    pub events: Arc<Vec<ArrivedEvent>>,
 }
 
-/// The first events, as many as one transaction could take.
-pub fn affordable(mut events: Vec<Event>) -> Vec<Event> {
-    let (mut writes, mut count) = (0, 0);
-    while count < events.len() && (count == 0 || writes < MOST_LOOKED_AT) {
-        writes += 5 + 5 * events[count].parameters.len();
-        count += 1;
+impl Arrival {
+    /// The events as they were read, unless it is the arrival that is remembered.
+    pub fn of(waiting: WaitingArrival, had: Option<&Had>) -> Result<Self> {
+        let events = match (&waiting.events, had.filter(|had| had.arrival == waiting.id)) {
+            (Some(text), _) => Arc::new(serde_json::from_str(text).map_err(Error::internal)?),
+            (None, Some(had)) => Arc::clone(&had.events),
+            (None, None) => return Err(Error::internal("an arrival disappeared while it was read")),
+        };
+        let folded = usize::try_from(waiting.folded).map_err(Error::internal)?;
+        Ok(Self { id: waiting.id, folded, created_at: waiting.created_at, events })
     }
-    events.truncate(count);
-    events
+}
+
+/// The first events that are not folded yet, as many as one transaction could take.
+pub fn events(arrivals: &[Arrival]) -> Result<Vec<Event>> {
+    let (mut events, mut writes) = (Vec::new(), 0);
+    for (number, arrival) in arrivals.iter().enumerate() {
+        for arrived in arrival.events.iter().skip(arrival.folded) {
+            if writes >= MOST_LOOKED_AT {
+                return Ok(events);
+            }
+            let parameters: Map<String, Value> = serde_json::from_str(&arrived.parameters).map_err(Error::internal)?;
+            writes += 5 + 5 * parameters.len();
+            events.push(Event { arrival: number, arrived: arrived.clone(), parameters });
+        }
+    }
+    Ok(events)
 }
 
 /// One fold.
@@ -66,8 +80,8 @@ pub struct Plan {
     pub rows: Vec<Row>,
     /// Arrivals that are folded to their end.
     pub finished: Vec<String>,
-    /// One that is folded in part, and how many of its events.
-    pub begun: Option<(String, i64)>,
+    /// One that is folded in part.
+    pub begun: Option<Arrival>,
 }
 
 /// When an event happened to an entity, which is known by a parameter.
@@ -89,7 +103,7 @@ impl Plan {
     /// As many of the events as one transaction may write.
     pub fn of(known: &mut Known, revision: i64, arrivals: &[Arrival], events: Vec<Event>) -> Result<Self> {
         let mut plan = Self { expected: revision, ..Self::default() };
-        let mut folded: HashMap<usize, i64> = HashMap::new();
+        let mut folded: HashMap<usize, usize> = HashMap::new();
         for event in events {
             if plan.writes() >= MOST_WRITES {
                 break;
@@ -100,8 +114,8 @@ impl Plan {
         for (number, arrival) in arrivals.iter().enumerate() {
             let Some(more) = folded.get(&number) else { break };
             match arrival.folded + more {
-                done if done >= arrival.count()? => plan.finished.push(arrival.id.clone()),
-                done => plan.begun = Some((arrival.id.clone(), done)),
+                done if done >= arrival.events.len() => plan.finished.push(arrival.id.clone()),
+                done => plan.begun = Some(Arrival { folded: done, ..arrival.clone() }),
             }
         }
         Ok(plan)

@@ -3,48 +3,43 @@
 use std::collections::HashMap;
 
 use kernel::{AppId, Error, Result, Timestamp};
-use serde::de::IgnoredAny;
-use store::{Tx, args, row, sql};
+use store::{Tx, args};
 use tenancy::apps;
 
 use super::{
-    memory::{Bucket, Wanted},
+    memory::{Bucket, Had, Wanted},
     plan::Plan,
 };
 use crate::{ingest::OWN_SOURCE, names, sink, storage};
 
-/// Events that wait together.
-#[derive(Clone, Debug)]
-pub struct Arrival {
-    pub id: String,
-    pub folded: i64,
-    pub events: String,
-    pub created_at: Timestamp,
-}
-
-row! { Arrival = "event_arrivals" { id, folded, events, created_at } }
-
-impl Arrival {
-    pub fn count(&self) -> Result<i64> {
-        let events: Vec<IgnoredAny> = serde_json::from_str(&self.events).map_err(Error::internal)?;
-        i64::try_from(events.len()).map_err(Error::internal)
-    }
-}
-
 /// What an app has waiting, oldest first, and the revision that it is folded from.
 pub struct Waiting {
     pub revision: i64,
-    pub arrivals: Vec<Arrival>,
+    pub arrivals: Vec<WaitingArrival>,
 }
 
-/// Rows that are read for one fold.
-const BATCH: i64 = 4;
+/// Events that wait together.
+pub struct WaitingArrival {
+    pub id: String,
+    /// How many of its events are folded.
+    pub folded: i64,
+    pub created_at: Timestamp,
+    /// JSON; `None` where the caller has it.
+    pub events: Option<String>,
+}
+
+/// Arrivals that are looked at for one fold, and how much of them is read unless a single one is larger: more than one
+/// transaction takes.
+const MOST_ARRIVALS: i64 = 32;
+const MOST_BYTES: i64 = 256 * 1024;
 
 const NEXT_APP: &str = "SELECT app_id FROM event_arrivals WHERE app_id > $1 ORDER BY app_id LIMIT 1";
 const OLDEST: &str = "SELECT created_at FROM event_arrivals ORDER BY id LIMIT 1";
 const FIRST: &str = "SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id LIMIT 1";
 const LAST: &str = "SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id DESC LIMIT 1";
-const WAITING: &str = sql!("SELECT ", Arrival::COLUMNS, " FROM event_arrivals WHERE app_id = $1 ORDER BY id LIMIT $2");
+const WAITING: &str = "SELECT id, folded, created_at, CAST(octet_length(events) AS BIGINT) FROM event_arrivals \
+                       WHERE app_id = $1 ORDER BY id LIMIT $2";
+const EVENTS: &str = "SELECT id, events FROM event_arrivals WHERE app_id = $1 AND id = ANY($2)";
 const REVISION: &str = "SELECT revision FROM event_folds WHERE app_id = $1";
 const MOVE_ON: &str = "INSERT INTO event_folds (app_id, revision) VALUES ($1, $3) \
      ON CONFLICT (app_id) DO UPDATE SET revision = excluded.revision WHERE event_folds.revision = $2";
@@ -99,18 +94,42 @@ pub fn last_arrival(tx: &mut Tx<'_>, app: AppId) -> Result<Option<String>> {
     Ok(tx.opt::<(String,)>(LAST, &args![app])?.map(|(id,)| id))
 }
 
-/// `None` for an app that no longer exists.
-pub fn waiting(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Waiting>> {
+/// `None` for an app that no longer exists. The events of an arrival that the caller has are not read, and no others if it
+/// has enough.
+pub fn waiting(tx: &mut Tx<'_>, app: AppId, had: Option<&Had>) -> Result<Option<Waiting>> {
     if !apps::exists(tx, app)? {
         return Ok(None);
     }
     let revision = tx.opt::<(i64,)>(REVISION, &args![app])?.map_or(0, |(revision,)| revision);
-    Ok(Some(Waiting { revision, arrivals: tx.all(WAITING, &args![app, BATCH])? }))
+    let found: Vec<(String, i64, Timestamp, i64)> = tx.all(WAITING, &args![app, MOST_ARRIVALS])?;
+    let (mut arrivals, mut unread, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for (id, folded, created_at, size) in found {
+        let has = had.filter(|had| had.arrival == id);
+        if has.is_none() {
+            if bytes > 0 && bytes + size > MOST_BYTES {
+                break;
+            }
+            bytes += size;
+            unread.push(id.clone());
+        }
+        arrivals.push(WaitingArrival { id, folded, created_at, events: None });
+        if has.is_some_and(|had| had.is_enough(folded)) {
+            break;
+        }
+    }
+    if !unread.is_empty() {
+        let texts: Vec<(String, String)> = tx.all(EVENTS, &args![app, unread])?;
+        let mut texts: HashMap<String, String> = texts.into_iter().collect();
+        arrivals.iter_mut().for_each(|arrival| arrival.events = texts.remove(&arrival.id));
+    }
+    Ok(Some(Waiting { revision, arrivals }))
 }
+
+const MOST_FORGOTTEN: i64 = 4;
 
 /// Events of a deleted app are of no use to anybody.
 pub fn forget(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
-    Ok(tx.exec(FORGET, &args![app, BATCH])? > 0)
+    Ok(tx.exec(FORGET, &args![app, MOST_FORGOTTEN])? > 0)
 }
 
 /// Numbers of names and parameters.
@@ -190,8 +209,8 @@ pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
     }
     storage::count_rows(tx, app, &counts)?;
     tx.run(FINISH, &args![app, plan.finished])?;
-    if let Some((arrival, folded)) = &plan.begun {
-        tx.run(BEGIN, &args![app, arrival, *folded])?;
+    if let Some(arrival) = &plan.begun {
+        tx.run(BEGIN, &args![app, arrival.id, i64::try_from(arrival.folded).map_err(Error::internal)?])?;
     }
     Ok(true)
 }
