@@ -14,8 +14,9 @@ use crate::{
 /// After every id.
 const LAST_ID: &str = "~";
 
-/// A block costs about as much as so many rows that it has fewer.
-const CHEAPER: i64 = 8;
+/// So many events of a block are as dear as a row. They cost less, but a question that needs several blocks should not begin
+/// where it cannot end.
+const EVENTS_PER_ROW: i64 = 2;
 
 /// Which events are read, and from which end.
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +175,7 @@ impl<'a> EventReader<'a> {
 }
 
 fn price(block: &StoredBlock) -> usize {
-    usize::try_from(block.events / CHEAPER + 1).unwrap_or(usize::MAX)
+    usize::try_from(block.events / EVENTS_PER_ROW + 1).unwrap_or(usize::MAX)
 }
 
 /// Whether there are events from the first instant to before the last, in microseconds.
