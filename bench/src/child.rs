@@ -20,14 +20,18 @@ impl Child {
     /// Starts this program with these arguments and waits for its first line. Its log goes nowhere, but it is written.
     pub fn start(arguments: &[&str]) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut process = command.spawn()?;
+        Self::start_program(command.args(arguments))
+    }
+
+    /// The same of another program.
+    pub fn start_program(command: &mut Command) -> Result<Self> {
+        let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let out = process.stdout.take().ok_or("no output")?;
         let mut child = Self { process, told: Value::Null };
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line)?;
-        child.told = serde_json::from_str(&line)
-            .map_err(|_| format!("the child failed; run this program with {} to see why", arguments.join(" ")))?;
+        child.told =
+            serde_json::from_str(&line).map_err(|_| format!("the child failed; run {command:?} to see why"))?;
         Ok(child)
     }
 

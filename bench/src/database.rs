@@ -13,7 +13,13 @@ pub struct Database {
 impl Database {
     /// Made empty on the server at `server`, whose role must be allowed to create databases.
     pub async fn create(server: &str) -> Result<Self> {
-        let database = Self { server: server.to_owned(), name: format!("tenantry_bench_{}", std::process::id()) };
+        Self::create_another(server, "own").await
+    }
+
+    /// Beside others of the same run.
+    pub async fn create_another(server: &str, what: &str) -> Result<Self> {
+        let database =
+            Self { server: server.to_owned(), name: format!("tenantry_bench_{}_{what}", std::process::id()) };
         database.drop_if_exists().await?;
         connect(server).await?.batch_execute(&format!("CREATE DATABASE {} TEMPLATE template0", database.name)).await?;
         Ok(database)

@@ -23,6 +23,19 @@ pub fn parent(process: u32) -> Result<u32> {
 }
 
 /// Places behind the program's name.
+/// Of a process, of those it started, and of those that have ended.
+pub fn cpu_time_of_family(parent: u32) -> Result<Duration> {
+    let mut total = cpu_time(parent)? + cpu_time_of_ended_children(parent)?;
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // One that ends meanwhile is among the ended.
+        if self::parent(process).is_ok_and(|its| its == parent) {
+            total += cpu_time(process).unwrap_or_default();
+        }
+    }
+    Ok(total)
+}
+
 const PPID: usize = 1;
 const UTIME: usize = 11;
 const CUTIME: usize = 13;

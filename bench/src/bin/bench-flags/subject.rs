@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{body::Body, response::Response};
 use bench::{
     Result,
-    subject::{OPERATOR, listen, open, post},
+    subject::{OPERATOR, access_token, listen, open, post},
 };
 use bytes::Bytes;
 use kernel::{AppId, MemberId, TenantId, UserId};
@@ -96,7 +96,7 @@ async fn token(service: &Service, app: AppId) -> Result<String> {
     let made = core.db.write(move |tx| {
         let (user, tenant): (UserId, TenantId) = (tx.new_id(), tx.new_id());
         let (role, member): (MemberId, MemberId) = (tx.new_id(), tx.new_id());
-        let (login, now): (UserId, _) = (tx.new_id(), tx.now());
+        let now = tx.now();
         tx.exec(
             "INSERT INTO users (id, app_id, email, email_key, first_name, last_name, created_at) \
              VALUES ($1, $2, 'ada@example.com', 'ada@example.com', 'Ada', 'Lovelace', $3)",
@@ -119,16 +119,8 @@ async fn token(service: &Service, app: AppId) -> Result<String> {
              teams, created_at) VALUES ($1, $2, $3, $4, $5, TRUE, TRUE, TRUE, '[]', $6)",
             &args![member, app, tenant, user, role, now],
         )?;
-        tx.exec(
-            "INSERT INTO refresh_families (id, app_id, user_id, mfa, authenticated_at, expires_at, created_at) \
-             VALUES ($1, $2, $3, FALSE, $4, $5, $4)",
-            &args![login, app, user, now, now.plus(std::time::Duration::from_secs(86_400))],
-        )?;
-        Ok((user, tenant, login))
+        Ok((user, tenant))
     });
-    let (user, tenant, login) = made.await?;
-    let now = core.db.clock().now().as_seconds();
-    let claims = json!({ "iss": &*core.tenancy.issuer, "sub": user, "aid": app, "tid": tenant, "scope": "", "iat": now,
-                         "exp": now + 3600, "sid": login });
-    Ok(core.signing_keys.sign("at+jwt", &claims)?)
+    let (user, tenant) = made.await?;
+    access_token(core, app, user, tenant).await
 }

@@ -1,6 +1,6 @@
 //! The same events through a job queue on PostgreSQL, as a team without such a service would send them.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{path::Path, process::Command};
 
 use bench::{
     Result,
@@ -31,28 +31,15 @@ async fn deliver(database: &Database, events: usize) -> Result<f64> {
     let receiver = Receiver::start(Manner::Acknowledges)?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/graphile-worker");
     let server = database.main_process().await?;
-    let before = cpu_of_family(server)?;
+    let before = process::cpu_time_of_family(server)?;
     let mut command = Command::new("node");
     command.arg("deliver.mjs").arg(database.url()?).arg(format!("http://{}/hooks", receiver.address));
     let output = command.arg(events.to_string()).current_dir(folder).output()?;
     if !output.status.success() {
         return Err(format!("graphile-worker failed: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
-    let database_cpu = cpu_of_family(server)?.saturating_sub(before);
+    let database_cpu = process::cpu_time_of_family(server)?.saturating_sub(before);
     let last = String::from_utf8_lossy(&output.stdout).lines().last().unwrap_or_default().to_owned();
     let node_cpu = serde_json::from_str::<Value>(&last)?["cpu"].as_f64().ok_or("no figure")?;
     Ok(node_cpu + database_cpu.as_secs_f64())
-}
-
-/// Of a process, of those it started, and of those that have ended.
-fn cpu_of_family(parent: u32) -> Result<Duration> {
-    let mut total = process::cpu_time(parent)? + process::cpu_time_of_ended_children(parent)?;
-    for entry in fs::read_dir("/proc")?.flatten() {
-        let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // One that ends meanwhile is among the ended.
-        if process::parent(process).is_ok_and(|its| its == parent) {
-            total += process::cpu_time(process).unwrap_or_default();
-        }
-    }
-    Ok(total)
 }
