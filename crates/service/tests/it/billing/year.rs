@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use futures_util::future::join_all;
 use http::Method;
 use kernel::Timestamp;
 use serde_json::{Value, json};
@@ -59,9 +60,9 @@ async fn begin_one(app: &TestApp, cohort: usize, number: usize) {
 }
 
 async fn begin(app: &TestApp, cohort: usize) {
-    let all = TRIALS + STAYING + CANCELED + PAYING + FAILING;
-    for number in 0..all {
-        begin_one(app, cohort, number).await;
+    let all: Vec<usize> = (0..TRIALS + STAYING + CANCELED + PAYING + FAILING).collect();
+    for some in all.chunks(8) {
+        join_all(some.iter().map(|number| begin_one(app, cohort, *number))).await;
     }
 }
 
