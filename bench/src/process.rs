@@ -22,7 +22,6 @@ pub fn parent(process: u32) -> Result<u32> {
     field(process, PPID)
 }
 
-/// Places behind the program's name.
 /// Of a process, of those it started, and of those that have ended.
 pub fn cpu_time_of_family(parent: u32) -> Result<Duration> {
     let mut total = cpu_time(parent)? + cpu_time_of_ended_children(parent)?;
@@ -36,6 +35,7 @@ pub fn cpu_time_of_family(parent: u32) -> Result<Duration> {
     Ok(total)
 }
 
+/// Places behind the program's name.
 const PPID: usize = 1;
 const UTIME: usize = 11;
 const CUTIME: usize = 13;

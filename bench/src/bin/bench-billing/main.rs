@@ -116,7 +116,7 @@ async fn with_postgres(
     let mut postgres = Subject::start("PostgreSQL", options, Some((database.url()?, server))).await?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/usage");
     let peer = Child::start_program(Command::new("node").arg("serve.mjs").arg(theirs.url()?).current_dir(folder))?;
-    let requests = ingest(&tokens(&peer)?, &event());
+    let requests = ingest(&callers(&peer)?, &event());
     let mut by_hand = Series::new("Node.js + PostgreSQL, by hand", options.connections);
     for round in 1..=options.flags.rounds() {
         eprintln!("round {round} of {}", options.flags.rounds());
@@ -143,17 +143,17 @@ fn event() -> Value {
     json!({ "metric": "calls", "value": 1 })
 }
 
-fn tokens(server: &Child) -> Result<Vec<String>> {
-    Ok(serde_json::from_value(server.told["tokens"].clone())?)
+/// The header lines of each caller.
+fn callers(server: &Child) -> Result<Vec<String>> {
+    let tokens: Vec<String> = serde_json::from_value(server.told["tokens"].clone())?;
+    let app = server.text("app");
+    let app = if app.is_empty() { app } else { format!("\r\nx-app-id: {app}") };
+    Ok(tokens.iter().map(|token| format!("authorization: Bearer {token}{app}")).collect())
 }
 
-fn bearer(token: &str) -> String {
-    format!("authorization: Bearer {token}")
-}
-
-/// One for each token.
-fn ingest(tokens: &[String], event: &Value) -> Vec<Request> {
-    tokens.iter().map(|token| Request::post("/usage/ingest", &bearer(token), &event.to_string())).collect()
+/// One for each caller.
+fn ingest(callers: &[String], event: &Value) -> Vec<Request> {
+    callers.iter().map(|caller| Request::post("/usage/ingest", caller, &event.to_string())).collect()
 }
 
 /// Connections share the requests out among themselves.
@@ -182,10 +182,10 @@ impl Subject {
             arguments.extend(["--database", url]);
         }
         let server = Child::start(&arguments)?;
-        let tokens = tokens(&server)?;
-        let (hot, cold) = tokens.split_first().ok_or("no workspaces")?;
+        let callers = callers(&server)?;
+        let (hot, cold) = callers.split_first().ok_or("no workspaces")?;
         let batch = json!({ "events": vec![event(); BATCH] });
-        let batches = |token: &String| Request::post("/usage/ingest/batch", &bearer(token), &batch.to_string());
+        let batches = |caller: &String| Request::post("/usage/ingest/batch", caller, &batch.to_string());
         let candidates: [(&str, usize, Vec<Request>); 6] = [
             ("GET /healthz (in memory)", options.connections, vec![Request::get("/healthz", "")]),
             ("POST /usage/ingest, 20 workspaces", options.connections, ingest(cold, &event())),
@@ -193,7 +193,7 @@ impl Subject {
             (
                 "GET /entitlements",
                 options.connections,
-                cold.iter().map(|token| Request::get("/entitlements", &bearer(token))).collect(),
+                cold.iter().map(|caller| Request::get("/entitlements", caller)).collect(),
             ),
             ("POST /usage/ingest/batch of 100", options.connections, cold.iter().map(batches).collect()),
             ("POST /usage/ingest, a crowd", CROWD, ingest(cold, &event())),

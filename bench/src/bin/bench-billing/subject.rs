@@ -61,7 +61,10 @@ pub async fn serve(database: Option<&str>) -> Result<()> {
     let apps = std::sync::Arc::new(core.tenancy.apps.clone());
     let counting = Conventions::new(web::Settings::default(), core.db.ids().clone(), limits, apps).wrap(router);
     let (listener, counters) = (listen().await?, listen().await?);
-    println!("{}", json!({ "address": listener.local_addr()?, "commits": counters.local_addr()?, "tokens": tokens }));
+    println!(
+        "{}",
+        json!({ "address": listener.local_addr()?, "app": app, "commits": counters.local_addr()?, "tokens": tokens })
+    );
     let (forever, limits) = (std::future::pending::<()>, web::server::Limits::default());
     tokio::join!(
         web::server::serve(listener, service.app(), limits, forever()),
