@@ -3,7 +3,6 @@
 use kernel::Result;
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::Tx;
 use tenancy::callers::{AnyMember, TenantRead, UserOrKey};
 use web::{Json, Routes, State};
 
@@ -26,7 +25,6 @@ async fn get(
     caller: UserOrKey<AnyMember, TenantRead>,
     State(billing): State<Billing>,
 ) -> Result<Json<EntitlementsView>> {
-    let (app, tenant) = (caller.app_id(), caller.tenant());
-    let read = move |tx: &mut Tx<'_>| super::get(tx, app, tenant);
-    Ok(Json(EntitlementsView { entitlements: billing.tenancy.db.snapshot(read).await? }))
+    let entitlements = super::now(&billing.tenancy.db, caller.app_id(), caller.tenant()).await?;
+    Ok(Json(EntitlementsView { entitlements }))
 }

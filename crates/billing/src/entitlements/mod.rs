@@ -9,7 +9,7 @@ mod store;
 
 use std::collections::HashMap;
 
-use ::store::Tx;
+use ::store::{Db, Tx};
 use kernel::{AppId, Result, TenantId, Timestamp};
 use spine::emit;
 use tenancy::workspaces;
@@ -65,6 +65,14 @@ pub fn get(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Entitlements
     let terms = terms(tx, app, tenant)?;
     let used = usage::used(tx, app, tenant, terms.period(tx.now()))?;
     Ok(terms.entitlements(&used, tx.now()))
+}
+
+/// The same for whoever has no transaction of their own.
+pub(crate) async fn now(db: &Db, app: AppId, tenant: TenantId) -> Result<Entitlements> {
+    match store::fresh_now(db, app, tenant).await? {
+        Some(known) => Ok(known),
+        None => db.snapshot(move |tx| get(tx, app, tenant)).await,
+    }
 }
 
 /// Works the set out again after a change of plan, state or overrides, under the workspace's lock. The counters of its

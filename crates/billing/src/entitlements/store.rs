@@ -1,18 +1,23 @@
 //! The SQL of entitlements and overrides.
 
-use ::store::{FromRow, Json, Row, Tx, args};
+use ::store::{Db, FromRow, Json, Row, Tx, args};
 use kernel::{AppId, Result, TenantId, Timestamp};
 
 use super::rules::{Entitlements, Overrides, Terms};
 
 /// The stored set, unless time or a change of the plan made it old.
+const FRESH: &str = "SELECT entitlements FROM entitlement_sets WHERE app_id = $1 AND tenant_id = $2 \
+     AND (next_at IS NULL OR next_at > $3) AND (plan_id IS NULL OR EXISTS (SELECT 1 FROM plans \
+     WHERE plans.id = entitlement_sets.plan_id AND plans.revision = entitlement_sets.plan_revision))";
+
 pub(super) fn fresh(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<Option<Entitlements>> {
-    let found: Option<(Json<Entitlements>,)> = tx.opt(
-        "SELECT entitlements FROM entitlement_sets WHERE app_id = $1 AND tenant_id = $2 \
-         AND (next_at IS NULL OR next_at > $3) AND (plan_id IS NULL OR EXISTS (SELECT 1 FROM plans \
-         WHERE plans.id = entitlement_sets.plan_id AND plans.revision = entitlement_sets.plan_revision))",
-        &args![app, tenant, tx.now()],
-    )?;
+    let found: Option<(Json<Entitlements>,)> = tx.opt(FRESH, &args![app, tenant, tx.now()])?;
+    Ok(found.map(|(Json(entitlements),)| entitlements))
+}
+
+/// The same as a single round trip.
+pub(super) async fn fresh_now(db: &Db, app: AppId, tenant: TenantId) -> Result<Option<Entitlements>> {
+    let found: Option<(Json<Entitlements>,)> = db.get_one(FRESH, &args![app, tenant, db.clock().now()]).await?;
     Ok(found.map(|(Json(entitlements),)| entitlements))
 }
 
