@@ -36,6 +36,7 @@ pub(crate) fn routes() -> Routes<EventLog> {
             "They form a chain of digests. `ok` is false when an entry was changed, removed or put in; `firstBad` is the \
              first such entry, as far as it can be named. Erased values and entries beyond the retention are not missed.",
         )
+        .answers(409, "So many entries are still being written down that it has to wait")
 }
 
 const TOO_WIDE: &str = "The question takes over ten seconds";

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use kernel::{AppId, Result, TenantId, Timestamp};
+use kernel::{AppId, Code, Error, Result, TenantId, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -51,6 +51,9 @@ const UNLINKED: &str = "SELECT event_rows.id FROM event_rows LEFT JOIN event_lin
      WHERE event_rows.app_id = $1 AND event_rows.name_id = ANY($2) AND event_rows.id >= $3 \
      AND event_links.event_id IS NULL ORDER BY event_rows.id LIMIT 1";
 
+const STILL_ARRIVING: &str =
+    "Many entries of this app are still being written down. Verify them once that is done, in a minute or so.";
+
 /// Links that are read at once.
 const LINKS: usize = 200;
 
@@ -74,7 +77,7 @@ pub async fn verify(db: &Db, folder: &Folder, app: AppId) -> Result<Verdict> {
         };
         // What waits for the fold cannot be looked at.
         if !folder.settle(app).await? {
-            continue;
+            return Err(Error::new(Code::Conflict, STILL_ARRIVING));
         }
         let mut place = Place { seq: chain.first_seq, before: chain.before_first.clone(), entries: 0, first: None };
         while place.seq <= chain.last_seq {
