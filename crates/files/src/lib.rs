@@ -26,7 +26,7 @@ use spine::Runner;
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
-pub use archive::{StoredObject, archived};
+pub use archive::{OBJECTS, StoredObject, archived};
 pub use census::Census;
 pub use download::OwnFile;
 pub use storage::Storage;
@@ -64,6 +64,11 @@ impl Files {
     pub fn new(tenancy: Tenancy, settings: Settings) -> Self {
         let Settings { folder, max_bytes, workspace_bytes } = settings;
         Self { tenancy, storage: Storage::new(folder), max_bytes, workspace_bytes }
+    }
+
+    /// Where the bytes are.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
     }
 
     /// Adds the background work of this room.

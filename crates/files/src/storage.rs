@@ -25,7 +25,7 @@ pub struct Storage {
 }
 
 impl Storage {
-    pub(crate) fn new(folder: PathBuf) -> Self {
+    pub fn new(folder: PathBuf) -> Self {
         Self { folder: folder.into() }
     }
 
@@ -86,6 +86,8 @@ impl Storage {
         for path in [&temporary, &place] {
             ::store::private::create_folder(path.parent().unwrap_or(&self.folder))?;
         }
+        // What a killed process left there.
+        let _ = std::fs::remove_file(&temporary);
         let written = ::store::private::create_file(&temporary)
             .and_then(|mut file| io::copy(bytes, &mut file).and_then(|_| file.sync_all()))
             .and_then(|()| std::fs::rename(&temporary, &place));

@@ -37,7 +37,8 @@ mod wake;
 
 pub use args::{Arg, ToArg};
 pub use backup::{
-    BackupInfo, BackupKey, MoveEstimate, MoveOrder, MoveProgress, Moved, Restored, read_backup_info, restore,
+    Attached, AttachedCounts, AttachedSource, AttachedTarget, BackupInfo, BackupKey, MoveEstimate, MoveOrder,
+    MoveProgress, Moved, Restored, read_backup_info, restore,
 };
 pub use cells::{Cell, ColumnType, Tuple};
 pub use counters::Counters;

@@ -1,8 +1,12 @@
 //! Loading a backup into an empty store.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use ::store::{Db, Restored, read_backup_info};
+use ::store::{AttachedCounts, AttachedTarget, Db, Restored, read_backup_info};
+use files::Storage;
 use kernel::{Code, Error, Result};
 use vault::Keyring;
 
@@ -21,6 +25,9 @@ pub(crate) fn backup_info(keyring: &Keyring) -> Vec<(&'static str, String)> {
 pub struct Recovered {
     pub rows: u64,
     pub tables: usize,
+    /// What became of the files of workspaces: how many were put back, were missing when the backup was made, or were
+    /// left out of it.
+    pub files: AttachedCounts,
     /// The file that holds the operator key, unless configuration gave it.
     pub operator_file: Option<PathBuf>,
 }
@@ -51,13 +58,16 @@ pub async fn restore(options: Options, file: &Path) -> Result<Recovered> {
         limits: options.store_limits,
     })
     .await?;
-    let recovered = recover(&db, options.keys, &keyring, file).await;
+    let storage = Storage::new(options.files.folder);
+    let recovered = recover(&db, storage, options.keys, &keyring, file).await;
     db.close().await;
-    recovered
+    recovered.map(|recovered| Recovered { files: info.attached, ..recovered })
 }
 
-async fn recover(db: &Db, keys: GivenKeys, keyring: &Keyring, file: &Path) -> Result<Recovered> {
-    let Restored { rows, tables } = ::store::restore(file, db, &keyring.backup_keys(), MIGRATIONS).await?;
+async fn recover(db: &Db, storage: Storage, keys: GivenKeys, keyring: &Keyring, file: &Path) -> Result<Recovered> {
+    let (beside, backup_keys) = (Some(Arc::new(storage) as Arc<dyn AttachedTarget>), keyring.backup_keys());
+    let Restored { rows, tables, attached } = ::store::restore(file, db, beside, &backup_keys, MIGRATIONS).await?;
     let operator_file = keys::settle_restored(db, keys).await?;
-    Ok(Recovered { rows, tables, operator_file })
+    let files = AttachedCounts { held: attached, ..AttachedCounts::default() };
+    Ok(Recovered { rows, tables, files, operator_file })
 }

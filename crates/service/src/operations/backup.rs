@@ -1,11 +1,14 @@
 //! `POST /admin/backup`: the whole store as one file, made by the server while it keeps working.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use http::StatusCode;
 use kernel::{Error, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::{Attached, AttachedSource};
 use tenancy::callers::Operator;
-use web::{Describe, Operation, Routes, State};
+use web::{Describe, Operation, Params, Routes, State};
 
 use super::download;
 use crate::{Core, MIGRATIONS, installation};
@@ -14,10 +17,11 @@ pub fn routes() -> Routes<Core> {
     Routes::new("Operations")
         .post("/admin/backup", make, "Make a backup and download it")
         // As long as it takes: a large store is read whole before the first byte is sent.
-        .timeout(std::time::Duration::from_secs(3600))
+        .timeout(Duration::from_hours(6))
         .description(
             "One file with everything in it, in the same format from either engine. Secrets in it stay sealed under the \
-             master key, which is not part of it. The service keeps accepting writes meanwhile.",
+             master key, which is not part of it. Files of workspaces are in it `withFiles`, as they are; it says how many \
+             there are. The service keeps accepting writes meanwhile.",
         )
 }
 
@@ -35,13 +39,23 @@ impl Describe for BackupFile {
     }
 }
 
-async fn make(_: Operator, State(core): State<Core>) -> Result<BackupFile> {
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct BackupQuery {
+    /// Whether it holds the bytes of workspaces' files, too.
+    with_files: Option<bool>,
+}
+
+async fn make(_: Operator, State(core): State<Core>, Params(query): Params<BackupQuery>) -> Result<BackupFile> {
     let folder = core.backup_folder.clone();
     store::private::create_folder(&folder).map_err(Error::internal)?;
     let file = Temporary(folder.join(format!("backup-{}.sqlite", core.db.entropy().base62(12))));
     let info = installation::backup_info(&core.keyring);
     let info: Vec<(&str, &str)> = info.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    core.db.backup_to(&file.0, &info, core.keyring.backup_key(), MIGRATIONS).await?;
+    let storage: Arc<dyn AttachedSource> = Arc::new(core.files.storage().clone());
+    let source = Some(storage).filter(|_| query.with_files.unwrap_or(false));
+    let files = Attached { names: files::OBJECTS, source };
+    core.db.backup_to(&file.0, &info, Some(files), core.keyring.backup_key(), MIGRATIONS).await?;
     // Whoever cannot note it has a backup all the same: a full disk is the best time for one.
     if let Err(error) = installation::note_backup(&core.db).await {
         tracing::warn!(?error, "the time of the backup could not be noted");

@@ -3,21 +3,24 @@
 use std::{fs::OpenOptions, path::Path};
 
 use kernel::{Error, Result, Timestamp};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction};
 
-use super::{BackupInfo, BackupKey, checksum, tables::quoted};
+use super::{Attached, AttachedCounts, BackupInfo, BackupKey, attached, checksum, tables::quoted};
 use crate::{
     Migration,
     migrations::{self, Applied},
 };
 
-/// Raised when a reader of an older release could not make sense of the file.
-const FORMAT: u32 = 1;
+/// Raised when a reader of an older release could not make sense of the file: 2 since it may hold what lies beside the
+/// database. One that does not is written as 1, which every release reads.
+const FORMAT: u32 = 2;
+const ROWS_ONLY: u32 = 1;
 
 const FORMAT_ENTRY: &str = "format";
 const MADE_AT: &str = "made_at";
 const ENGINE: &str = "engine";
 const SCHEMA: &str = "schema";
+const ATTACHED: [&str; 3] = ["attached", "attached_missing", "attached_left_out"];
 /// Before the names of what the maker added, so that no name is taken.
 const ENTRY: &str = "entry:";
 
@@ -40,30 +43,44 @@ pub(super) fn create_empty(path: &Path) -> Result<()> {
     options.open(path).map(drop).map_err(|error| cannot("create", path, &error))
 }
 
-/// Adds what the backup says about itself; the number of the last migration in it.
-pub(super) fn finish(path: &Path, info: &BackupInfo, list: &[Migration]) -> Result<u32> {
+/// Adds what lies beside the database, and what the backup says about itself.
+pub(super) fn finish(
+    path: &Path,
+    info: &mut BackupInfo,
+    attached: Option<&Attached>,
+    list: &[Migration],
+) -> Result<()> {
     let mut connection = Connection::open(path).map_err(|error| cannot("open", path, &error))?;
     let applied = applied(&connection).map_err(Error::internal)?;
     migrations::check(&applied, list)?;
-    let schema = schema_of(&applied);
-    let mut write = || {
-        // One file and no log beside it.
-        connection.pragma_update(None, "journal_mode", "DELETE")?;
-        let transaction = connection.transaction()?;
-        transaction.execute_batch("CREATE TABLE backup_info (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")?;
-        let mut insert = transaction.prepare("INSERT INTO backup_info (name, value) VALUES (?1, ?2)")?;
-        insert.execute((FORMAT_ENTRY, FORMAT.to_string()))?;
-        insert.execute((MADE_AT, info.made_at.as_micros().to_string()))?;
-        insert.execute((ENGINE, &info.engine))?;
-        insert.execute((SCHEMA, schema.to_string()))?;
-        for (name, value) in &info.entries {
-            insert.execute((format!("{ENTRY}{name}"), value))?;
-        }
-        drop(insert);
-        transaction.commit()
-    };
-    write().map_err(|error: rusqlite::Error| cannot("write", path, &error))?;
-    Ok(schema)
+    info.schema = schema_of(&applied);
+    let failed = |error: rusqlite::Error| cannot("write", path, &error);
+    // One file and no log beside it.
+    connection.pragma_update(None, "journal_mode", "DELETE").map_err(failed)?;
+    let transaction = connection.transaction().map_err(failed)?;
+    if let Some(attached) = attached {
+        info.attached = attached::write(&transaction, path, attached)?;
+    }
+    describe(&transaction, info).map_err(failed)?;
+    transaction.commit().map_err(failed)
+}
+
+fn describe(transaction: &Transaction<'_>, info: &BackupInfo) -> rusqlite::Result<()> {
+    transaction.execute_batch("CREATE TABLE backup_info (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")?;
+    let mut insert = transaction.prepare("INSERT INTO backup_info (name, value) VALUES (?1, ?2)")?;
+    let format = if info.attached.held > 0 { FORMAT } else { ROWS_ONLY };
+    insert.execute((FORMAT_ENTRY, format.to_string()))?;
+    insert.execute((MADE_AT, info.made_at.as_micros().to_string()))?;
+    insert.execute((ENGINE, &info.engine))?;
+    insert.execute((SCHEMA, info.schema.to_string()))?;
+    let AttachedCounts { held, missing, left_out } = info.attached;
+    for (name, count) in ATTACHED.into_iter().zip([held, missing, left_out]) {
+        insert.execute((name, count.to_string()))?;
+    }
+    for (name, value) in &info.entries {
+        insert.execute((format!("{ENTRY}{name}"), value))?;
+    }
+    Ok(())
 }
 
 fn applied(connection: &Connection) -> rusqlite::Result<Vec<Applied>> {
@@ -93,7 +110,7 @@ impl Backup {
             .map_err(|error| cannot("open", path, &error))?;
         let backup = Self { connection, path: path.to_owned() };
         match backup.entry(FORMAT_ENTRY)?.and_then(|format| format.parse::<u32>().ok()) {
-            Some(FORMAT) => Ok(backup),
+            Some(ROWS_ONLY..=FORMAT) => Ok(backup),
             Some(newer) if newer > FORMAT => {
                 Err(unusable(path, "was made by a newer release; restore it with that release or a later one"))
             }
@@ -127,6 +144,10 @@ impl Backup {
             let text = self.entry(name)?.and_then(|text| text.parse().ok());
             text.ok_or_else(|| unusable(&self.path, &format!("does not say its {name}")))
         };
+        // Backups of earlier releases say nothing of it.
+        let count = |name| Ok::<_, Error>(self.entry(name)?.and_then(|text| text.parse().ok()).unwrap_or_default());
+        let [held, missing, left_out] = ATTACHED;
+        let attached = AttachedCounts { held: count(held)?, missing: count(missing)?, left_out: count(left_out)? };
         let read_entries = || {
             let mut list =
                 self.connection.prepare("SELECT substr(name, 7), value FROM backup_info WHERE name LIKE 'entry:%'")?;
@@ -137,6 +158,7 @@ impl Backup {
             engine: self.entry(ENGINE)?.unwrap_or_default(),
             schema: u32::try_from(number(SCHEMA)?).map_err(Error::internal)?,
             entries: read_entries().map_err(|error| unusable(&self.path, "cannot be read").with_source(error))?,
+            attached,
         })
     }
 

@@ -1,12 +1,15 @@
 //! A backup file into an empty database of either engine: schema and rows in one transaction.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use kernel::{Code, Error, Result};
 use rusqlite::types::ValueRef;
 
 use super::{
-    BackupKey, Restored,
+    AttachedTarget, BackupKey, Restored, attached,
     file::Backup,
     tables::{self, BackupTable, interned, quoted},
 };
@@ -19,12 +22,33 @@ const BATCH_BYTES: usize = 1 << 20;
 pub(super) const MIGRATIONS_TABLE: &str = "schema_migrations";
 const INFO_TABLE: &str = "backup_info";
 
-pub(super) async fn load(path: &Path, target: &Db, keys: &[BackupKey], list: &'static [Migration]) -> Result<Restored> {
-    let (source, keys) = (path.to_owned(), keys.to_vec());
-    let verified = tokio::task::spawn_blocking(move || Backup::open(&source)?.verify(&keys, list));
-    let steps = verified.await.map_err(Error::internal)??;
+pub(super) async fn load(
+    path: &Path,
+    target: &Db,
+    beside: Option<Arc<dyn AttachedTarget>>,
+    keys: &[BackupKey],
+    list: &'static [Migration],
+) -> Result<Restored> {
+    let (source, keys, judge) = (path.to_owned(), keys.to_vec(), beside.clone());
+    let verified = tokio::task::spawn_blocking(move || {
+        let backup = Backup::open(&source)?;
+        Ok::<_, Error>((backup.verify(&keys, list)?, attached::accepted(&backup, judge.as_deref())?))
+    });
+    let (steps, names) = verified.await.map_err(Error::internal)??;
     let (path, engine): (PathBuf, _) = (path.to_owned(), target.engine());
-    target.write(move |tx| load_all(tx, &Backup::open(&path)?, engine, &list[..steps])).await
+    let count = names.len() as u64;
+    if let Some(beside) = beside.filter(|_| count > 0) {
+        // First of all bytes, so that no row is ever without them; but nothing beside a database that is in use.
+        target.write(move |tx| refuse_unless_empty(&tables::of(tx, engine)?, tx)).await?;
+        let source = path.clone();
+        let kept = tokio::task::spawn_blocking(move || {
+            let backup = Backup::open(&source)?;
+            names.iter().try_for_each(|name| attached::keep(&backup, name, &*beside))
+        });
+        kept.await.map_err(Error::internal)??;
+    }
+    let restored = target.write(move |tx| load_all(tx, &Backup::open(&path)?, engine, &list[..steps])).await?;
+    Ok(Restored { attached: count, ..restored })
 }
 
 fn load_all(tx: &mut Tx<'_>, backup: &Backup, engine: EngineName, list: &'static [Migration]) -> Result<Restored> {
@@ -47,7 +71,7 @@ fn load_all(tx: &mut Tx<'_>, backup: &Backup, engine: EngineName, list: &'static
     for table in tables.iter().rev() {
         tx.script(&format!("DELETE FROM {}", quoted(&table.name)))?;
     }
-    let mut restored = Restored { tables: tables.len(), rows: 0 };
+    let mut restored = Restored { tables: tables.len(), rows: 0, attached: 0 };
     for table in &tables {
         restored.rows += load_table(tx, backup, table)?;
         go_on_numbering(tx, table)?;
@@ -76,7 +100,7 @@ pub(super) fn refuse_unless_empty(found: &[BackupTable], tx: &mut Tx<'_>) -> Res
 /// Rows that would be left behind are a reason to stop.
 pub(super) fn refuse_unknown_tables(backup: &Backup, tables: &[BackupTable]) -> Result<()> {
     for name in backup.filled_tables()? {
-        let own = [MIGRATIONS_TABLE, INFO_TABLE].contains(&name.as_str());
+        let own = [MIGRATIONS_TABLE, INFO_TABLE, attached::TABLE].contains(&name.as_str());
         if !own && tables.iter().all(|table| table.name != name) {
             return Err(Error::internal(format!("the backup has rows in {name}, which the target does not have")));
         }

@@ -1,9 +1,10 @@
 //! Backups: one portable file for both engines, made while writers continue, loaded into an empty database of either.
 //!
-//! The file is an SQLite database with the schema of the same migrations, all rows, and a table `backup_info`, and ends in
-//! a keyed digest of it all. It appears under its name only when it is complete and on disk; a restore is one transaction, so
+//! The file is an SQLite database with the schema of the same migrations, all rows, a table `backup_info`, and the bytes of
+//! what lies beside the database if they are wanted; it ends in a keyed digest of it all. It appears under its name only when it is complete and on disk; a restore is one transaction, so
 //! that a failed one leaves the target as empty as it was.
 
+mod attached;
 mod checksum;
 mod digest;
 mod dump;
@@ -17,10 +18,12 @@ use std::{
     ffi::OsString,
     fs::{self, File},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use kernel::{Code, Error, Result, Timestamp};
 
+pub use attached::{Attached, AttachedCounts, AttachedSource, AttachedTarget};
 pub use checksum::BackupKey;
 pub use moving::{MoveEstimate, MoveOrder, MoveProgress, Moved};
 
@@ -37,6 +40,8 @@ pub struct BackupInfo {
     pub schema: u32,
     /// What the maker added, such as the check value of the master key.
     pub entries: BTreeMap<String, String>,
+    /// What of the bytes beside the database is in it.
+    pub attached: AttachedCounts,
 }
 
 /// What a restore brought.
@@ -44,6 +49,8 @@ pub struct BackupInfo {
 pub struct Restored {
     pub tables: usize,
     pub rows: u64,
+    /// How many of what lies beside the database.
+    pub attached: u64,
 }
 
 impl Db {
@@ -52,6 +59,7 @@ impl Db {
         &self,
         path: &Path,
         entries: &[(&str, &str)],
+        attached: Option<Attached>,
         key: &BackupKey,
         migrations: &'static [Migration],
     ) -> Result<BackupInfo> {
@@ -63,6 +71,7 @@ impl Db {
             engine: self.engine().to_string(),
             schema: 0,
             entries: entries.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            attached: AttachedCounts::default(),
         };
         let partial = partial_of(path);
         let outcome = async {
@@ -73,7 +82,7 @@ impl Db {
             }
             let (written, target, key) = (partial.clone(), path.to_owned(), key.clone());
             let finished = tokio::task::spawn_blocking(move || {
-                info.schema = file::finish(&written, &info, migrations)?;
+                file::finish(&written, &mut info, attached.as_ref(), migrations)?;
                 checksum::append(&written, &key).map_err(|error| file::cannot("write", &written, &error))?;
                 publish(&written, &target).map_err(|error| file::cannot("write", &target, &error))?;
                 Ok(info)
@@ -94,15 +103,17 @@ pub async fn read_backup_info(path: &Path) -> Result<BackupInfo> {
     tokio::task::spawn_blocking(move || file::Backup::open(&path)?.info()).await.map_err(Error::internal)?
 }
 
-/// Loads a backup into a database without a schema, then brings the schema up to date. Refuses a file that is damaged or
-/// was made with none of these keys, a file of a newer release, and a target in which there is anything.
+/// Loads a backup into a database without a schema, then brings the schema up to date; what lies beside the database goes to
+/// `beside`, without which a backup that holds any is refused. Refuses a file that is damaged or was made with none of these keys, a file of a newer release, and a target in
+/// which there is anything.
 pub async fn restore(
     path: &Path,
     target: &Db,
+    beside: Option<Arc<dyn AttachedTarget>>,
     keys: &[BackupKey],
     migrations: &'static [Migration],
 ) -> Result<Restored> {
-    let restored = load::load(path, target, keys, migrations).await?;
+    let restored = load::load(path, target, beside, keys, migrations).await?;
     target.migrate(migrations).await?;
     Ok(restored)
 }

@@ -1,8 +1,9 @@
 //! Backups: made under load, restored on both engines, compared; and everything that must be refused.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
+    io::{self, Read},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
@@ -12,8 +13,8 @@ use std::{
 
 use kernel::{Clock, Code, Entropy};
 use store::{
-    BackupKey, Db, EngineName, Limits, Migration, Options, args, on_both_engines, read_backup_info, restore,
-    testing::TestDb,
+    Attached, AttachedCounts, AttachedSource, AttachedTarget, BackupKey, Db, EngineName, Limits, Migration, Options,
+    args, on_both_engines, read_backup_info, restore, testing::TestDb,
 };
 use tempfile::TempDir;
 
@@ -25,6 +26,8 @@ on_both_engines!(MIGRATIONS:
     a_failed_restore_leaves_nothing,
     unfit_files_and_targets_are_refused,
     an_older_backup_is_brought_up_to_date,
+    what_lies_beside_the_database_is_carried_along,
+    what_cannot_be_kept_beside_it_leaves_nothing,
 );
 
 fn key() -> BackupKey {
@@ -59,7 +62,7 @@ async fn a_backup_under_load_holds_all_that_was_acknowledged(test: TestDb) {
     let load = Load::start(&test.db);
     load.wait_for(1_000).await;
     let before = load.acknowledged();
-    let info = test.db.backup_to(&path, &[("master_key", "4711")], &key(), MIGRATIONS).await.expect("backed up");
+    let info = test.db.backup_to(&path, &[("master_key", "4711")], None, &key(), MIGRATIONS).await.expect("backed up");
     let during = load.acknowledged().len() - before.len();
     load.wait_for(before.len() + 500).await;
     load.stop().await;
@@ -73,7 +76,7 @@ async fn a_backup_under_load_holds_all_that_was_acknowledged(test: TestDb) {
     let mut restored = Vec::new();
     for engine in ENGINES {
         let target = TestDb::empty(engine).await;
-        restore(&path, &target.db, &[key()], MIGRATIONS).await.expect("restored");
+        restore(&path, &target.db, None, &[key()], MIGRATIONS).await.expect("restored");
         let found = entries(&target.db).await;
         let distinct: BTreeSet<i64> = found.iter().copied().collect();
         assert_eq!(found.len(), distinct.len());
@@ -135,10 +138,10 @@ async fn rows_come_back_as_they_were(test: TestDb) {
     assert_eq!(original.facts.iter().map(|fact| fact.1).collect::<Vec<_>>(), [1, 2, 3]);
 
     let shelf = Shelf::new();
-    test.db.backup_to(&shelf.path("backup"), &[], &key(), MIGRATIONS).await.expect("backed up");
+    test.db.backup_to(&shelf.path("backup"), &[], None, &key(), MIGRATIONS).await.expect("backed up");
     for engine in ENGINES {
         let target = TestDb::empty(engine).await;
-        let restored = restore(&shelf.path("backup"), &target.db, &[key()], MIGRATIONS).await.expect("restored");
+        let restored = restore(&shelf.path("backup"), &target.db, None, &[key()], MIGRATIONS).await.expect("restored");
         assert_eq!(content(&target.db).await, original, "on {engine}");
         assert_eq!(restored.rows, 1_202 + 2 + 3 + 1);
         assert!(target.db.is_migrated(MIGRATIONS).await.expect("readable"));
@@ -150,9 +153,9 @@ async fn rows_come_back_as_they_were(test: TestDb) {
         // From here to the next place, and nothing is lost on the way.
         let again = format!("again from {engine}");
         let before = content(&target.db).await;
-        target.db.backup_to(&shelf.path(&again), &[], &key(), MIGRATIONS).await.expect("backed up again");
+        target.db.backup_to(&shelf.path(&again), &[], None, &key(), MIGRATIONS).await.expect("backed up again");
         let last = TestDb::empty(test.db.engine()).await;
-        restore(&shelf.path(&again), &last.db, &[key()], MIGRATIONS).await.expect("restored again");
+        restore(&shelf.path(&again), &last.db, None, &[key()], MIGRATIONS).await.expect("restored again");
         assert_eq!(content(&last.db).await, before);
     }
 }
@@ -160,7 +163,7 @@ async fn rows_come_back_as_they_were(test: TestDb) {
 async fn a_failed_restore_leaves_nothing(test: TestDb) {
     test.db.write(|tx| add_name(tx, "kept")).await.expect("stored");
     let shelf = Shelf::new();
-    test.db.backup_to(&shelf.path("good"), &[], &key(), MIGRATIONS).await.expect("backed up");
+    test.db.backup_to(&shelf.path("good"), &[], None, &key(), MIGRATIONS).await.expect("backed up");
     fs::copy(shelf.path("good"), shelf.path("bad")).expect("copied");
     // Whole as a file, but with a row at its end that the schema does not allow.
     let file = rusqlite::Connection::open(shelf.path("bad")).expect("opens");
@@ -171,9 +174,9 @@ async fn a_failed_restore_leaves_nothing(test: TestDb) {
     drop(file);
     for engine in ENGINES {
         let target = TestDb::empty(engine).await;
-        restore(&shelf.path("bad"), &target.db, &[key()], MIGRATIONS).await.expect_err("refused");
+        restore(&shelf.path("bad"), &target.db, None, &[key()], MIGRATIONS).await.expect_err("refused");
         // So empty that it takes the good one.
-        restore(&shelf.path("good"), &target.db, &[key()], MIGRATIONS).await.expect("restored");
+        restore(&shelf.path("good"), &target.db, None, &[key()], MIGRATIONS).await.expect("restored");
         assert_eq!(names(&target.db).await, ["kept"]);
         assert!(entries(&target.db).await.is_empty());
     }
@@ -183,17 +186,17 @@ async fn unfit_files_and_targets_are_refused(test: TestDb) {
     test.db.write(|tx| (0..2_000).try_for_each(|id| add_entry(tx, id))).await.expect("stored");
     let shelf = Shelf::new();
     let path = shelf.path("backup");
-    test.db.backup_to(&path, &[], &key(), MIGRATIONS).await.expect("backed up");
+    test.db.backup_to(&path, &[], None, &key(), MIGRATIONS).await.expect("backed up");
 
-    let error = test.db.backup_to(&path, &[], &key(), MIGRATIONS).await.expect_err("the file exists");
+    let error = test.db.backup_to(&path, &[], None, &key(), MIGRATIONS).await.expect_err("the file exists");
     assert_eq!(error.code(), Code::Conflict);
-    let error = restore(&path, &test.db, &[key()], MIGRATIONS).await.expect_err("the target is in use");
+    let error = restore(&path, &test.db, None, &[key()], MIGRATIONS).await.expect_err("the target is in use");
     assert!(error.code() == Code::Conflict && error.public().contains("not empty"), "{error}");
     assert_eq!(entries(&test.db).await.len(), 2_000);
 
     let target = TestDb::empty(test.db.engine()).await;
     let refused = async |path: &Path, list: &'static [Migration], words: &str| {
-        let error = restore(path, &target.db, &[key()], list).await.expect_err("refused");
+        let error = restore(path, &target.db, None, &[key()], list).await.expect_err("refused");
         assert!(error.public().contains(words), "{error:?}");
     };
     refused(&path, &MIGRATIONS[..2], "newer release").await;
@@ -209,10 +212,10 @@ async fn unfit_files_and_targets_are_refused(test: TestDb) {
     fs::write(shelf.path("damaged"), damaged).expect("written");
     refused(&shelf.path("damaged"), MIGRATIONS, "is damaged").await;
     let other = [BackupKey::new([8; 32])];
-    let error = restore(&path, &target.db, &other, MIGRATIONS).await.expect_err("made with another key");
+    let error = restore(&path, &target.db, None, &other, MIGRATIONS).await.expect_err("made with another key");
     assert!(error.public().contains("checksum"), "{error:?}");
     let keys = [BackupKey::new([8; 32]), key()];
-    restore(&path, &target.db, &keys, MIGRATIONS).await.expect("the target is still empty");
+    restore(&path, &target.db, None, &keys, MIGRATIONS).await.expect("the target is still empty");
     assert_eq!(entries(&target.db).await.len(), 2_000);
 }
 
@@ -220,7 +223,7 @@ async fn an_older_backup_is_brought_up_to_date(test: TestDb) {
     let old = TestDb::create(test.db.engine(), &MIGRATIONS[..1], Clock::system(), Entropy::os()).await;
     old.db.write(|tx| add_name(tx, "old")).await.expect("stored");
     let shelf = Shelf::new();
-    let info = old.db.backup_to(&shelf.path("old"), &[], &key(), MIGRATIONS).await.expect("backed up");
+    let info = old.db.backup_to(&shelf.path("old"), &[], None, &key(), MIGRATIONS).await.expect("backed up");
     assert_eq!(info.schema, 1);
     // A folder that does not even exist yet will do.
     let url = format!("sqlite:{}", shelf.path("new/data.db").display()).parse().expect("a URL");
@@ -228,12 +231,109 @@ async fn an_older_backup_is_brought_up_to_date(test: TestDb) {
     let fresh = Db::open(Options { url, clock: Clock::system(), entropy: Entropy::os(), limits }).await.expect("opens");
     let target = TestDb::empty(EngineName::Postgres).await;
     for db in [&fresh, &target.db] {
-        restore(&shelf.path("old"), db, &[key()], MIGRATIONS).await.expect("restored");
+        restore(&shelf.path("old"), db, None, &[key()], MIGRATIONS).await.expect("restored");
         assert!(db.is_migrated(MIGRATIONS).await.expect("readable"));
         assert_eq!(names(db).await, ["old"]);
         assert_eq!(content(db).await.head, (0,), "what later migrations put in is there");
     }
     fresh.close().await;
+}
+
+/// A shelf of bytes by name.
+#[derive(Default)]
+struct Beside {
+    bytes: Mutex<BTreeMap<String, Vec<u8>>>,
+    refused: Option<&'static str>,
+}
+
+impl Beside {
+    fn all(&self) -> BTreeMap<String, Vec<u8>> {
+        self.bytes.lock().expect("nobody panicked").clone()
+    }
+}
+
+impl AttachedSource for Beside {
+    fn open(&self, name: &str) -> io::Result<Option<Box<dyn Read + '_>>> {
+        Ok(self.all().remove(name).map(|bytes| Box::new(io::Cursor::new(bytes)) as Box<dyn Read>))
+    }
+}
+
+impl AttachedTarget for Beside {
+    fn accepts(&self, name: &str) -> bool {
+        self.refused != Some(name)
+    }
+
+    fn keep(&self, name: &str, bytes: &mut dyn Read) -> io::Result<()> {
+        let mut kept = Vec::new();
+        bytes.read_to_end(&mut kept)?;
+        self.bytes.lock().expect("nobody panicked").insert(name.to_owned(), kept);
+        Ok(())
+    }
+}
+
+const NAMES: &str = "SELECT name FROM names ORDER BY name";
+
+async fn backed_up_with(test: &TestDb, path: &Path, source: Option<Arc<dyn AttachedSource>>) -> AttachedCounts {
+    for name in ["empty", "gone", "large", "piece"] {
+        test.db.write(move |tx| add_name(tx, name)).await.expect("stored");
+    }
+    let attached = Some(Attached { names: NAMES, source });
+    test.db.backup_to(path, &[], attached, &key(), MIGRATIONS).await.expect("backed up").attached
+}
+
+fn bytes_beside() -> BTreeMap<String, Vec<u8>> {
+    let large = (0..2_500_000_u32).map(|n| n.to_le_bytes()[1]).collect();
+    [("empty", vec![]), ("piece", vec![7; 1 << 20]), ("large", large), ("of no row", vec![1])]
+        .map(|(name, bytes)| (name.to_owned(), bytes))
+        .into()
+}
+
+async fn what_lies_beside_the_database_is_carried_along(test: TestDb) {
+    let shelf = Shelf::new();
+    let source = Arc::new(Beside { bytes: Mutex::new(bytes_beside()), refused: None });
+    let counts = backed_up_with(&test, &shelf.path("with"), Some(source)).await;
+    assert_eq!(counts, AttachedCounts { held: 3, missing: 1, left_out: 0 });
+    assert_eq!(read_backup_info(&shelf.path("with")).await.expect("readable").attached, counts);
+    let mut expected = bytes_beside();
+    expected.remove("of no row");
+    for engine in ENGINES {
+        let (target, beside) = (TestDb::empty(engine).await, Arc::new(Beside::default()));
+        let restored = restore(&shelf.path("with"), &target.db, Some(beside.clone()), &[key()], MIGRATIONS).await;
+        assert_eq!(restored.expect("restored").attached, 3);
+        assert!(beside.all() == expected, "on {engine}");
+        let again = Arc::new(Beside::default());
+        let error = restore(&shelf.path("with"), &target.db, Some(again.clone()), &[key()], MIGRATIONS).await;
+        assert_eq!(error.expect_err("in use").code(), Code::Conflict);
+        assert!(again.all().is_empty(), "nothing is put beside a database that is in use");
+    }
+    let other = TestDb::create(test.db.engine(), MIGRATIONS, Clock::system(), Entropy::os()).await;
+    let counts = backed_up_with(&other, &shelf.path("without"), None).await;
+    assert_eq!(counts, AttachedCounts { held: 0, missing: 0, left_out: 4 });
+    let target = TestDb::empty(test.db.engine()).await;
+    restore(&shelf.path("without"), &target.db, None, &[key()], MIGRATIONS).await.expect("restored");
+}
+
+async fn what_cannot_be_kept_beside_it_leaves_nothing(test: TestDb) {
+    let shelf = Shelf::new();
+    let source = Arc::new(Beside { bytes: Mutex::new(bytes_beside()), refused: None });
+    backed_up_with(&test, &shelf.path("with"), Some(source)).await;
+    let mut bytes = fs::read(shelf.path("with")).expect("readable");
+    let place = bytes.windows(64).position(|window| window == [7; 64]).expect("the bytes are in it");
+    bytes[place] ^= 1;
+    fs::write(shelf.path("damaged"), bytes).expect("written");
+    let target = TestDb::empty(test.db.engine()).await;
+    // The last in the order of names, so that the others would have been kept by then.
+    for (file, refused, words) in [("with", Some("piece"), "whose name"), ("damaged", None, "checksum")] {
+        let beside = Arc::new(Beside { bytes: Mutex::default(), refused });
+        let error = restore(&shelf.path(file), &target.db, Some(beside.clone()), &[key()], MIGRATIONS).await;
+        let error = error.expect_err("refused");
+        assert!(error.public().contains(words), "{error:?}");
+        assert!(beside.all().is_empty());
+    }
+    let error = restore(&shelf.path("with"), &target.db, None, &[key()], MIGRATIONS).await;
+    assert!(error.expect_err("refused").public().contains("whose name"));
+    let beside = Arc::new(Beside::default());
+    restore(&shelf.path("with"), &target.db, Some(beside), &[key()], MIGRATIONS).await.expect("still empty");
 }
 
 /// Callers that write until they are told to stop.

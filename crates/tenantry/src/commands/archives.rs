@@ -9,7 +9,7 @@ use vault::ArchiveKey;
 
 use super::{print, text};
 use crate::{
-    api::Api,
+    api::{Api, Upload},
     cli::{ArchiveCommand, ArchiveKeyFiles, Output},
     startup,
 };
@@ -50,7 +50,8 @@ pub async fn import(
         Given::Key(key) => ("x-archive-key", key.expose().as_str()),
     };
     let path = format!("/admin/apps/import?dryRun={dry_run}");
-    let imported = api.upload(&path, header, file).await?;
+    let upload = Upload { file, content_type: "application/octet-stream", secret: Some(header), watcher: None };
+    let imported = api.upload(&path, &upload).await?;
     print(output, &imported, |imported| {
         let verb = if dry_run { "Nothing was imported. The archive would bring" } else { "Imported" };
         format!(

@@ -1,5 +1,6 @@
 //! `tenantry backup` and `tenantry restore`.
 
+use serde_json::{Value, json};
 use store::EngineName;
 
 use crate::program::{Home, Outcome, Server, on_both_engines, operator_key};
@@ -8,6 +9,7 @@ on_both_engines!(
     a_backup_of_a_running_server_can_be_restored,
     a_backup_and_the_master_key_are_enough,
     a_restore_is_refused_where_it_would_do_harm,
+    files_are_in_a_backup_that_is_asked_for_them,
 );
 
 fn text(path: &std::path::Path) -> &str {
@@ -100,4 +102,65 @@ async fn a_restore_is_refused_where_it_would_do_harm(home: Home) {
     std::fs::write(&broken, "not a backup").expect("written");
     home.run(&["restore", text(&broken)]).fails("broken.backup");
     home.run(&["app", "list"]).ok();
+}
+
+/// A file of a workspace; its key.
+async fn upload(server: &Server, key: &str, bytes: &str) -> (String, String) {
+    let post = async |path: &str, tenant: &str, body: Value| {
+        let request = server.client.post(server.url(path)).header("x-api-key", key).header("x-tenant-id", tenant);
+        let answer = request.json(&body).send().await.expect("an answer");
+        assert_eq!(answer.status(), 200);
+        answer.json::<Value>().await.expect("JSON")
+    };
+    let owner = json!({ "email": "ada@example.com", "firstName": "Ada", "lastName": "Lovelace" });
+    let made = post("/account/tenant", "", json!({ "name": "Acme", "owner": owner, "muteNotifications": true })).await;
+    let tenant = made["id"].as_str().expect("an id").to_owned();
+    let new = json!({ "fileName": "a.txt", "contentType": "text/plain" });
+    let form = post("/account/tenant/upload/prepare", &tenant, new).await;
+    let field = |(name, value): (&String, &Value)| {
+        let value = value.as_str().expect("a text");
+        format!("--b0undary\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    };
+    let fields: String = form["fields"].as_object().expect("fields").iter().map(field).collect();
+    let file = "Content-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain";
+    let body = format!("{fields}--b0undary\r\n{file}\r\n\r\n{bytes}\r\n--b0undary--\r\n");
+    let request = server.client.post(server.url("/cloud-views/files")).body(body);
+    let posted = request.header("content-type", "multipart/form-data; boundary=b0undary").send().await;
+    assert_eq!(posted.expect("an answer").status(), 204);
+    let finish = json!({ "key": form["fields"]["key"], "persist": true });
+    post("/account/tenant/upload/finish", &tenant, finish).await;
+    (tenant, form["fields"]["key"].as_str().expect("a key").to_owned())
+}
+
+async fn files_are_in_a_backup_that_is_asked_for_them(home: Home) {
+    let server = home.serve();
+    let key = home.first_key();
+    let (tenant, file_key) = upload(&server, &key, "the bytes of a file").await;
+    let (with, without) = (home.path("with.backup"), home.path("without.backup"));
+    let told = home.run(&["backup", text(&without)]).ok().out;
+    assert!(told.contains("\n1 file of workspaces are not in it: use --with-files"), "{told}");
+    assert!(told.contains("Neither that key nor the operator key is in it."), "{told}");
+    let told = home.run(&["backup", text(&with), "--with-files"]).ok().out;
+    assert!(told.contains("\n1 file of workspaces: they are in it as they are"), "{told}");
+    assert!(!told.contains("not in it: use"), "{told}");
+    server.stop();
+
+    let other = if home.engine() == EngineName::Sqlite { EngineName::Postgres } else { EngineName::Sqlite };
+    for (file, words, status) in [(&with, "were put into", 200), (&without, "are not in the backup", 500)] {
+        let target = Home::new(other);
+        std::fs::create_dir(target.path("tenantry-data")).expect("made");
+        std::fs::copy(home.path("tenantry-data/master.key"), target.path("tenantry-data/master.key")).expect("copied");
+        let told = target.run(&["restore", text(file)]).ok().out;
+        assert!(told.contains(&format!("\n1 file of workspaces {words}")), "{told}");
+        let restored = target.serve();
+        let asked = restored.client.post(restored.url("/account/tenant/file/signedUrl"));
+        let asked = asked.header("x-api-key", &key).header("x-tenant-id", &tenant);
+        let urls: Value =
+            asked.json(&json!({ "keys": [file_key] })).send().await.expect("sent").json().await.expect("JSON");
+        let answer = restored.client.get(urls[0].as_str().expect("an address")).send().await.expect("an answer");
+        assert_eq!(answer.status(), status);
+        if status == 200 {
+            assert_eq!(answer.text().await.expect("a text"), "the bytes of a file");
+        }
+    }
 }
