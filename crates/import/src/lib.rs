@@ -54,5 +54,5 @@ impl AsRef<OperatorKey> for Imports {
 }
 
 pub fn routes() -> Routes<Imports> {
-    imports::http::routes()
+    imports::http::routes().merge(imports::operator::routes())
 }

@@ -4,17 +4,18 @@
 //! The operator key is never sent to an address that was only found, and whoever can open the store or its socket needs
 //! none.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use axum::{
-    body::{Body, Bytes, HttpBody},
-    http::{HeaderValue, Request},
+    body::{Body, Bytes},
+    http::{HeaderMap, HeaderValue, Request, header::CONTENT_TYPE},
 };
+use http_body_util::{BodyExt as _, Full, StreamBody, combinators::BoxBody};
 use kernel::Secret;
 use serde_json::Value;
 use service::Service;
 use store::FolderLocked;
-use tokio::net::UnixStream;
+use tokio::{io::AsyncReadExt as _, net::UnixStream};
 use tower::ServiceExt as _;
 use web::AtHand;
 
@@ -88,7 +89,7 @@ impl Api {
 
     /// Saves the answer's body into a file, piece by piece: it may be larger than memory.
     pub async fn download(&self, path: &str, body: Option<&Value>, target: &Path) -> Result<(), String> {
-        let mut answer = self.send("POST", path, body).await?;
+        let mut answer = self.send("POST", path, Content::json(body)).await?;
         // For the owner's eyes only: it holds everybody's data.
         let mut file = tokio::fs::File::options()
             .write(true)
@@ -104,72 +105,54 @@ impl Api {
         written
     }
 
-    /// Sends a file as a body, piece by piece, with a header that must not show in any log.
-    pub async fn upload(&self, path: &str, (name, value): (&'static str, &str), file: &Path) -> Result<Value, String> {
-        let mut secret = HeaderValue::from_str(value).map_err(|_| format!("{name} cannot be sent in a header."))?;
-        secret.set_sensitive(true);
-        let file =
-            tokio::fs::File::open(file).await.map_err(|error| format!("Cannot read {}: {error}", file.display()))?;
-        let pieces = body_of(file);
-        let answer = match self {
-            Self::Remote { client, base, key } => {
-                let request = client.post(format!("{base}{path}")).bearer_auth(key.expose()).header(name, secret);
-                ApiAnswer::of(request.body(reqwest::Body::wrap(pieces)), None).await?
-            }
-            Self::Socket(client) => {
-                let request = client.post(format!("http://localhost{path}")).header(name, secret);
-                ApiAnswer::of(request.body(reqwest::Body::wrap(pieces)), None).await?
-            }
-            Self::Local(service) => {
-                let request = Request::post(path).extension(AtHand).header(name, secret).body(Body::new(pieces));
-                let request = request.map_err(|error| error.to_string())?;
-                let response = service.app().oneshot(request).await.unwrap_or_else(|never| match never {});
-                ApiAnswer::Local(response)
-            }
-        };
-        let bytes = answer.check().await?.bytes().await?;
-        serde_json::from_slice(&bytes).map_err(|error| format!("The response is not JSON: {error}"))
+    /// Sends a file as a body, piece by piece.
+    pub async fn upload(&self, path: &str, file: &Upload<'_>) -> Result<Value, String> {
+        self.send("POST", path, file.content().await?).await?.json().await
     }
 
     /// A part of something larger, and the cursor of the next one.
     pub async fn part(&self, path: &str) -> Result<(Vec<u8>, Option<String>), String> {
-        let answer = self.send("GET", path, None).await?;
+        let answer = self.send("GET", path, Content::json(None)).await?;
         let next = answer.header("x-next-cursor");
         Ok((answer.bytes().await?, next))
     }
 
     /// A stream of server-sent events.
     pub async fn watch(&self, path: &str) -> Result<EventStream, String> {
-        let answer = self.send("GET", path, None).await?;
+        let answer = self.send("GET", path, Content::json(None)).await?;
         Ok(EventStream { answer, unread: Vec::new() })
     }
 
     async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value, String> {
-        let bytes = self.send(method, path, body).await?.bytes().await?;
-        serde_json::from_slice(&bytes).map_err(|error| format!("The response is not JSON: {error}"))
+        self.send(method, path, Content::json(body)).await?.json().await
     }
 
-    async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Result<ApiAnswer, String> {
+    async fn send(&self, method: &str, path: &str, content: Content) -> Result<ApiAnswer, String> {
+        let Content { headers, body } = content;
+        let remote = |client: &reqwest::Client, base: &str| {
+            let request = client.request(parsed(method)?, format!("{base}{path}")).headers(headers.clone());
+            Ok::<_, String>(request)
+        };
         let answer = match self {
             Self::Remote { client, base, key } => {
-                let request = client.request(parsed(method)?, format!("{base}{path}")).bearer_auth(key.expose());
-                ApiAnswer::of(request, body).await?
+                ApiAnswer::of(remote(client, base)?.bearer_auth(key.expose()), body).await?
             }
-            Self::Socket(client) => {
-                ApiAnswer::of(client.request(parsed(method)?, format!("http://localhost{path}")), body).await?
-            }
+            Self::Socket(client) => ApiAnswer::of(remote(client, "http://localhost")?, body).await?,
             Self::Local(service) => {
-                let mut request = Request::builder().method(method).uri(path).extension(AtHand);
-                if body.is_some() {
-                    request = request.header("content-type", "application/json");
-                }
-                let body = body.map_or(Body::empty(), |body| Body::from(body.to_string()));
-                let request = request.body(body).map_err(|error| error.to_string())?;
+                let request = Request::builder().method(method).uri(path).extension(AtHand);
+                let body = body.map_or(Body::empty(), Body::new);
+                let mut request = request.body(body).map_err(|error| error.to_string())?;
+                request.headers_mut().extend(headers);
                 let response = service.app().oneshot(request).await.unwrap_or_else(|never| match never {});
                 ApiAnswer::Local(response)
             }
         };
         answer.check().await
+    }
+
+    /// Whether nobody does what is left to the background: a store that one process holds is open in this one.
+    pub fn is_without_server(&self) -> bool {
+        matches!(self, Self::Local(service) if service.core().db.is_single_node())
     }
 
     /// Ends the store's threads cleanly when it was opened here.
@@ -211,9 +194,9 @@ enum ApiAnswer {
 }
 
 impl ApiAnswer {
-    async fn of(request: reqwest::RequestBuilder, body: Option<&Value>) -> Result<Self, String> {
+    async fn of(request: reqwest::RequestBuilder, body: Option<Pieces>) -> Result<Self, String> {
         let request = match body {
-            Some(body) => request.json(body),
+            Some(body) => request.body(reqwest::Body::wrap(body)),
             None => request,
         };
         request.send().await.map(Self::Remote).map_err(|error| {
@@ -252,6 +235,10 @@ impl ApiAnswer {
         Err(format!("{message} ({status})"))
     }
 
+    async fn json(self) -> Result<Value, String> {
+        serde_json::from_slice(&self.bytes().await?).map_err(|error| format!("The response is not JSON: {error}"))
+    }
+
     async fn bytes(self) -> Result<Vec<u8>, String> {
         match self {
             Self::Remote(response) => response.bytes().await.map(|bytes| bytes.to_vec()).map_err(broken),
@@ -278,21 +265,69 @@ impl ApiAnswer {
     }
 }
 
+/// A file that is sent.
+pub struct Upload<'a> {
+    pub file: &'a Path,
+    pub content_type: &'static str,
+    /// A header that must not show in any log.
+    pub secret: Option<(&'static str, &'a str)>,
+    /// Told how many bytes have left.
+    pub watcher: Option<Watcher>,
+}
+
+pub type Watcher = Arc<dyn Fn(u64) + Send + Sync>;
+
+impl Upload<'_> {
+    async fn content(&self) -> Result<Content, String> {
+        let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(self.content_type))]);
+        if let Some((name, value)) = self.secret {
+            let mut value = HeaderValue::from_str(value).map_err(|_| format!("{name} cannot be sent in a header."))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let cannot = |error: std::io::Error| format!("Cannot read {}: {error}", self.file.display());
+        let file = tokio::fs::File::open(self.file).await.map_err(cannot)?;
+        Ok(Content { headers, body: Some(body_of(file, self.watcher.clone())) })
+    }
+}
+
+type Pieces = BoxBody<Bytes, std::io::Error>;
+
+/// What a call sends.
+struct Content {
+    headers: HeaderMap,
+    body: Option<Pieces>,
+}
+
+impl Content {
+    fn json(body: Option<&Value>) -> Self {
+        let Some(body) = body else { return Self { headers: HeaderMap::new(), body: None } };
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        let body = Full::new(Bytes::from(body.to_string())).map_err(|never| match never {}).boxed();
+        Self { headers, body: Some(body) }
+    }
+}
+
 /// The content of a file, of which a piece is in memory.
-fn body_of(file: tokio::fs::File) -> impl HttpBody<Data = Bytes, Error = std::io::Error> + Send + Sync + 'static {
-    use http_body_util::{BodyExt as _, Full, StreamBody};
-    use tokio::io::AsyncReadExt as _;
-    StreamBody::new(futures_util::stream::try_unfold(file, |mut file| async move {
-        let mut piece = vec![0; 256 * 1024];
-        let read = file.read(&mut piece).await?;
-        piece.truncate(read);
-        let frame = if read == 0 { None } else { Full::new(Bytes::from(piece)).frame().await };
-        Ok(frame.map(|frame| (frame.unwrap_or_else(|never| match never {}), file)))
-    }))
+fn body_of(file: tokio::fs::File, watcher: Option<Watcher>) -> Pieces {
+    let pieces = futures_util::stream::try_unfold((file, 0_u64), move |(mut file, sent)| {
+        let watcher = watcher.clone();
+        async move {
+            let mut piece = vec![0; 256 * 1024];
+            let read = file.read(&mut piece).await?;
+            piece.truncate(read);
+            let sent = sent + u64::try_from(read).unwrap_or_default();
+            if let Some(watcher) = watcher {
+                watcher(sent);
+            }
+            let frame = if read == 0 { None } else { Full::new(Bytes::from(piece)).frame().await };
+            Ok(frame.map(|frame| (frame.unwrap_or_else(|never| match never {}), (file, sent))))
+        }
+    });
+    StreamBody::new(pieces).boxed()
 }
 
 async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, String> {
-    use http_body_util::BodyExt as _;
     while let Some(frame) = body.frame().await {
         if let Ok(piece) = frame.map_err(broken)?.into_data() {
             return Ok(Some(piece));

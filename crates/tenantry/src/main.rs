@@ -9,7 +9,7 @@ mod startup;
 use std::process::ExitCode;
 
 use api::Api;
-use cli::{Cli, Command, ConfigCommand, DevCommand, EventsCommand, SinkCommand};
+use cli::{Cli, Command, ConfigCommand, DevCommand, EventsCommand, ImportCommand, SinkCommand};
 use config::Values;
 
 #[global_allocator]
@@ -43,6 +43,10 @@ async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
         }
         Command::Events(EventsCommand::Sink(SinkCommand::Ddl { table })) => {
             print!("{}", eventlog::ddl(table.as_deref()));
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Import(ImportCommand::Template { format }) => {
+            print!("{}", commands::imports::template(format));
             Ok(ExitCode::SUCCESS)
         }
         Command::Openapi => {
@@ -81,11 +85,17 @@ async fn operate(api: &Api, command: Command) -> Result<ExitCode, String> {
         Command::Keys(command) => commands::signing_keys::run(api, command).await?,
         Command::OperatorKey(command) => commands::operator_key::run(api, command).await?,
         Command::Secret(command) => commands::secrets::run(api, command).await?,
-        Command::Backup { file, output } => commands::backup::backup(api, &file, output).await?,
+        Command::Backup { file, with_files, output } => {
+            commands::backup::backup(api, &file, with_files, output).await?;
+        }
         Command::Events(command) => commands::events::run(api, command).await?,
         Command::Audit(command) => {
             let well = commands::events::audit(api, command).await?;
             return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Command::Import(command) => {
+            let imported = commands::imports::run(api, command).await?;
+            return Ok(if imported { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Doctor(output) => {
             let well = commands::doctor::run(api, output).await?;

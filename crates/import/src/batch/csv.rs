@@ -152,7 +152,7 @@ impl CsvReader {
     }
 
     fn wrong(&self, problem: &str) -> Error {
-        Error::invalid("fileUrl", format!("is not valid CSV: {problem}, in line {}", self.line))
+        Error::invalid("body", format!("is not valid CSV: {problem}, in line {}", self.line))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What was found about a batch: texts that begin with their place, a limited number of them.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// More than this many help nobody.
 const MOST_SHOWN: usize = 1_000;
@@ -38,9 +39,41 @@ impl Findings {
     }
 }
 
+/// A longer value is not what somebody searches their file for.
+const LONGEST_VALUE: usize = 200;
+
+/// The problem with the text or number that has it, so that it can be found in a file. Nothing of a password is repeated.
+pub(crate) fn with_value(problem: &str, given: &Value, member: &str) -> String {
+    if member.split('.').any(|part| part == "password") {
+        return problem.to_owned();
+    }
+    let pointer = format!("/{}", member.replace("].", "/").replace(']', "").replace(['.', '['], "/"));
+    match given.pointer(&pointer) {
+        Some(value @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) => {
+            let value = value.to_string();
+            if value.len() <= LONGEST_VALUE { format!("{problem} (it is {value})") } else { problem.to_owned() }
+        }
+        _ => problem.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn the_value_is_named_unless_it_is_secret_or_long() {
+        let given = json!({ "owner": { "username": "a\nda", "password": { "value": "5f4d" } }, "list": [{ "n": 7 }],
+                            "name": "x".repeat(300), "metadata": { "a": 1 } });
+        let told = |member: &str| with_value("is wrong", &given, member);
+        assert_eq!(told("owner.username"), r#"is wrong (it is "a\nda")"#);
+        assert_eq!(told("list[0].n"), "is wrong (it is 7)");
+        for member in ["owner.password.value", "name", "metadata", "absent", "owner.absent", ""] {
+            assert_eq!(told(member), "is wrong", "{member}");
+        }
+    }
 
     #[test]
     fn the_last_of_too_many_says_how_many_were_left_out() {

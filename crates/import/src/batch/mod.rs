@@ -8,7 +8,7 @@ mod splitter;
 mod survey;
 
 pub(crate) use csv::CsvReader;
-pub(crate) use findings::Findings;
+pub(crate) use findings::{Findings, with_value};
 pub(crate) use form::{ImportBatch, ImportTenant, ImportUser};
 pub(crate) use people_table::PeopleTable;
 pub(crate) use splitter::{Piece, Splitter};

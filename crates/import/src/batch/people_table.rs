@@ -37,13 +37,13 @@ impl PeopleTable {
         let columns: Vec<Option<&'static str>> = header.iter().map(|name| known(name)).collect();
         for needed in [WORKSPACE, "username"] {
             if !columns.contains(&Some(needed)) {
-                return Err(Error::invalid("fileUrl", format!("must have a column {needed} in its first row")));
+                return Err(Error::invalid("body", format!("must have a column {needed} in its first row")));
             }
         }
         let twice =
             columns.iter().flatten().find(|name| columns.iter().flatten().filter(|other| other == name).count() > 1);
         if let Some(name) = twice {
-            return Err(Error::invalid("fileUrl", format!("must have the column {name} once")));
+            return Err(Error::invalid("body", format!("must have the column {name} once")));
         }
         let unknown = header.iter().zip(&columns).filter(|(_, column)| column.is_none()).map(|(name, _)| name.clone());
         let unknown = unknown.collect();
@@ -60,7 +60,7 @@ impl PeopleTable {
         let place = format!("row {line}");
         self.users += 1;
         if self.users > MOST_USERS {
-            return Err(Error::invalid("fileUrl", format!("must have at most {MOST_USERS} users, owners included")));
+            return Err(Error::invalid("body", format!("must have at most {MOST_USERS} users, owners included")));
         }
         if fields.len() > self.columns.len() {
             return Ok(Piece::Wrong { tenant_of: None, place, problem: "has more fields than the first row" });
@@ -82,7 +82,7 @@ impl PeopleTable {
         let next = self.workspaces.len();
         let item = *self.workspaces.entry((*workspace).clone()).or_insert(next);
         if self.workspaces.len() > MOST_TENANTS {
-            return Err(Error::invalid("fileUrl", format!("must have at most {MOST_TENANTS} workspaces")));
+            return Err(Error::invalid("body", format!("must have at most {MOST_TENANTS} workspaces")));
         }
         let user = person(&given);
         if item < next {

@@ -20,7 +20,7 @@ use tenancy::{
 use vault::{passwords::Imported, sha256_bytes};
 use web::from_json;
 
-use super::{Findings, ImportTenant, ImportUser, MOST_AT_ONCE, Piece, people_table};
+use super::{Findings, ImportTenant, ImportUser, MOST_AT_ONCE, Piece, people_table, with_value};
 
 /// A workspace that was judged.
 #[derive(Clone, Serialize, Deserialize)]
@@ -187,13 +187,14 @@ impl Survey {
         match from_json(json) {
             Ok(read) => Ok(Some(read)),
             Err(error) if error.code() == Code::ValidationFailed => {
+                let given: Value = serde_json::from_slice(json).unwrap_or_default();
                 for problem in error.details() {
                     // What is wrong with the whole of it has no member's name.
                     let whole = problem.field == "body";
                     let place = if whole { place.to_owned() } else { member_of(place, &problem.field) };
-                    self.judged.errors.add(&place, &problem.message);
+                    self.judged.errors.add(&place, &with_value(&problem.message, &given, &problem.field));
                 }
-                self.ask_all_the_same(place, json);
+                self.ask_all_the_same(place, &given);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -201,8 +202,7 @@ impl Survey {
     }
 
     /// What is wrong in one way may be so in another, which is said too.
-    fn ask_all_the_same(&mut self, place: &str, json: &[u8]) {
-        let Ok(read) = serde_json::from_slice::<Value>(json) else { return };
+    fn ask_all_the_same(&mut self, place: &str, read: &Value) {
         let key = |member: &str| read[member].as_str().filter(|key| !key.trim().is_empty()).map(str::to_owned);
         let (plan, role) = (key("plan").filter(|_| read.get("username").is_none()), key("role"));
         self.questions.plans.extend(plan.map(|key| Named { place: member_of(place, "plan"), key }));

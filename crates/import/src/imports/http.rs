@@ -1,14 +1,15 @@
 //! `/account/import`.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use ::store::Db;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::request::Parts;
-use kernel::{Error, Result, WebUrl};
+use kernel::{AppId, Error, Result, WebUrl};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::{
-    Authority,
+    App, Authority,
     callers::{AppCaller, TenantRead, TenantWrite},
 };
 use vault::sha256_hex;
@@ -24,7 +25,7 @@ use crate::{
 
 pub(super) const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// A slow line needs minutes for the largest batch.
-const LONGEST: Duration = Duration::from_mins(15);
+pub(super) const LONGEST: Duration = Duration::from_mins(15);
 /// Of a list that names no limit.
 const LISTED: i64 = 100;
 
@@ -33,7 +34,8 @@ pub(crate) fn routes() -> Routes<Imports> {
         .post("/account/import/tenants", import, "Import workspaces and users")
         .description(
             "Everything is judged before anything is stored: a batch with errors is answered with all of them, the status \
-             `ERROR` and no `reference`. An approved one is imported in the background. No mail is sent.",
+             `ERROR` and no `reference`. An approved one is imported in the background. No mail is sent. The body may also be \
+             `text/csv` with one row per user.",
         )
         .body_limit(MAX_BYTES)
         .timeout(LONGEST)
@@ -68,13 +70,13 @@ impl Validate for BatchFile {}
 
 /// How an import is asked for.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-struct ImportQuery {
+pub(super) struct ImportQuery {
     /// Whether webhook events are sent for what is made; they are without it.
     webhooks: Option<bool>,
 }
 
 /// What makes a repeated call answer with the first one's `reference`, for 24 hours.
-struct IdempotencyKey(Option<String>);
+pub(super) struct IdempotencyKey(Option<String>);
 
 const HEADER: &str = "idempotency-key";
 
@@ -96,16 +98,22 @@ impl Describe for IdempotencyKey {
     }
 }
 
-/// A batch that is arriving.
-struct Batch(BodyStream);
+/// A batch that is arriving, as JSON or as a table.
+pub(super) struct Batch {
+    body: BodyStream,
+    is_csv: bool,
+}
 
 impl<S: Sync> FromRequest<S> for Batch {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
         let body = BodyStream::from_request(request, state).await?;
-        body.require_json()?;
-        Ok(Self(body))
+        let is_csv = fetch::is_csv(body.content_type().unwrap_or_default(), "");
+        if !is_csv {
+            body.require_json()?;
+        }
+        Ok(Self { body, is_csv })
     }
 }
 
@@ -117,7 +125,7 @@ impl Describe for Batch {
 
 /// What was found about a batch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-struct ImportReport {
+pub(super) struct ImportReport {
     /// Workspaces in the batch.
     tenants: i64,
     /// People in the batch, owners included.
@@ -162,7 +170,7 @@ impl From<&Import> for ImportReport {
 
 /// The answer to a batch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-struct ImportAnswer {
+pub(super) struct ImportAnswer {
     status: ImportState,
     /// Missing when the batch was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -172,7 +180,7 @@ struct ImportAnswer {
 
 /// How far an import has come.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-struct ImportStatus {
+pub(super) struct ImportStatus {
     status: ImportState,
     reference: ImportId,
     import: ImportReport,
@@ -203,21 +211,49 @@ impl From<&Import> for ImportAnswer {
     }
 }
 
+/// Who sends a batch: into which app, and what they may give.
+pub(super) struct Sender {
+    pub(super) app: Arc<App>,
+    pub(super) authority: Authority,
+    /// Writes in the sender's name.
+    pub(super) db: Db,
+}
+
+impl Sender {
+    fn of_key(room: &Imports, caller: &AppCaller<TenantWrite>) -> Self {
+        let (app, authority) = (Arc::clone(&caller.app), Authority::of_key(caller));
+        Self { app, authority, db: room.tenancy.db.by(caller) }
+    }
+
+    fn survey(&self) -> Survey {
+        Survey::new(Arc::clone(&self.app), self.authority.clone())
+    }
+}
+
 async fn import(
     caller: AppCaller<TenantWrite>,
     State(room): State<Imports>,
-    Params(ImportQuery { webhooks }): Params<ImportQuery>,
-    IdempotencyKey(repeat): IdempotencyKey,
-    Batch(mut body): Batch,
+    Params(query): Params<ImportQuery>,
+    repeat: IdempotencyKey,
+    batch: Batch,
 ) -> Result<Json<ImportAnswer>> {
-    let (app, db) = (caller.app_id(), room.tenancy.db.by(&caller));
-    if let Some(first) = repeated(&room, app, repeat.clone()).await? {
+    import_batch(&room, &Sender::of_key(&room, &caller), query, repeat, batch).await
+}
+
+/// Imports what arrives as a body.
+pub(super) async fn import_batch(
+    room: &Imports,
+    sender: &Sender,
+    ImportQuery { webhooks }: ImportQuery,
+    IdempotencyKey(repeat): IdempotencyKey,
+    Batch { mut body, is_csv }: Batch,
+) -> Result<Json<ImportAnswer>> {
+    if let Some(first) = repeated(room, sender.app.id, repeat.clone()).await? {
         body.drain().await;
         return Ok(Json((&first).into()));
     }
-    let staging = Staging::new(&room, db, app, webhooks == Some(false));
-    let survey = Survey::new(caller.app.clone(), Authority::of_key(&caller));
-    let answered = take_in(&room, survey, Source::Body(&mut body), staging, repeat).await;
+    let staging = Staging::new(room, sender.db.clone(), sender.app.id, webhooks == Some(false));
+    let answered = take_in(room, sender.survey(), Source::Body { body: &mut body, is_csv }, staging, repeat).await;
     if answered.is_err() {
         body.drain().await;
     }
@@ -231,13 +267,13 @@ async fn import_file(
     IdempotencyKey(repeat): IdempotencyKey,
     Valid(file): Valid<BatchFile>,
 ) -> Result<Json<ImportAnswer>> {
-    let (app, db) = (caller.app_id(), room.tenancy.db.by(&caller));
-    if let Some(first) = repeated(&room, app, repeat.clone()).await? {
+    let sender = Sender::of_key(&room, &caller);
+    if let Some(first) = repeated(&room, sender.app.id, repeat.clone()).await? {
         return Ok(Json((&first).into()));
     }
     let source = Source::File(Box::new(fetch::open(&room, &file.file_url).await?));
-    let staging = Staging::new(&room, db, app, webhooks == Some(false));
-    take_in(&room, Survey::new(caller.app.clone(), Authority::of_key(&caller)), source, staging, repeat).await
+    let staging = Staging::new(&room, sender.db.clone(), sender.app.id, webhooks == Some(false));
+    take_in(&room, sender.survey(), source, staging, repeat).await
 }
 
 /// Reads a batch, and imports it if it can be.
@@ -265,10 +301,18 @@ async fn take_in(
 async fn validate(
     caller: AppCaller<TenantWrite>,
     State(room): State<Imports>,
-    Batch(mut body): Batch,
+    batch: Batch,
 ) -> Result<Json<ImportReport>> {
-    let survey = Survey::new(caller.app.clone(), Authority::of_key(&caller));
-    match read(&room, survey, Source::Body(&mut body), None).await {
+    validate_batch(&room, &Sender::of_key(&room, &caller), batch).await
+}
+
+/// Only judges what arrives as a body.
+pub(super) async fn validate_batch(
+    room: &Imports,
+    sender: &Sender,
+    Batch { mut body, is_csv }: Batch,
+) -> Result<Json<ImportReport>> {
+    match read(room, sender.survey(), Source::Body { body: &mut body, is_csv }, None).await {
         Ok(judged) => Ok(Json((&judged).into())),
         Err(error) => {
             body.drain().await;
@@ -283,8 +327,7 @@ async fn validate_file(
     Valid(file): Valid<BatchFile>,
 ) -> Result<Json<ImportReport>> {
     let source = Source::File(Box::new(fetch::open(&room, &file.file_url).await?));
-    let survey = Survey::new(caller.app.clone(), Authority::of_key(&caller));
-    Ok(Json((&read(&room, survey, source, None).await?).into()))
+    Ok(Json((&read(&room, Sender::of_key(&room, &caller).survey(), source, None).await?).into()))
 }
 
 /// Reads a batch to its end, and stages what is right as long as everything is.
@@ -325,7 +368,7 @@ async fn settle(room: &Imports, survey: &mut Survey, staging: Option<&mut Stagin
     }
 }
 
-async fn repeated(room: &Imports, app: kernel::AppId, repeat: Option<String>) -> Result<Option<Import>> {
+async fn repeated(room: &Imports, app: AppId, repeat: Option<String>) -> Result<Option<Import>> {
     let Some(digest) = repeat else { return Ok(None) };
     let db = &room.tenancy.db;
     db.read(move |tx| store::repeated(tx, app, &digest, tx.now().minus(REPEATED_WITHIN))).await
@@ -336,7 +379,10 @@ async fn status(
     State(room): State<Imports>,
     Path(reference): Path<ImportId>,
 ) -> Result<Json<ImportStatus>> {
-    let app = caller.app_id();
+    status_of(&room, caller.app_id(), reference).await
+}
+
+pub(super) async fn status_of(room: &Imports, app: AppId, reference: ImportId) -> Result<Json<ImportStatus>> {
     let found = room.tenancy.db.read(move |tx| store::find(tx, app, reference)).await?;
     Ok(Json((&found.ok_or_else(|| Error::not_found("import"))?).into()))
 }

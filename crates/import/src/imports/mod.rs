@@ -3,6 +3,7 @@
 mod fetch;
 pub(crate) mod http;
 mod job;
+pub(crate) mod operator;
 mod source;
 mod staging;
 mod store;

@@ -8,22 +8,26 @@ use super::fetch::Fetched;
 use crate::batch::{CsvReader, PeopleTable, Piece, Splitter, Survey};
 
 pub(super) enum Source<'a> {
-    Body(&'a mut BodyStream),
+    Body { body: &'a mut BodyStream, is_csv: bool },
     File(Box<Fetched>),
 }
 
 impl Source<'_> {
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>> {
         match self {
-            Self::Body(body) => body.next().await,
+            Self::Body { body, .. } => body.next().await,
             Self::File(file) => file.next().await,
         }
     }
 
     pub(super) fn cutter(&self) -> Cutter {
-        match self {
-            Self::File(file) if file.is_csv => Cutter::Table(Box::new(Table::new())),
-            _ => Cutter::Json(Box::new(Splitter::new())),
+        let is_csv = match self {
+            Self::Body { is_csv, .. } => *is_csv,
+            Self::File(file) => file.is_csv,
+        };
+        match is_csv {
+            true => Cutter::Table(Box::new(Table::new())),
+            false => Cutter::Json(Box::new(Splitter::new())),
         }
     }
 
@@ -32,7 +36,8 @@ impl Source<'_> {
         let of_body = error.details().iter().any(|problem| problem.field == "body");
         match self {
             Self::File(_) if of_body || error.code() == Code::MalformedJson => {
-                let problem = error.public().replace("The body is", "it is").replace("body must", "it must");
+                let problem = error.public().replacen("The body is", "it is", 1);
+                let problem = problem.strip_prefix("body ").map_or(problem.clone(), |rest| format!("it {rest}"));
                 Error::invalid(
                     "fileUrl",
                     format!("must lead to a list as JSON or to CSV: {}", problem.trim_end_matches('.')),
@@ -67,7 +72,7 @@ impl Cutter {
                 table.reader.finish(&mut table.rows)?;
                 table.cut(survey, pieces)?;
                 let Some(people) = &table.people else {
-                    return Err(Error::invalid("fileUrl", "must have a first row with the names of its columns"));
+                    return Err(Error::invalid("body", "must have a first row with the names of its columns"));
                 };
                 pieces.extend((0..people.workspaces()).map(|item| Piece::End { item }));
                 Ok(())

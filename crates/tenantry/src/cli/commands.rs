@@ -158,6 +158,44 @@ pub enum KeyCommand {
 }
 
 #[derive(Subcommand)]
+pub enum ImportCommand {
+    /// Import workspaces and users: all of them, or none when anything is wrong
+    #[command(
+        after_help = "The file is JSON, or CSV when its name ends with .csv; `tenantry import template` prints an \
+                            example. No mail is sent."
+    )]
+    Tenants {
+        /// The file to import
+        file: PathBuf,
+        /// Only check the file
+        #[arg(long)]
+        dry_run: bool,
+        /// Wait until everybody is imported
+        #[arg(long, conflicts_with = "dry_run")]
+        wait: bool,
+        /// Send no webhook events for what is created
+        #[arg(long)]
+        no_webhooks: bool,
+        #[command(flatten)]
+        of: OfApp,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Print an example of a file
+    Template {
+        /// What the file is written in
+        #[arg(long, value_enum, default_value_t = TemplateFormat::Json)]
+        format: TemplateFormat,
+    },
+}
+
+#[derive(clap::ValueEnum, Clone, Copy)]
+pub enum TemplateFormat {
+    Json,
+    Csv,
+}
+
+#[derive(Subcommand)]
 pub enum WebhookCommand {
     /// Send a signed sample to the receiver now
     Test {

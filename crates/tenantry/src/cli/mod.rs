@@ -8,8 +8,8 @@ use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, S
 
 pub use commands::{
     AppCommand, ArchiveCommand, ArchiveKeyFiles, AuditCommand, BillingCommand, ConfigCommand, DevCommand,
-    EventsCommand, FlagCommand, KeyCommand, KeysCommand, OfApp, OperatorKeyCommand, Output, SecretCommand, SinkCommand,
-    WebhookCommand,
+    EventsCommand, FlagCommand, ImportCommand, KeyCommand, KeysCommand, OfApp, OperatorKeyCommand, Output,
+    SecretCommand, SinkCommand, TemplateFormat, WebhookCommand,
 };
 
 use crate::config::{
@@ -51,6 +51,9 @@ pub enum Command {
     /// Create, list and revoke an app's API keys
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Bring workspaces and people from another system
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Feature flags: list, read, and apply from files that live in a repository
     #[command(subcommand)]
     Flag(FlagCommand),
@@ -91,6 +94,9 @@ pub enum Command {
     Backup {
         /// The file to write; must not exist
         file: PathBuf,
+        /// Put the files of workspaces into it, too
+        #[arg(long)]
+        with_files: bool,
         #[command(flatten)]
         output: Output,
     },

@@ -7,6 +7,7 @@ mod commands;
 mod configuration;
 mod flags;
 mod full_disk;
+mod imports;
 mod killed;
 mod moving;
 mod program;

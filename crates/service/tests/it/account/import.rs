@@ -173,14 +173,14 @@ async fn everything_that_is_wrong_is_said_at_once_and_nothing_is_stored(app: Tes
         texts.sort();
         texts.join("\n")
     };
-    assert_text!(texts("errors"), @r"
-    [0].tenant.locale: must be an ISO 639-1 language code such as en
-    [0].tenant.logo: must be an absolute http or https URL
+    assert_text!(texts("errors"), @r#"
+    [0].tenant.locale: must be an ISO 639-1 language code such as en (it is "xx")
+    [0].tenant.logo: must be an absolute http or https URL (it is "logo.png")
     [0].tenant.metadata: must be an object
     [0].tenant.plan: there is no plan gold
     [0].users[0].role: there is no role WIZARD
     [0].users[1].role: there is no role WITCH
-    [0].users[1].username: must be an email address
+    [0].users[1].username: must be an email address (it is "nobody")
     [0].users[2].username: is required
     [0].users[3].password.value: must be the digest in hex or base64
     [0].users[4].password.value: must have a bcrypt cost of 4 to 14
@@ -192,7 +192,7 @@ async fn everything_that_is_wrong_is_said_at_once_and_nothing_is_stored(app: Tes
     [1].users: must be a list
     [2].tenant: is required
     [3]: must be an object
-    ");
+    "#);
     assert_text!(texts("warnings"), @"[4].tenant.owner.role: is not used: an owner's role is OWNER");
     assert_eq!(app.key().post(VALIDATE, wrong_batch()).await.expect(200).json(), body["import"]);
     app.drain().await;

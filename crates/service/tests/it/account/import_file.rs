@@ -87,7 +87,7 @@ async fn what_is_wrong_in_a_table_is_named_by_row_and_column(app: TestApp) {
     errors.sort();
     let expected = [
         "row 2, passwordValue: must be the digest in hex or base64",
-        "row 2, username: must be an email address",
+        "row 2, username: must be an email address (it is \"ada\")",
         "row 3, passwordAlgorithm: is required",
         "row 3, role: there is no role WIZARD",
         "row 4, workspace: must not be empty",

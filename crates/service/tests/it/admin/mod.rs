@@ -3,6 +3,7 @@
 mod apps;
 mod apps_billing;
 mod apps_flags;
+mod apps_import;
 mod apps_keys;
 mod apps_secrets;
 mod apps_webhook;
