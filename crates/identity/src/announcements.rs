@@ -80,8 +80,9 @@ pub(crate) fn factor_changed(
     emit(tx, app, &FactorChanged { user_id: user, change })?;
     let mail = match change {
         FactorChange::SetUp => AppMail::FactorSetUp,
-        FactorChange::Reset | FactorChange::Cleared => AppMail::FactorRemoved,
+        FactorChange::Reset | FactorChange::Cleared | FactorChange::TurnedOff => AppMail::FactorRemoved,
         FactorChange::PasskeyAdded => AppMail::PasskeyAdded,
+        FactorChange::PasskeyRemoved => AppMail::PasskeyRemoved,
     };
     tell_person(tx, tenancy, app, user, &mail)
 }

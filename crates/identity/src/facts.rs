@@ -30,6 +30,9 @@ pub enum FactorChange {
     /// Taken away by an administrator, passkeys too.
     Cleared,
     PasskeyAdded,
+    /// Taken away by the person themselves.
+    TurnedOff,
+    PasskeyRemoved,
 }
 
 spine::facts! {
@@ -97,6 +100,8 @@ spine::facts! {
     }
     /// A person chose a password.
     PasswordChanged = "password.changed" { user_id: UserId }
-    /// A person's second factor was set up or taken away, or a passkey was added.
+    /// A person gave themselves another email address, and confirmed it.
+    AddressChanged = "address.changed" { user_id: UserId }
+    /// A person's second factor or one of their passkeys came or went.
     FactorChanged = "factor.changed" { user_id: UserId, change: FactorChange }
 }

@@ -14,6 +14,7 @@ pub mod federation;
 pub mod handover;
 pub mod hosted;
 pub mod login;
+pub mod me;
 pub mod mfa;
 pub mod passkeys;
 pub mod proof;
@@ -91,4 +92,5 @@ pub fn routes() -> Routes<Identity> {
         .merge(handover::http::routes())
         .merge(federation::http::routes())
         .merge(federation::identities::routes())
+        .merge(me::routes())
 }

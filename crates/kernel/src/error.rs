@@ -121,6 +121,7 @@ codes! {
     SsoRequired "SSO_REQUIRED" Unauthenticated "The workspace is opened through its identity provider only.";
     FederationRefused "FEDERATION_REFUSED" Invalid "The answer of an identity provider cannot be accepted; the audit trail says why.";
     FederationDenied "FEDERATION_DENIED" Forbidden "The identity provider's answer is good, but this person may not come in.";
+    ReauthenticationRequired "REAUTHENTICATION_REQUIRED" Unauthenticated "The last sign-in was too long ago for this change, or did not ask for the second factor; sign in again.";
     LastWayIn "LAST_WAY_IN" Conflict "Without this the person could not sign in any more.";
     InvalidFilter "INVALID_FILTER" Invalid "A SCIM filter cannot be read, or names an attribute that the resource does not have.";
     InvalidPath "INVALID_PATH" Invalid "The path of a SCIM patch operation cannot be read, or names an attribute that the resource does not have.";

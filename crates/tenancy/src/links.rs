@@ -22,6 +22,7 @@ text_enum! {
         PasskeySetup = "passkey_setup",
         MagicLink = "magic_link",
         SenderVerification = "sender_verification",
+        AddressChange = "address_change",
     }
 }
 
@@ -30,7 +31,7 @@ impl LinkPurpose {
         const HOUR: u64 = 3600;
         match self {
             Self::Invitation => Duration::from_secs(7 * 24 * HOUR),
-            Self::SignUp | Self::SenderVerification => Duration::from_secs(24 * HOUR),
+            Self::SignUp | Self::SenderVerification | Self::AddressChange => Duration::from_secs(24 * HOUR),
             Self::PasswordReset | Self::PasskeySetup => Duration::from_secs(HOUR),
             Self::MagicLink => Duration::from_secs(15 * 60),
         }

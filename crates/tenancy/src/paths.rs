@@ -16,6 +16,8 @@ pub const DEMO: &str = "/auth/demo";
 pub const SEND_LINK: &str = "/auth/login/send-link";
 pub const LINK_SENT: &str = "/auth/login/link-sent";
 pub const MAGIC_LINK: &str = "/auth/login/magic-link";
+/// Where somebody confirms their new address.
+pub const NEW_ADDRESS: &str = "/auth/login/new-address";
 pub const WORKSPACE: &str = "/auth/login/workspace";
 /// For whoever has tried too often.
 pub const WAIT: &str = "/auth/login/wait";

@@ -6,8 +6,17 @@ use tenancy::api_tokens::{ApiTokenId, SecretId};
 use crate::TestApp;
 
 /// Parameters that stand for something that there is not: also the right callers find nothing.
-pub const OF_NOTHING: [&str; 8] =
-    ["role_id", "privilege_id", "connection_id", "plan_id", "tax_id", "tenant_id", "user_id", "identity_id"];
+pub const OF_NOTHING: [&str; 9] = [
+    "role_id",
+    "privilege_id",
+    "connection_id",
+    "plan_id",
+    "tax_id",
+    "tenant_id",
+    "user_id",
+    "identity_id",
+    "passkey_id",
+];
 
 /// A route's path with something in the place of its parameters.
 pub fn path(app: &TestApp, route: &str) -> String {
@@ -26,6 +35,7 @@ pub fn path(app: &TestApp, route: &str) -> String {
         .replace("{key}", "some-flag")
         .replace("{token_id}", &ApiTokenId::from_u128(7).to_string())
         .replace("{secret_id}", &SecretId::from_u128(7).to_string())
+        .replace("/me/sessions/{session_id}", &format!("/me/sessions/{}", tenancy::logins::LoginId::from_u128(7)))
         .replace("{session_id}", "cs_unknown")
         .replace("{portal_id}", "bps_unknown")
         .replace("{metric}", "calls")

@@ -89,9 +89,24 @@ pub(crate) fn choose(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId, member: 
 /// Signs out: the browser, every login that began in it, and the codes that are still out.
 pub(crate) fn end(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<()> {
     let Some((id, user_id)) = store::end(tx, app, cookie)? else { return Ok(()) };
+    finish(tx, app, id, user_id)
+}
+
+/// The same by its id.
+pub(crate) fn end_one(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId) -> Result<()> {
+    let Some(user_id) = store::end_one(tx, app, id)? else { return Ok(()) };
+    finish(tx, app, id, user_id)
+}
+
+fn finish(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId, user_id: UserId) -> Result<()> {
     emit(tx, app, &SignedOut { user_id })?;
     logins::revoke_of_browser(tx, app, id)?;
     codes::void_of_browser(tx, app, id)
+}
+
+/// Signs a person out of all browsers but this one.
+pub(crate) fn end_others(tx: &mut Tx<'_>, app: AppId, user: UserId, kept: Option<BrowserSessionId>) -> Result<()> {
+    store::end_others(tx, app, user, kept)
 }
 
 /// Signs a person out of the browsers in which they chose this membership.

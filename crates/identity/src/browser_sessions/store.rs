@@ -101,6 +101,24 @@ pub(super) fn end(tx: &mut Tx<'_>, app: AppId, cookie: &str) -> Result<Option<(B
     )
 }
 
+pub(super) fn end_one(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId) -> Result<Option<UserId>> {
+    let ended: Option<(UserId,)> = tx.opt(
+        "UPDATE browser_sessions SET ended_at = $3, expires_at = $3 WHERE app_id = $1 AND id = $2 \
+         AND ended_at IS NULL RETURNING user_id",
+        &args![app, id, tx.now()],
+    )?;
+    Ok(ended.map(|(user,)| user))
+}
+
+pub(super) fn end_others(tx: &mut Tx<'_>, app: AppId, user: UserId, kept: Option<BrowserSessionId>) -> Result<()> {
+    let kept = kept.map(|id| id.to_string()).unwrap_or_default();
+    tx.run(
+        "UPDATE browser_sessions SET ended_at = $3, expires_at = $3 WHERE app_id = $1 AND user_id = $2 AND id <> $4 \
+         AND ended_at IS NULL",
+        &args![app, user, tx.now(), kept],
+    )
+}
+
 pub(super) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     tx.run(
         "UPDATE browser_sessions SET ended_at = $3 WHERE app_id = $1 AND user_id = $2 AND ended_at IS NULL",

@@ -21,6 +21,7 @@ pub(super) const PASSWORD: &str = "password";
 pub(super) const PASSKEY: &str = "passkey";
 pub(super) const JOINED: &str = "joined";
 pub(super) const DECLINED: &str = "declined";
+pub(super) const ADDRESS: &str = "address";
 
 pub(super) fn routes() -> Routes<Identity> {
     Routes::pages("Hosted login").get(paths::SIGNED_OUT, show, "Say that somebody is done")
@@ -51,6 +52,9 @@ async fn show(
             .notice(&guest.say("Use it the next time you sign in to {appName}. You can close this page.")),
         Some(JOINED) => guest.page("You have joined the workspace").paragraph(&guest.say("You can now sign in to it.")),
         Some(DECLINED) => guest.page("Invitation declined").paragraph(&guest.say("You have not joined the workspace.")),
+        Some(ADDRESS) => guest
+            .page("Your email address has been changed")
+            .paragraph(&guest.say("Use it the next time you sign in to {appName}. You can close this page.")),
         Some(PASSKEY) => guest.page("Your passkey is ready").paragraph(&guest.say("You can now use it to sign in.")),
         _ => {
             let text = guest.say("You have been signed out of {appName}. You can close this page.");

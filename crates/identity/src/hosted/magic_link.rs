@@ -9,7 +9,7 @@ use web::{LimitClass, Params, Routes, State, pages::PostForm};
 
 use super::{
     ButtonForm, Reply, Sent, Visit, go_on,
-    mailed::{FollowedLink, LinkPlace, LinkQuery, OpenedLink, to_link},
+    mailed::{FollowedLink, LinkForm, LinkPlace, LinkQuery, OpenedLink, to_link},
     paths,
 };
 use crate::{
@@ -124,14 +124,6 @@ async fn show(
         .highlight(&mailed.email)
         .form(&form);
     Ok(place.show(page))
-}
-
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-struct LinkForm {
-    #[serde(default)]
-    token: String,
-    #[serde(default)]
-    csrf: String,
 }
 
 async fn follow(

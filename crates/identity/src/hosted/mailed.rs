@@ -28,6 +28,15 @@ pub(super) struct LinkQuery {
     pub(super) token: String,
 }
 
+/// The form of a page that only has a button, which uses the link up.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(super) struct LinkForm {
+    #[serde(default)]
+    pub(super) token: String,
+    #[serde(default)]
+    pub(super) csrf: String,
+}
+
 /// Where somebody with a link is.
 pub(super) enum LinkPlace {
     /// In a login: what comes after the link is the app's.

@@ -22,6 +22,7 @@ mod magic_link;
 mod mailed;
 mod mfa;
 mod mfa_setup;
+mod new_address;
 mod once;
 mod passkey_setup;
 mod passkeys;
@@ -69,6 +70,7 @@ pub fn routes() -> Routes<Identity> {
         .merge(demo::routes())
         .merge(invitation::routes())
         .merge(ways::routes())
+        .merge(new_address::routes())
 }
 
 /// The query of a page: the login request that it belongs to.

@@ -4,7 +4,8 @@ use kernel::{AppId, MemberId, Result, UserId};
 use store::Tx;
 use tenancy::{
     links::{self, LinkPurpose},
-    logins, members,
+    logins::{self, LoginId},
+    members,
 };
 
 use super::credentials;
@@ -22,11 +23,26 @@ pub(super) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     codes::void_of_user(tx, app, user)
 }
 
-/// Voids the mailed links that could begin a login or set a password.
-pub(super) fn void_links(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
-    for purpose in
-        [LinkPurpose::PasswordReset, LinkPurpose::Invitation, LinkPurpose::MagicLink, LinkPurpose::PasskeySetup]
-    {
+/// The same but for one login and the browser that it began in.
+pub(super) fn end_others(tx: &mut Tx<'_>, app: AppId, user: UserId, kept: LoginId) -> Result<()> {
+    let browser = logins::browser_of(tx, app, kept)?;
+    for login in logins::of_user(tx, app, user)?.into_iter().filter(|login| *login != kept) {
+        logins::revoke(tx, app, login)?;
+    }
+    sessions::end_all(tx, app, user)?;
+    browser_sessions::end_others(tx, app, user, browser)?;
+    codes::void_of_user(tx, app, user)
+}
+
+/// Voids the mailed links that could begin a login, set a password or change the address.
+pub(crate) fn void_links(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    for purpose in [
+        LinkPurpose::PasswordReset,
+        LinkPurpose::Invitation,
+        LinkPurpose::MagicLink,
+        LinkPurpose::PasskeySetup,
+        LinkPurpose::AddressChange,
+    ] {
         links::revoke(tx, app, purpose, user)?;
     }
     Ok(())

@@ -96,7 +96,7 @@ async fn judge_password(
     begun.await?.ok_or_else(wrong_credentials)?.sign(&identity.tenancy)
 }
 
-async fn verify(
+pub(super) async fn verify(
     identity: &Identity,
     app: AppId,
     account: Option<&Account>,

@@ -2,15 +2,19 @@
 //! after having forgotten it.
 
 mod begin;
+mod change_password;
 pub mod credentials;
-mod ending;
+pub(crate) mod ending;
 mod flows;
 pub mod http;
+pub(crate) mod new_address;
 mod new_password;
+pub(crate) mod own;
 mod store;
 
 pub use begin::begin;
 pub(crate) use begin::{FirstFactor, step_up, try_begin};
+pub(crate) use change_password::change_password;
 pub use ending::end_membership;
 pub(crate) use ending::forget_all_proofs;
 pub(crate) use flows::{

@@ -66,13 +66,7 @@ impl NewPassword {
     pub async fn prepare(identity: &Identity, token: &str, password: Secret<String>) -> Result<Self> {
         let shown = token.to_owned();
         let (purpose, link, email) = identity.tenancy.db.read(move |tx| peek(tx, &PURPOSES, &shown)).await?;
-        // Judging a long password takes milliseconds of CPU, which other requests shall not wait for.
-        let judged = tokio::task::spawn_blocking(move || {
-            let mut problems = Problems::new();
-            check_quality(&mut problems, "password", password.expose(), &[&email]);
-            problems.finish().map(|()| password)
-        });
-        let digest = identity.passwords.digest(judged.await.map_err(Error::internal)??).await?;
+        let digest = identity.passwords.digest(judge(password, email).await?).await?;
         Ok(Self { purpose, token: token.to_owned(), digest, tenancy: identity.tenancy.clone(), app: link.app })
     }
 
@@ -123,6 +117,17 @@ impl NewPassword {
         ending::end_all(tx, self.app, user)?;
         people::end_sessions(tx, self.app, user)
     }
+}
+
+/// A new password, unless it is too weak: 400. Judging a long one takes milliseconds of CPU, which other requests shall not
+/// wait for.
+pub(super) async fn judge(password: Secret<String>, email: String) -> Result<Secret<String>> {
+    let judged = tokio::task::spawn_blocking(move || {
+        let mut problems = Problems::new();
+        check_quality(&mut problems, "password", password.expose(), &[&email]);
+        problems.finish().map(|()| password)
+    });
+    judged.await.map_err(Error::internal)?
 }
 
 /// The link, as one of these purposes, and the address that it was mailed to.

@@ -82,6 +82,14 @@ pub(crate) fn forget(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     passkeys::delete_all(tx, app, user).map(drop)
 }
 
+/// Takes a person's factor away on their own word. Passkeys stay.
+pub(crate) fn turn_off(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, user: UserId) -> Result<()> {
+    match store::delete(tx, app, user)? {
+        true => announcements::factor_changed(tx, tenancy, app, user, FactorChange::TurnedOff),
+        false => Ok(()),
+    }
+}
+
 /// Takes a person's factors away on an administrator's word, passkeys too: each of those counts as two.
 pub fn clear(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, user: UserId) -> Result<()> {
     let had_factor = store::delete(tx, app, user)?;

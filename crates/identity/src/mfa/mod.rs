@@ -17,8 +17,8 @@ use spine::{NewSms, queue_sms};
 use tenancy::{App, locks::Lock, logins};
 use vault::{Place, hash_token};
 
-pub(crate) use factors::forget as forget_factors;
 pub use factors::{Enrolled, SecondFactor, clear, enrolled, find as find_factor};
+pub(crate) use factors::{forget as forget_factors, turn_off};
 use store::under_way::{self, UnderWay};
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Refresh tokens, which descend from a login. One works once; a moment later it still gets another successor, because
 //! parallel tabs must not sign people out; after that it ends the whole login.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use ::store::Tx;
 use kernel::{AppId, MemberId, Result, Timestamp, id_kinds};
@@ -35,6 +35,11 @@ pub(crate) fn with_tokens_of(
     member: MemberId,
 ) -> Result<Vec<LoginId>> {
     store::with_tokens_of(tx, app, logins, member)
+}
+
+/// Until when each of these logins can be refreshed; those that cannot are left out.
+pub(crate) fn ends(tx: &mut Tx<'_>, app: AppId, logins: &[LoginId]) -> Result<HashMap<LoginId, Timestamp>> {
+    Ok(store::ends(tx, app, logins)?.into_iter().collect())
 }
 
 /// What a refresh token is good for.

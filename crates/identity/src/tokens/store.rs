@@ -202,6 +202,14 @@ pub(super) fn find_refresh_token(tx: &mut Tx<'_>, app: AppId, id: RefreshId) -> 
 }
 
 /// Those of these logins that have tokens of the membership.
+pub(super) fn ends(tx: &mut Tx<'_>, app: AppId, logins: &[LoginId]) -> Result<Vec<(LoginId, Timestamp)>> {
+    tx.all(
+        "SELECT family_id, max(expires_at) FROM refresh_tokens WHERE app_id = $1 AND family_id = ANY($2) \
+         AND rotated_at IS NULL AND expires_at > $3 GROUP BY family_id",
+        &args![app, logins, tx.now()],
+    )
+}
+
 pub(super) fn with_tokens_of(
     tx: &mut Tx<'_>,
     app: AppId,

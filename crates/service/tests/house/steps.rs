@@ -44,6 +44,7 @@ const STAIRCASES: [Staircase; 2] = [
             Apart(&["passkeys"]),
             Apart(&["hosted"]),
             Apart(&["federation"]),
+            Apart(&["me"]),
         ],
         ground: &["Identity", "abuse", "browser", "tables"],
         lists: &[],

@@ -113,25 +113,37 @@ pub fn judge(definitions: &[ParameterDefinition], parameters: &Parameters, place
     }
 }
 
-/// 400 for a value of another type than the app defines; 403 when somebody who does not act for the app changes what is
-/// the app's alone.
+/// 400 for a value of another type than the app defines; 403 when somebody changes what is not theirs to change. What the app
+/// does not define, people cannot change about themselves.
 pub(crate) fn may_become(
     definitions: &[ParameterDefinition],
-    for_app: bool,
+    editor: EditableBy,
     before: &Parameters,
     after: &Parameters,
 ) -> Result<()> {
     let mut problems = Problems::new();
     judge(definitions, after, "parameters", &mut problems);
     problems.finish()?;
-    let is_kept = |definition: &&ParameterDefinition| before.0.get(&*definition.key) == after.0.get(&*definition.key);
-    let own = definitions.iter().filter(|definition| definition.editable_by == EditableBy::App);
-    match own.filter(|_| !for_app).find(|definition| !is_kept(definition)) {
+    let changed = |key: &&String| before.0.get(*key) != after.0.get(*key);
+    let mut changes = before.0.keys().chain(after.0.keys()).filter(changed);
+    match changes.find(|key| !may_edit(definitions, editor, key)) {
         None => Ok(()),
-        Some(definition) => Err(Error::new(
-            Code::Forbidden,
-            format!("The parameter {} can only be changed by a key of the whole app.", &*definition.key),
-        )),
+        Some(key) => {
+            let message = match editor {
+                EditableBy::User => format!("You cannot change the parameter {key} yourself."),
+                _ => format!("The parameter {key} can only be changed by a key of the whole app."),
+            };
+            Err(Error::new(Code::Forbidden, message))
+        }
+    }
+}
+
+fn may_edit(definitions: &[ParameterDefinition], editor: EditableBy, key: &str) -> bool {
+    let definition = definitions.iter().find(|definition| &*definition.key == key);
+    match (editor, definition.map(|definition| definition.editable_by)) {
+        (EditableBy::App, _) | (_, Some(EditableBy::User)) => true,
+        (EditableBy::Owner, by) => by != Some(EditableBy::App),
+        (EditableBy::User, _) => false,
     }
 }
 

@@ -82,6 +82,25 @@ pub fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<LoginId>
     store::of_user(tx, app, user)
 }
 
+/// A login and where it began.
+#[derive(Clone, Copy, Debug)]
+pub struct ListedLogin {
+    pub login: Login,
+    /// The browser that it began in.
+    pub browser: Option<BrowserSessionId>,
+}
+
+/// A person's logins that count, newest first, at most 1,000; those too whose tokens have all expired.
+pub fn list(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<ListedLogin>> {
+    let now = tx.now();
+    Ok(store::list(tx, app, user)?.into_iter().filter(|one| one.login.reach.lasts(now)).collect())
+}
+
+/// The browser that a login began in.
+pub fn browser_of(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<Option<BrowserSessionId>> {
+    store::browser_of(tx, app, id)
+}
+
 /// Ends a person's logins through a connection.
 pub fn revoke_of_connection(tx: &mut Tx<'_>, app: AppId, user: UserId, connection: ConnectionId) -> Result<()> {
     store::revoke_of_connection(tx, app, user, connection)

@@ -3,7 +3,7 @@
 use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Result, Timestamp, UserId};
 
-use super::{BrowserSessionId, ConnectionId, Login, LoginId, Reach};
+use super::{BrowserSessionId, ConnectionId, ListedLogin, Login, LoginId, Reach};
 
 /// The condition under which a login counts, for statements that read `refresh_families`.
 macro_rules! login_counts {
@@ -18,6 +18,7 @@ pub(crate) use login_counts;
 
 row! { Reach = "refresh_families" { connection: "connection_id", ends_at } }
 row! { Login = "refresh_families" { id, user: "user_id", mfa, authenticated_at, reach of Reach } }
+row! { ListedLogin = "refresh_families" { login of Login, browser: "browser_session_id" } }
 
 pub(super) fn insert(
     tx: &mut Tx<'_>,
@@ -74,6 +75,25 @@ pub(super) fn of_user(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<L
         &args![app, user],
     )?;
     Ok(logins.into_iter().map(|(id,)| id).collect())
+}
+
+pub(super) fn list(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<ListedLogin>> {
+    tx.all(
+        sql!(
+            "SELECT ",
+            ListedLogin::COLUMNS,
+            " FROM refresh_families WHERE app_id = $1 AND user_id = $2 AND ",
+            login_counts!(),
+            " ORDER BY authenticated_at DESC, id DESC LIMIT 1000"
+        ),
+        &args![app, user],
+    )
+}
+
+pub(super) fn browser_of(tx: &mut Tx<'_>, app: AppId, id: LoginId) -> Result<Option<BrowserSessionId>> {
+    let found: Option<(Option<BrowserSessionId>,)> =
+        tx.opt("SELECT browser_session_id FROM refresh_families WHERE app_id = $1 AND id = $2", &args![app, id])?;
+    Ok(found.and_then(|(browser,)| browser))
 }
 
 pub(super) fn revoke_of_connection(tx: &mut Tx<'_>, app: AppId, user: UserId, connection: ConnectionId) -> Result<()> {

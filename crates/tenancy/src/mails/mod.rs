@@ -64,6 +64,13 @@ pub enum AppMail {
     VerifySender {
         link: String,
     },
+    /// To the address that somebody wants to have from now on.
+    ConfirmAddress {
+        link: String,
+    },
+    /// To the address that they had before.
+    AddressChanging,
+    AddressChanged,
     PaymentFailure {
         workspace: String,
         link: String,
@@ -71,6 +78,7 @@ pub enum AppMail {
     /// To the person themselves, about what changed in how they sign in.
     PasswordChanged,
     PasskeyAdded,
+    PasskeyRemoved,
     FactorSetUp,
     FactorRemoved,
 }

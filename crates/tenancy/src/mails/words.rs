@@ -115,6 +115,31 @@ impl AppMail {
                 action: Some("Confirm email address"),
                 note: "This link expires in 24 hours and can be used once. If you were not expecting this, ignore this email: nothing will be sent from your address.",
             },
+            Self::ConfirmAddress { .. } => Words {
+                template: None,
+                subject: "Confirm your new email address for {appName}",
+                title: "Confirm your new email address",
+                paragraphs: &["You asked to use this email address for your {appName} account from now on."],
+                action: Some("Confirm email address"),
+                note: "This link expires in 24 hours and can be used once. If it was not you, ignore this email: nothing will change.",
+            },
+            Self::AddressChanging => Words::notice(
+                "Your {appName} email address is about to change",
+                "Your email address is about to change",
+                &[
+                    "Someone who is signed in to your {appName} account asked to use another email address for it. It changes once that address is confirmed.",
+                ],
+            ),
+            Self::AddressChanged => Words {
+                template: None,
+                subject: "Your {appName} email address was changed",
+                title: "Your email address was changed",
+                paragraphs: &[
+                    "Your {appName} account now uses another email address. This one no longer works for signing in.",
+                ],
+                action: None,
+                note: "If it was not you, contact the support of {appName} right away.",
+            },
             Self::PaymentFailure { .. } => Words {
                 template: Some(TemplateName::PaymentFailure),
                 subject: "Payment failed for {workspace}",
@@ -134,6 +159,11 @@ impl AppMail {
                 "A passkey was added to your {appName} account",
                 "A passkey was added",
                 &["You can now sign in to {appName} with a new passkey."],
+            ),
+            Self::PasskeyRemoved => Words::notice(
+                "A passkey was removed from your {appName} account",
+                "A passkey was removed",
+                &["You can no longer sign in to {appName} with that passkey."],
             ),
             Self::FactorSetUp => Words::notice(
                 "Two-step sign-in was set up for your {appName} account",
@@ -176,8 +206,15 @@ impl AppMail {
             | Self::MagicLink { link }
             | Self::PasskeySetup { link }
             | Self::VerifySender { link }
+            | Self::ConfirmAddress { link }
             | Self::PaymentFailure { link, .. } => Some(link),
-            Self::PasswordChanged | Self::PasskeyAdded | Self::FactorSetUp | Self::FactorRemoved => None,
+            Self::PasswordChanged
+            | Self::PasskeyAdded
+            | Self::PasskeyRemoved
+            | Self::FactorSetUp
+            | Self::FactorRemoved
+            | Self::AddressChanging
+            | Self::AddressChanged => None,
         }
     }
 
@@ -195,9 +232,13 @@ impl AppMail {
             Self::MagicLink { link: link() },
             Self::PasskeySetup { link: link() },
             Self::VerifySender { link: link() },
+            Self::ConfirmAddress { link: link() },
+            Self::AddressChanging,
+            Self::AddressChanged,
             Self::PaymentFailure { workspace: workspace(), link: link() },
             Self::PasswordChanged,
             Self::PasskeyAdded,
+            Self::PasskeyRemoved,
             Self::FactorSetUp,
             Self::FactorRemoved,
         ]

@@ -25,7 +25,7 @@ use crate::{
     App, Authority, Tenancy, api_tokens,
     apps::{
         self,
-        parameters::{self, Parameters},
+        parameters::{self, EditableBy, Parameters},
     },
     facts::{MemberData, PasswordLinkCreated, PersonRemoved, TenantUserCreated, TenantUserDeleted, TenantUserUpdated},
     federation::ConnectionId,
@@ -168,7 +168,7 @@ pub fn create(
     let role = roles::assign(tx, app.id, new.role.as_deref())?;
     authority.may_give(&role)?;
     let (none, given) = (Parameters::default(), new.parameters.clone().unwrap_or_default());
-    parameters::may_become(&app.profile.user_parameters, authority.workspace().is_none(), &none, &given)?;
+    parameters::may_become(&app.profile.user_parameters, editor(authority), &none, &given)?;
     if authority.workspace().is_some() {
         let invited = invitations::invite(tx, tenancy, app, authority, &tenant, &role, new)?;
         return Ok((invited, tenant));
@@ -272,7 +272,7 @@ pub fn update(
     if let Some(role) = &role {
         authority.may_give(role)?;
     }
-    check_parameters(tx, app, authority, &before.parameters, &after.parameters)?;
+    check_parameters(tx, app, editor(authority), &before.parameters, &after.parameters)?;
     if rules::is_active_owner(&before) && !rules::is_active_owner(&after) {
         keep_an_owner(tx, app, &before)?;
     }
@@ -290,11 +290,40 @@ pub fn update(
     Ok(after.into())
 }
 
+/// Changes what a person says of themselves, and those of their parameters in the workspace that are theirs to change.
+pub fn update_self(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    user: UserId,
+    changes: &MemberChanges,
+) -> Result<Member> {
+    workspaces::lock(tx, tenant)?;
+    people::hold(tx, app, user)?;
+    let before = get(tx, app, tenant, MemberRef::User(user))?;
+    let after = changes.apply(&before, None);
+    if after == before {
+        return Ok(after);
+    }
+    check_parameters(tx, app, EditableBy::User, &before.parameters, &after.parameters)?;
+    if rules::is_another_person(&before, &after) {
+        people::update(tx, app, &after.person())?;
+    }
+    store::update(tx, app, &after)?;
+    emit(tx, (app, tenant), &TenantUserUpdated(told(&after)))?;
+    Ok(after)
+}
+
+/// On whose behalf somebody with this authority changes parameters.
+fn editor(authority: &Authority) -> EditableBy {
+    if authority.workspace().is_none() { EditableBy::App } else { EditableBy::Owner }
+}
+
 /// Judges parameters that change, by what the app defines now.
 fn check_parameters(
     tx: &mut Tx<'_>,
     app: AppId,
-    authority: &Authority,
+    editor: EditableBy,
     before: &Parameters,
     after: &Parameters,
 ) -> Result<()> {
@@ -302,7 +331,7 @@ fn check_parameters(
         return Ok(());
     }
     let definitions = apps::get(tx, app)?.profile.user_parameters;
-    parameters::may_become(&definitions, authority.workspace().is_none(), before, after)
+    parameters::may_become(&definitions, editor, before, after)
 }
 
 /// Notes that somebody with other workspaces belongs to this one because a connection says so. Until they come by themselves,

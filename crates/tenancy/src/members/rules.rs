@@ -53,7 +53,7 @@ impl Validate for MemberChanges {}
 
 impl MemberChanges {
     /// Whether they say anything about the person, who is the same in all workspaces.
-    pub(super) fn name_the_person(&self) -> bool {
+    pub fn name_the_person(&self) -> bool {
         let names = [&self.first_name, &self.last_name];
         names.iter().any(|name| !matches!(name, Patch::Missing)) || !matches!(self.phone_number, Patch::Missing)
     }

@@ -2,7 +2,7 @@
 
 mod store;
 
-use ::store::{Owner, Tx};
+use ::store::{Owner, Tx, is_unique_violation};
 use kernel::{AppId, Code, Error, Result, Timestamp, UserId, email_key};
 use spine::{emit, purge};
 
@@ -62,10 +62,14 @@ pub fn find_by_email(tx: &mut Tx<'_>, app: AppId, email: &str) -> Result<Option<
 
 /// Gives a person another address, which is not proven; 409 when somebody has it.
 pub fn change_address(tx: &mut Tx<'_>, app: AppId, id: UserId, email: &str) -> Result<()> {
-    if store::change_address(tx, app, id, email, &email_key(email))? {
-        return Ok(());
+    let taken = || Error::new(Code::Conflict, "Another person has this email address.");
+    match store::change_address(tx, app, id, email, &email_key(email)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(taken()),
+        // Somebody took it at the same moment.
+        Err(error) if is_unique_violation(&error) => Err(taken()),
+        Err(error) => Err(error),
     }
-    Err(Error::new(Code::Conflict, "Another person has this email address."))
 }
 
 /// Keeps others from changing or deleting the person until the transaction ends.

@@ -8,15 +8,20 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use spine::emit;
 use tenancy::{
-    callers::{AnyMember, BearerCaller, SignedIn},
+    callers::{AnyMember, BearerCaller},
     federation::Provider,
-    logins, people,
+    people,
 };
 use web::{Json, Path, Routes, State, Success};
 
 pub(super) use store::{link, person_of};
 
-use crate::{Identity, facts::IdentityUnlinked, login::credentials, mfa::store::passkeys};
+use crate::{
+    Identity,
+    facts::IdentityUnlinked,
+    login::{credentials, own},
+    mfa::store::passkeys,
+};
 
 id_kinds! {
     /// A provider's word for a person.
@@ -44,7 +49,7 @@ struct LinkedIdentity {
 
 async fn list(caller: BearerCaller<AnyMember>, State(identity): State<Identity>) -> Result<Json<Vec<LinkedIdentity>>> {
     let listed = identity.tenancy.db.read(move |tx| {
-        check_reach(tx, &caller.0)?;
+        own::unbounded_login(tx, &caller.0)?;
         store::of_person(tx, caller.0.app(), caller.0.user())
     });
     Ok(Json(listed.await?))
@@ -57,21 +62,16 @@ async fn remove(
 ) -> Result<Success> {
     let (by, user) = (identity.tenancy.db.by(&caller.0), caller.0);
     let removed = by.write(move |tx| {
-        check_reach(tx, &user)?;
+        own::unbounded_login(tx, &user)?;
         unlink(tx, user.app(), user.user(), id)
     });
     removed.await?;
     Ok(Success)
 }
 
-/// 403 for a login through a workspace's connection: whoever runs that provider could name anybody, and has no say in how people
-/// sign in elsewhere.
-fn check_reach(tx: &mut Tx<'_>, user: &SignedIn) -> Result<()> {
-    let login = user.claims.sid.parse().map_err(|_| logins::ended())?;
-    if logins::live(tx, user.app(), login)?.reach.is_everything() {
-        return Ok(());
-    }
-    Err(Error::new(Code::Forbidden, "Sign in another way than through your workspace’s identity provider first."))
+/// Whether some provider vouches for the person.
+pub(crate) fn has_any(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
+    Ok(!store::of_person(tx, app, user)?.is_empty())
 }
 
 fn unlink(tx: &mut Tx<'_>, app: AppId, user: UserId, id: IdentityId) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Passkeys, kept as the library writes them. Each counts as two factors.
 
 use ::store::{Tx, args};
-use kernel::{AppId, Error, Result, UserId};
+use kernel::{AppId, Error, Result, Timestamp, UserId};
 use webauthn_rs::prelude::Passkey;
 
 fn to_text(passkey: &Passkey) -> Result<String> {
@@ -83,6 +83,22 @@ pub(crate) fn used(tx: &mut Tx<'_>, app: AppId, id: &str, before: &str, passkey:
         &args![app, id, before, to_text(passkey)?, tx.now()],
     )?;
     Ok(noted.map(|(unproven,)| unproven))
+}
+
+/// Those of a person: id, host, when it was made, when it was last used.
+pub(crate) type Listed = (String, String, Timestamp, Option<Timestamp>);
+
+pub(crate) fn list(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<Vec<Listed>> {
+    tx.all(
+        "SELECT id, rp_id, created_at, last_used_at FROM passkeys WHERE app_id = $1 AND user_id = $2 \
+         ORDER BY created_at DESC, id LIMIT 100",
+        &args![app, user],
+    )
+}
+
+/// False when the person has no such passkey.
+pub(crate) fn delete(tx: &mut Tx<'_>, app: AppId, user: UserId, id: &str) -> Result<bool> {
+    tx.changes_one("DELETE FROM passkeys WHERE app_id = $1 AND user_id = $2 AND id = $3", &args![app, user, id])
 }
 
 /// How many there were.

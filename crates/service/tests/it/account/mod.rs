@@ -9,6 +9,7 @@ pub(crate) mod federation;
 mod import;
 mod import_file;
 mod import_passwords;
+mod me;
 mod payments_dry_run;
 mod payments_plan;
 mod payments_tax;

@@ -209,6 +209,48 @@ async fn every_mail_reads_well(app: TestApp) {
     http://localhost:3000
 
     ======
+    Subject: Confirm your new email address for My app
+
+    Confirm your new email address
+
+    You asked to use this email address for your My app account from now on.
+
+    Confirm email address:
+    https://example.com/sample?token=sample
+
+    This link expires in 24 hours and can be used once. If it was not you, ignore this email: nothing will change.
+
+    -- 
+    My app
+    http://localhost:3000
+
+    ======
+    Subject: Your My app email address is about to change
+
+    Your email address is about to change
+
+    Someone who is signed in to your My app account asked to use another email address for it. It changes once that address is confirmed.
+
+    If it was not you, reset your password right away and contact the support of My app.
+
+    -- 
+    My app
+    http://localhost:3000
+
+    ======
+    Subject: Your My app email address was changed
+
+    Your email address was changed
+
+    Your My app account now uses another email address. This one no longer works for signing in.
+
+    If it was not you, contact the support of My app right away.
+
+    -- 
+    My app
+    http://localhost:3000
+
+    ======
     Subject: Payment failed for “Acme Corporation”
 
     Payment failed
@@ -243,6 +285,19 @@ async fn every_mail_reads_well(app: TestApp) {
     A passkey was added
 
     You can now sign in to My app with a new passkey.
+
+    If it was not you, reset your password right away and contact the support of My app.
+
+    -- 
+    My app
+    http://localhost:3000
+
+    ======
+    Subject: A passkey was removed from your My app account
+
+    A passkey was removed
+
+    You can no longer sign in to My app with that passkey.
 
     If it was not you, reset your password right away and contact the support of My app.
 

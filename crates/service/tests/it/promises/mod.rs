@@ -7,6 +7,7 @@ mod authority;
 mod authorization;
 mod authors;
 mod backup;
+mod backup_files;
 mod callers;
 mod conventions;
 mod cors;

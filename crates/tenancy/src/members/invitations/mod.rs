@@ -182,7 +182,7 @@ pub(super) fn update(
     if let Some(role) = role.filter(|role| role.id != before.role_id) {
         authority.may_give(&role)?;
     }
-    super::check_parameters(tx, app, authority, &before.parameters, &after.parameters)?;
+    super::check_parameters(tx, app, super::editor(authority), &before.parameters, &after.parameters)?;
     store::update(tx, app, &after)?;
     emit(tx, (app, after.tenant_id), &InvitationUpdated(data(&after)))?;
     Ok(after)

@@ -45,6 +45,7 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /cloud-views/files", "a step of an upload, which is told at its beginning and its end"),
     ("POST /account/import/validateTenants", "reads"),
     ("POST /account/import/validateTenantsFromFile", "reads"),
+    ("POST /admin/apps/{app_id}/import/validateTenants", "reads"),
     ("POST /account/import/tenantsFromFile", "the same import as POST /account/import/tenants"),
     ("POST /admin/test-clock", "moves the clock of a test"),
     ("POST /account/payprovider/confirm-checkout", "reads"),
@@ -65,6 +66,7 @@ const UNTOLD: &[(&str, &str)] = &[
     ("POST /auth/refresh-token", "more tokens of a login that was told of"),
     ("POST /auth/token/workspace-switch", "more tokens of a login that was told of"),
     ("POST /auth/handover/code/{app_id}", "a code of one minute in a login that was told of"),
+    ("POST /account/me/email", "sends mails; the new address is told once its link is followed"),
     ("POST /auth/auth/signup", "sends a mail; the sign-up is told once its link is followed"),
     ("POST /auth/auth/magic-link", "sends a mail; the login is told once its link is followed"),
     ("POST /auth/auth/magic-link/authenticate", "a step of a login, which is told at its end"),
@@ -95,6 +97,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("POST /cloud-views/sandbox/portal/{portal_id}", "account/subscription_portal.rs"),
     ("POST /cloud-views/portal/{app_id}/plan", "cloud_views/plan_page.rs"),
     ("DELETE /account/me/identities/{identity_id}", "auth/federation_oidc.rs"),
+    ("PUT /account/me", "account/me.rs"),
+    ("DELETE /account/me/sessions/{session_id}", "account/me.rs"),
+    ("DELETE /account/me/passkeys/{passkey_id}", "account/me.rs"),
+    ("DELETE /account/me/mfa", "account/me.rs"),
+    ("POST /account/me/password", "account/me.rs"),
 ];
 
 /// The hosted pages lead through the same flows as the JSON routes.

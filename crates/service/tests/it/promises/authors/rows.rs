@@ -21,6 +21,7 @@ pub(super) async fn by_the_operator(walk: &mut Walk, who: &Who) {
     walk.told(who, route, &[app, &key], Value::Null, "key.revoked").await;
     let hook = json!({ "enabled": true, "url": "http://10.0.0.1/", "events": [] });
     walk.told(who, "PUT /admin/apps/{app_id}/webhook", &[app], hook, "app.webhook_changed").await;
+    walk.told(who, "POST /admin/apps/{app_id}/import/tenants", &[app], json!([]), "import.finished").await;
     webhooks(walk, who, app).await;
     replay(walk, who, app, &made.text("/apiKey")).await;
     let (route, kept) = ("PUT /admin/apps/{app_id}/events/settings", json!({ "retentionDays": 30 }));
