@@ -2,10 +2,10 @@
 //! the signed event. One that cannot be acted on now is tried again. Nodes do not share events out: acting on one twice at the
 //! same time changes nothing.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use ::store::{Tx, args};
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use kernel::{AppId, Code, Money, Result, TenantId, Timestamp};
 use spine::{Job, Signal, Worked, emit};
 use tenancy::{
@@ -16,7 +16,7 @@ use tenancy::{
 use tokio::sync::watch;
 
 use super::{
-    events::ProviderEvent,
+    events::{ProviderEvent, Subject},
     invoice::Invoice,
     store::{self, Waiting},
 };
@@ -26,7 +26,7 @@ use crate::{
     providers::{Provider, store::insert_event},
 };
 
-/// Events per run, and at once.
+/// Events per run, and how many things they are about are taken over at once.
 const BATCH: i64 = 64;
 const AT_ONCE: usize = 8;
 
@@ -54,12 +54,10 @@ impl Job for Acting {
         let db = &self.billing.tenancy.db;
         let now = db.clock().now();
         let due = db.read(move |tx| tx.all::<Waiting>(store::EVENTS_DUE, &args![now, BATCH])).await?;
-        for events in due.chunks(AT_ONCE) {
-            for acted in join_all(events.iter().map(|waiting| self.act_or_postpone(waiting))).await {
-                acted?;
-            }
-        }
-        Ok(Worked::some_if(!due.is_empty()))
+        let worked = Worked::some_if(!due.is_empty());
+        let subjects = stream::iter(by_subject(due)).map(Ok);
+        subjects.try_for_each_concurrent(AT_ONCE, |((app, subject), told)| self.act(app, subject, told)).await?;
+        Ok(worked)
     }
 
     async fn next_due(&self) -> Result<Option<Timestamp>> {
@@ -68,38 +66,73 @@ impl Job for Acting {
     }
 }
 
+/// An event that waits, and what it says.
+type Told = (Waiting, ProviderEvent);
+
+/// Events about one thing at the provider are acted on together: it is read once, and they do not get in each other's way.
+fn by_subject(due: Vec<Waiting>) -> BTreeMap<(AppId, Subject), Vec<Told>> {
+    let mut subjects = BTreeMap::<_, Vec<Told>>::new();
+    for waiting in due {
+        let event = ProviderEvent::read(&waiting.payload);
+        subjects.entry((waiting.app, event.subject())).or_default().push((waiting, event));
+    }
+    subjects
+}
+
 impl Acting {
-    async fn act_or_postpone(&self, waiting: &Waiting) -> Result<()> {
-        let Waiting { app, event, payload, attempts } = waiting;
-        let Err(error) = self.billing.act(*app, event, payload).await else { return Ok(()) };
-        tracing::warn!(%app, event, ?error, "an event of the payment provider could not be acted on");
-        let (app, event, later) = (*app, event.clone(), Duration::from_mins(1 << attempts.min(&8)));
-        self.billing.tenancy.db.write(move |tx| store::postpone_event(tx, app, &event, tx.now().plus(later))).await
+    async fn act(&self, app: AppId, subject: Subject, told: Vec<Told>) -> Result<()> {
+        let is_current = match self.billing.take_over(app, &subject).await {
+            Ok(is_current) => is_current,
+            Err(error) => {
+                tracing::warn!(%app, ?subject, ?error, "what the payment provider tells of could not be taken over");
+                return self.postpone(told.into_iter().map(|(waiting, _)| waiting).collect()).await;
+            }
+        };
+        for (waiting, event) in told {
+            let finished = self.billing.finish(app, &waiting, event, is_current).await;
+            if let Err(error) = finished {
+                tracing::warn!(%app, event = waiting.event, ?error, "a payment could not be written down");
+                self.postpone(vec![waiting]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn postpone(&self, events: Vec<Waiting>) -> Result<()> {
+        let write = self.billing.tenancy.db.write(move |tx| {
+            for Waiting { app, event, attempts, .. } in &events {
+                let later = Duration::from_mins(1 << attempts.min(&8));
+                store::postpone_event(tx, *app, event, tx.now().plus(later))?;
+            }
+            Ok(())
+        });
+        write.await
     }
 }
 
 impl Billing {
-    async fn act(&self, app: AppId, event: &str, payload: &str) -> Result<()> {
-        let told =
-            if self.is_paid_at_stripe(app).await? { ProviderEvent::read(payload) } else { ProviderEvent::Nothing };
-        match &told {
-            ProviderEvent::Session(id) => ignore_unknown(self.take_over_session(app, id).await.map(|_| ()))?,
-            ProviderEvent::Subscription(id) => ignore_unknown(self.take_over_subscription(app, id).await)?,
-            ProviderEvent::Invoice { invoice, .. } => {
-                if let Some(id) = invoice.subscription() {
-                    ignore_unknown(self.take_over_subscription(app, &id).await)?;
-                }
-            }
-            ProviderEvent::Nothing => {}
+    /// Takes over how something stands at the provider; false when the app is not paid there any more, and nobody can be asked.
+    async fn take_over(&self, app: AppId, subject: &Subject) -> Result<bool> {
+        if !self.is_paid_at_stripe(app).await? {
+            return Ok(false);
         }
-        let (tenancy, event) = (self.tenancy.clone(), event.to_owned());
+        match subject {
+            Subject::Session(id) => ignore_unknown(self.take_over_session(app, id).await.map(|_| ()))?,
+            Subject::Subscription(id) => ignore_unknown(self.take_over_subscription(app, id).await)?,
+            Subject::Nothing => {}
+        }
+        Ok(true)
+    }
+
+    async fn finish(&self, app: AppId, waiting: &Waiting, told: ProviderEvent, is_current: bool) -> Result<()> {
+        let (tenancy, event) = (self.tenancy.clone(), waiting.event.clone());
         let write = self.tenancy.db.write(move |tx| {
             if !store::finish_event(tx, app, &event)? {
                 return Ok(());
             }
             match &told {
-                ProviderEvent::Invoice { invoice, paid } => tell(tx, &tenancy, app, invoice, *paid),
-                ProviderEvent::Session(_) | ProviderEvent::Subscription(_) | ProviderEvent::Nothing => Ok(()),
+                ProviderEvent::Invoice { invoice, paid } if is_current => tell(tx, &tenancy, app, invoice, *paid),
+                _ => Ok(()),
             }
         });
         write.await

@@ -54,6 +54,23 @@ impl ProviderEvent {
             }),
         }
     }
+
+    pub fn subject(&self) -> Subject {
+        match self {
+            Self::Session(id) => Subject::Session(id.clone()),
+            Self::Subscription(id) => Subject::Subscription(id.clone()),
+            Self::Invoice { invoice, .. } => invoice.subscription().map_or(Subject::Nothing, Subject::Subscription),
+            Self::Nothing => Subject::Nothing,
+        }
+    }
+}
+
+/// What is to be read at the provider because of an event.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    Session(String),
+    Subscription(String),
+    Nothing,
 }
 
 /// Ids become part of addresses.
