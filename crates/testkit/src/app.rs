@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use futures_util::future::join_all;
 use kernel::{AppId, Timestamp};
 use serde_json::json;
 use service::{Options, Service};
@@ -26,6 +27,8 @@ struct Inner {
     first: FirstApp,
     /// Facts that cannot be handled and jobs that fail are what the test is about.
     failures_expected: AtomicBool,
+    /// The nodes that were started beside this one.
+    further: Mutex<Vec<Arc<Service>>>,
 }
 
 #[derive(Clone)]
@@ -49,6 +52,7 @@ impl TestApp {
             site,
             first,
             failures_expected: AtomicBool::new(false),
+            further: Mutex::default(),
         }))
     }
 
@@ -75,13 +79,19 @@ impl TestApp {
             return self.clone();
         }
         let Inner { site, first, .. } = &*self.0;
-        let service = site.open(change).await.expect("a further node opens");
+        let service = Arc::new(site.open(change).await.expect("a further node opens"));
+        self.further().push(Arc::clone(&service));
         Self(Arc::new(Inner {
-            service: Mutex::new(Arc::new(service)),
+            service: Mutex::new(service),
             site: site.clone(),
             first: first.clone(),
             failures_expected: AtomicBool::new(false),
+            further: Mutex::default(),
         }))
+    }
+
+    fn further(&self) -> MutexGuard<'_, Vec<Arc<Service>>> {
+        self.0.further.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn service(&self) -> Arc<Service> {
@@ -139,6 +149,17 @@ impl TestApp {
         self.service().drain().await.expect("the background work succeeds");
     }
 
+    /// Lets several nodes do at once what is due, until nothing is left that any of them can do: what one node makes due may be
+    /// for the holder of a lease, who found nothing before.
+    pub async fn drain_all(nodes: &[Self]) {
+        join_all(nodes.iter().map(Self::drain)).await;
+        for _ in nodes {
+            for node in nodes {
+                node.drain().await;
+            }
+        }
+    }
+
     /// Moves the test clock, doing at each moment what is due then, and in the end all upkeep.
     pub async fn advance(&self, duration: Duration) {
         let body = json!({ "advanceSeconds": duration.as_secs() });
@@ -180,6 +201,11 @@ impl TestApp {
 
     /// Does what is still due, so that each test has seen what follows from what it did, and stops the service.
     pub async fn end(&self) {
+        // What they hold a lease for is left to this node.
+        let further = std::mem::take(&mut *self.further());
+        for node in further {
+            node.close().await;
+        }
         if !self.0.failures_expected.load(Ordering::Relaxed) {
             self.drain().await;
             self.assert_nothing_due().await;

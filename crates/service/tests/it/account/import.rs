@@ -416,11 +416,7 @@ async fn two_nodes_share_imports(app: TestApp) {
         app.key().post(IMPORT, batch.clone()).await.expect(200);
         batches.push(batch);
     }
-    let (one, two) = (app.service(), other.service());
-    let (first, second) = tokio::join!(one.drain(), two.drain());
-    first.expect("it works");
-    second.expect("it works");
-    app.drain().await;
+    TestApp::drain_all(&[app.clone(), other.clone()]).await;
     assert_eq!(everybody(&app).await, expected(&batches.concat()));
     if app.site().engine() == testkit::EngineName::Postgres {
         other.service().close().await;

@@ -74,7 +74,7 @@ async fn several_nodes_act_on_an_event_once(stage: Stage) {
     for answer in join_all(sent).await {
         answer.expect(200);
     }
-    join_all(nodes.iter().map(testkit::TestApp::drain)).await;
+    testkit::TestApp::drain_all(&nodes).await;
     assert_eq!(state(&stage.acme.owner()).await["status"], "cancel_at_period_end");
     assert_eq!(told(&stage.app, "payment.").await.len(), 5);
     for once in ["subscription.created", "subscription.canceled"] {

@@ -121,7 +121,7 @@ impl Storm {
         for place in 0..2 * count {
             tell(self.node(place), &events[place * stride % count]).await.expect(200);
         }
-        join_all(self.nodes.iter().map(TestApp::drain)).await;
+        TestApp::drain_all(&self.nodes).await;
     }
 }
 
@@ -132,7 +132,7 @@ fn quotas(limit: usize) -> Value {
 async fn everything_adds_up_with_a_provider_too(stage: Stage) {
     let storm = Storm::brew(stage).await;
     let counted: i64 = join_all((0..CALLERS).map(|number| storm.work(number))).await.into_iter().sum();
-    join_all(storm.nodes.iter().map(TestApp::drain)).await;
+    TestApp::drain_all(&storm.nodes).await;
     // What was cut off by somebody else's word, or asked of a provider that was changing, is finished by the jobs.
     storm.stage.app.advance(std::time::Duration::from_mins(10)).await;
 

@@ -344,8 +344,7 @@ async fn nodes_pack_and_erase_at_once(app: TestApp) {
         app.operator().delete(&path).await.expect(202);
     }
     app.operator().post("/admin/test-clock", json!({ "advanceSeconds": 100_000 })).await.expect(200);
-    let work = nodes.iter().map(|node| async { node.drain().await });
-    futures_util::future::join_all(work).await;
+    TestApp::drain_all(&nodes).await;
     pack(&app).await;
     let total = async |filters: Value| {
         let query = json!({ "eventName": "order", "from": START, "to": END, "filters": filters });

@@ -237,10 +237,8 @@ async fn a_large_deletion_goes_on_beside_others_and_survives_being_cut_off(app: 
 async fn two_nodes_purge_together(app: TestApp) {
     let node = app.another_node().await;
     large_deletion(&app).await;
-    tokio::join!(app.drain(), node.drain());
-    app.drain().await;
+    TestApp::drain_all(&[app.clone(), node]).await;
     assert_eq!(links(&app).await, 0);
-    node.drain().await;
 }
 
 async fn expiring(app: &TestApp, table: &SchemaTable, at: i64) -> i64 {

@@ -25,15 +25,13 @@ async fn nodes_share_deliveries_and_send_each_once(app: TestApp) {
         let change = json!({ "name": format!("name {number}") });
         app.key().put(&format!("/account/tenant/{}", acme.id), change).await.expect(200);
     }
-    tokio::join!(app.drain(), node.drain());
-    app.drain().await;
+    TestApp::drain_all(&[app.clone(), node]).await;
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for received in receiver.received() {
         *times.entry(received.json()["id"].to_string()).or_default() += 1;
     }
     assert_eq!(times.len(), 60);
     assert!(times.values().all(|count| *count == 1), "{times:?}");
-    node.drain().await;
 }
 
 /// One attempt failed, and a node claimed the second and died: what it left is a claim until some moment.
