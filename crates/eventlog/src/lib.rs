@@ -30,7 +30,7 @@ use web::Routes;
 
 use fold::{FoldJob, Folder};
 pub use grain::Grain;
-pub use ingest::EventId;
+pub use spine::LoggedEventId;
 use ingest::EventIngest;
 pub(crate) use ingest::http::require_own_app;
 pub use keeping::ErasureId;

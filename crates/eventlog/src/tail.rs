@@ -24,7 +24,7 @@ use tenancy::{apps, callers::Operator};
 use tokio::{sync::watch, time::Interval};
 use web::{Describe, Operation, Params, Path, Routes, State};
 
-use crate::{EventId, EventLog, names, questions::RawEvent, storage::KeptEvent};
+use crate::{LoggedEventId, EventLog, names, questions::RawEvent, storage::KeptEvent};
 
 /// Between two looks.
 const PACE: Duration = Duration::from_millis(500);
@@ -79,7 +79,7 @@ struct Tail {
     app: AppId,
     wanted: Option<String>,
     /// What the last look found.
-    seen: HashSet<EventId>,
+    seen: HashSet<LoggedEventId>,
     unsent: VecDeque<String>,
     pace: Interval,
     quiet: u32,
@@ -92,11 +92,11 @@ const RECENT: &str =
 impl Tail {
     /// Puts what is new where it is sent from, in the order of arrival.
     async fn look(&mut self) -> Result<()> {
-        let now: EventId = self.db.ids().next();
-        let since = EventId::from_u128(now.as_u128().saturating_sub(WINDOW << 80));
+        let now: LoggedEventId = self.db.ids().next();
+        let since = LoggedEventId::from_u128(now.as_u128().saturating_sub(WINDOW << 80));
         let app = self.app;
         let recent = self.db.scan(move |tx| recent(tx, app, since)).await?;
-        let ids: HashSet<EventId> = recent.iter().map(RawEvent::id).collect();
+        let ids: HashSet<LoggedEventId> = recent.iter().map(RawEvent::id).collect();
         for event in recent.iter().rev().filter(|event| !self.seen.contains(&event.id())) {
             if self.is_wanted(event.name()) {
                 let json = serde_json::to_string(event).map_err(kernel::Error::internal)?;
@@ -135,7 +135,7 @@ impl Tail {
     }
 }
 
-fn recent(tx: &mut Tx<'_>, app: AppId, since: EventId) -> Result<Vec<RawEvent>> {
+fn recent(tx: &mut Tx<'_>, app: AppId, since: LoggedEventId) -> Result<Vec<RawEvent>> {
     let rows: Vec<KeptEvent> = tx.all(RECENT, &args![since, app, MOST])?;
     let ids: Vec<i64> = rows.iter().map(|row| row.name).collect();
     let names = names::by_id(tx, app, &ids)?;

@@ -52,4 +52,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(41, "saml_keys", text!("0041_saml_keys")),
     Migration::shared(42, "event_sinks", text!("0042_event_sinks")),
     Migration::shared(43, "event_blocks", text!("0043_event_blocks")),
+    Migration::shared(44, "delivery_facts", text!("0044_delivery_facts")),
 ];

@@ -15,7 +15,7 @@ use super::{
     chain::{self, Verdict},
     trail::{FoundEntry, WantedEntries, Whose, find},
 };
-use crate::{EventId, EventLog, require_own_app, scans::Allowance};
+use crate::{LoggedEventId, EventLog, require_own_app, scans::Allowance};
 
 const DEFAULT_LIMIT: u32 = 100;
 
@@ -74,7 +74,7 @@ pub struct AuditEntry {
     event_name: String,
     /// Identifiers and listed fields of the event; of the service's own entries all members.
     extracted: Map<String, Value>,
-    raw_event_id: EventId,
+    raw_event_id: LoggedEventId,
 }
 
 impl From<FoundEntry> for AuditEntry {

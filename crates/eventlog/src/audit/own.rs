@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::{ActorKind, AppId, Error, Result};
 use serde_json::{Map, Value};
-use spine::{Fact, Signal};
+use spine::{
+    Fact, Signal,
+    outbox::{audit_entry, webhook_event},
+};
 use store::Tx;
-use tenancy::apps;
+use tenancy::apps::{self, EVENTS};
 
 use super::chain;
 use crate::{
@@ -43,7 +46,7 @@ fn write_down(tx: &mut Tx<'_>, app: AppId, facts: &[&Fact]) -> Result<()> {
     let mut events = Vec::with_capacity(facts.len());
     for fact in facts {
         events.push(ArrivedEvent {
-            id: tx.new_id(),
+            id: audit_entry(fact.id),
             name: format!("{OWN_PREFIX}{}", fact.kind),
             at: fact.at.as_micros(),
             source: Some(OWN_SOURCE.to_owned()),
@@ -71,6 +74,9 @@ fn parameters(fact: &Fact) -> Map<String, Value> {
     put("requestId", fact.author.request.clone());
     put("ip", fact.author.address.map(|address| address.to_string()));
     put("workspaceId", fact.tenant.map(|tenant| tenant.to_string()));
+    let published = !fact.quiet && EVENTS.contains(&fact.kind.as_str());
+    // No identifier by its name: nobody follows it from event to event.
+    put("webhookEvent", published.then(|| webhook_event(fact.id).to_string()));
     let Value::Object(members) = &fact.data else { return parameters };
     let person_acted = acted(fact, members);
     for (name, value) in members {

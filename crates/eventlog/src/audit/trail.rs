@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use store::{Tx, args};
 
 use crate::{
-    EventId,
+    LoggedEventId,
     ingest::OWN_SOURCE,
     names,
     parameters::{ACTORS, entity_digest, extracted, identifier, names_identifier, traced},
@@ -46,7 +46,7 @@ pub struct WantedEntries {
 pub struct FoundEntry {
     pub at: Timestamp,
     pub name: String,
-    pub id: EventId,
+    pub id: LoggedEventId,
     pub extracted: Map<String, Value>,
 }
 

@@ -203,11 +203,11 @@ mod tests {
     };
 
     use super::*;
-    use crate::{EventId, storage::KeptEvent};
+    use crate::{LoggedEventId, storage::KeptEvent};
 
     fn event(number: u128, ingest_id: Option<&str>, chain: Option<(i64, String)>) -> ExportedEvent {
         let kept = KeptEvent {
-            id: EventId::from_u128(number),
+            id: LoggedEventId::from_u128(number),
             name: 1,
             at: Timestamp::from_seconds(5),
             ingested_at: Timestamp::from_seconds(6),

@@ -7,7 +7,7 @@ use kernel::{AppId, Result, Timestamp};
 use store::{Tx, args};
 
 use crate::{
-    EventId, audit,
+    LoggedEventId, audit,
     ingest::OWN_SOURCE,
     scans::{Allowance, Stop},
     storage::{EventReader, KeptEvent, LogPlace, Order, Series},
@@ -43,7 +43,7 @@ impl Cursor {
         let text = String::from_utf8(bytes).ok()?;
         let mut parts = text.splitn(3, ' ');
         let (name, at, id) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?);
-        let id: EventId = id.parse().ok()?;
+        let id: LoggedEventId = id.parse().ok()?;
         Some(Self { name, at: Some(at), id: id.to_string() })
     }
 }
@@ -113,7 +113,7 @@ fn with_links(tx: &mut Tx<'_>, app: AppId, mut events: Vec<ExportedEvent>, next:
     let own = |event: &&ExportedEvent| event.kept.source.as_deref() == Some(OWN_SOURCE);
     let ids: Vec<String> = events.iter().filter(own).map(|event| event.kept.id.to_string()).collect();
     let links = audit::positions(tx, app, &ids)?;
-    let mut links: HashMap<EventId, (i64, String)> =
+    let mut links: HashMap<LoggedEventId, (i64, String)> =
         links.into_iter().map(|(id, seq, digest)| (id, (seq, digest))).collect();
     for event in &mut events {
         event.chain = links.remove(&event.kept.id);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_as_it_was_written() {
-        let cursor = Cursor { name: 7, at: Some(-5), id: EventId::from_u128(9).to_string() };
+        let cursor = Cursor { name: 7, at: Some(-5), id: LoggedEventId::from_u128(9).to_string() };
         assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor));
         for wrong in ["", "x", "7 5", "Ny41"] {
             assert_eq!(Cursor::parse(wrong), None, "{wrong}");

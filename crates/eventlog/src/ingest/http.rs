@@ -13,7 +13,7 @@ use web::{
     Created, Describe, Failure, MediaType, Operation, RawBody, Routes, State, Validate, from_json, from_value, not_json,
 };
 
-use super::{ArrivedEvent, EventId, IngestRow, Outcome, batch::ingest_batch, cloud_events};
+use super::{ArrivedEvent, LoggedEventId, IngestRow, Outcome, batch::ingest_batch, cloud_events};
 use crate::{
     EventLog, keeping,
     names::{MOST_NAMES, OWN_PREFIX},
@@ -152,7 +152,7 @@ impl SentEvent {
         crate::require_own_app(app, &new.app_id)?;
         Ok(ArrivedEvent {
             // Given when it is stored, so that ids have the order of arrival.
-            id: EventId::from_u128(0),
+            id: LoggedEventId::from_u128(0),
             name: new.event_name,
             at: new.timestamp.as_micros(),
             source: new.ingest_source,

@@ -10,10 +10,9 @@ pub(crate) use store::{EventIngest, IngestRow, Outcome, keep};
 
 use kernel::{TenantId, id_kinds};
 use serde::{Deserialize, Serialize};
+use spine::LoggedEventId;
 
 id_kinds! {
-    /// An event in the log; `rawEventId` on the wire.
-    EventId(LoggedEvent) = "event";
     /// Events that were stored together.
     ArrivalId(EventArrival) = "arrival";
 }
@@ -25,7 +24,7 @@ pub const OWN_SOURCE: &str = "tenantry";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArrivedEvent {
-    pub id: EventId,
+    pub id: LoggedEventId,
     pub name: String,
     /// Microseconds.
     pub at: i64,

@@ -11,7 +11,7 @@ use tenancy::callers::{AppCaller, EventRead};
 use web::{Json, Page, Params, Path, State};
 
 use crate::{
-    EventId, EventLog,
+    LoggedEventId, EventLog,
     grain::Grain,
     names, require_own_app,
     scans::{Allowance, Stop},
@@ -94,7 +94,7 @@ pub struct EventsQuery {
 #[serde(rename_all = "camelCase")]
 pub struct RawEvent {
     /// `rawEventId` in the audit trail.
-    id: EventId,
+    id: LoggedEventId,
     app_id: AppId,
     event_name: String,
     timestamp: Timestamp,
@@ -108,7 +108,7 @@ pub struct RawEvent {
 }
 
 impl RawEvent {
-    pub(crate) fn id(&self) -> EventId {
+    pub(crate) fn id(&self) -> LoggedEventId {
         self.id
     }
 
@@ -171,7 +171,7 @@ fn newest(tx: &mut Tx<'_>, reader: &mut EventReader<'_>, page: Page) -> Result<V
 pub(super) async fn get_event(
     caller: AppCaller<EventRead>,
     State(log): State<EventLog>,
-    Path(id): Path<EventId>,
+    Path(id): Path<LoggedEventId>,
     Params(ListedApp { app_id }): Params<ListedApp>,
 ) -> Result<Json<RawEvent>> {
     let app = caller.app_id();

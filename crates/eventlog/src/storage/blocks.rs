@@ -4,7 +4,7 @@ use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Code, Error, Result, Timestamp, id_kinds};
 
 use super::{Block, KeptEvent, Series, block};
-use crate::{EventId, grain::Grain};
+use crate::{LoggedEventId, grain::Grain};
 
 id_kinds! {
     /// A block of events.
@@ -113,8 +113,8 @@ pub struct WrittenBlock {
     series: Series,
     first_at: Timestamp,
     last_at: Timestamp,
-    first_id: EventId,
-    last_id: EventId,
+    first_id: LoggedEventId,
+    last_id: LoggedEventId,
     events: usize,
     audited: usize,
     digest: Vec<u8>,
@@ -217,7 +217,7 @@ pub fn descending(
 }
 
 /// Those among whose events one of this id may be.
-pub fn holding(tx: &mut Tx<'_>, app: AppId, id: EventId) -> Result<Vec<StoredBlock>> {
+pub fn holding(tx: &mut Tx<'_>, app: AppId, id: LoggedEventId) -> Result<Vec<StoredBlock>> {
     tx.all(HOLDING, &args![app, id])
 }
 

@@ -13,7 +13,7 @@ mod rows;
 use ::store::row;
 use kernel::{AppId, Timestamp};
 
-use crate::EventId;
+use crate::LoggedEventId;
 pub use block::Block;
 pub use blocks::{BlockId, DamagedBlock, StoredBlock, WrittenBlock, cut_at, damaged, drop_before, next_block, rewrite};
 pub use packing::{Packer, count_rows, rows_deleted, rows_rewritten};
@@ -29,7 +29,7 @@ pub struct Series {
 /// An event as it is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptEvent {
-    pub id: EventId,
+    pub id: LoggedEventId,
     /// The number of its name.
     pub name: i64,
     pub at: Timestamp,

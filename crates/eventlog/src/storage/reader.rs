@@ -7,7 +7,7 @@ use kernel::{AppId, Result, Timestamp};
 
 use super::{Block, BlockId, KeptEvent, LogPlace, Series, StoredBlock, blocks, rows};
 use crate::{
-    EventId,
+    LoggedEventId,
     scans::{Allowance, Stop},
 };
 
@@ -225,7 +225,7 @@ pub fn each_block(
 }
 
 /// The event of this id.
-pub fn find(tx: &mut Tx<'_>, app: AppId, id: EventId, allowance: &Allowance) -> Result<Option<KeptEvent>, Stop> {
+pub fn find(tx: &mut Tx<'_>, app: AppId, id: LoggedEventId, allowance: &Allowance) -> Result<Option<KeptEvent>, Stop> {
     if let Some(row) = rows::find(tx, app, id)? {
         return Ok(Some(row));
     }

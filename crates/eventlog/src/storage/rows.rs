@@ -4,7 +4,7 @@ use ::store::{Tx, args, sql};
 use kernel::{AppId, Result, Timestamp};
 
 use super::{KeptEvent, LogPlace, Series};
-use crate::EventId;
+use crate::LoggedEventId;
 
 const AFTER: &str = sql!(
     "SELECT ",
@@ -75,6 +75,6 @@ pub fn any(tx: &mut Tx<'_>, Series { app, name }: Series, (from, to): (i64, i64)
     tx.exists(ANY, &args![app, name, from, to])
 }
 
-pub fn find(tx: &mut Tx<'_>, app: AppId, id: EventId) -> Result<Option<KeptEvent>> {
+pub fn find(tx: &mut Tx<'_>, app: AppId, id: LoggedEventId) -> Result<Option<KeptEvent>> {
     tx.opt(FIND, &args![app, id])
 }

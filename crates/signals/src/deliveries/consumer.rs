@@ -68,6 +68,7 @@ impl<'a> Making<'a> {
                 event_id: envelope.id,
                 event_type: envelope.event_type,
                 position: fact.position,
+                fact: Some(fact.id),
                 target_url: url.clone(),
             });
         }

@@ -18,7 +18,7 @@ use kernel::{AppId, TenantId, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use spine::outbound::Url;
+use spine::{FactId, LoggedEventId, outbound::Url, outbox::audit_entry};
 
 pub(crate) use consumer::{consume, settle_apps};
 pub use proof::{Proof, Undelivered, prove};
@@ -117,6 +117,9 @@ pub struct DetailedDelivery {
     pub attempts: Vec<Attempt>,
     /// The place of the fact it tells of among all facts.
     pub position: i64,
+    /// The entry in the app's audit trail that the same commit made: its `rawEventId`. Missing from deliveries of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_entry_id: Option<LoggedEventId>,
 }
 
 /// A delivery as it is stored.
@@ -129,6 +132,7 @@ pub(crate) struct DeliveryRow {
     pub(crate) event_id: String,
     pub(crate) event_type: String,
     pub(crate) position: i64,
+    pub(crate) fact: Option<FactId>,
     pub(crate) target_url: String,
     pub(crate) payload: String,
     pub(crate) status: DeliveryStatus,
@@ -151,6 +155,7 @@ row! {
         event_id,
         event_type,
         position,
+        fact: "fact_id",
         target_url,
         payload,
         status,
@@ -201,8 +206,8 @@ impl DeliveryRow {
     }
 
     fn detailed(self) -> DetailedDelivery {
-        let (attempts, position) = (self.attempts.clone(), self.position);
-        DetailedDelivery { delivery: self.view(), attempts, position }
+        let (attempts, position, fact) = (self.attempts.clone(), self.position, self.fact);
+        DetailedDelivery { delivery: self.view(), attempts, position, audit_entry_id: fact.map(audit_entry) }
     }
 }
 

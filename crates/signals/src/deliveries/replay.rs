@@ -42,6 +42,7 @@ pub(super) fn again(tx: &mut Tx<'_>, delivery: &DeliveryRow, url: &str) -> Resul
         event_id,
         event_type: &delivery.event_type,
         position: delivery.position,
+        fact: delivery.fact,
         target_url: url.to_owned(),
         payload,
     };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Page, Result, TenantId, Timestamp};
+use spine::FactId;
 
 use super::{DeliveryId, DeliveryRow, DeliveryStatus};
 use crate::endpoints::EndpointId;
@@ -18,13 +19,14 @@ pub(crate) struct Unsent<'a> {
     pub(crate) event_id: String,
     pub(crate) event_type: &'a str,
     pub(crate) position: i64,
+    pub(crate) fact: Option<FactId>,
     pub(crate) target_url: String,
     pub(crate) payload: String,
 }
 
 const INSERT: &str = "INSERT INTO webhook_deliveries (id, app_id, tenant_id, endpoint_id, event_id, event_type, position, \
-     target_url, payload, status, attempt, made, attempts, last_error, next_attempt_at, finished_at, created_at) \
-     SELECT id, app_id, tenant_id, endpoint_id, event_id, event_type, position, target_url, payload, \
+     fact_id, target_url, payload, status, attempt, made, attempts, last_error, next_attempt_at, finished_at, created_at) \
+     SELECT id, app_id, tenant_id, endpoint_id, event_id, event_type, position, fact_id, target_url, payload, \
      CASE WHEN due THEN 'pending' ELSE 'dlq' END, 1, 0, '[]', \
      CASE WHEN due THEN NULL ELSE 'webhook_disabled' END, CASE WHEN due THEN created_at ELSE NULL END, \
      CASE WHEN due THEN NULL ELSE created_at END, created_at FROM {rows} WHERE true";
@@ -34,10 +36,10 @@ pub(crate) fn insert(tx: &mut Tx<'_>, unsent: &[Unsent<'_>]) -> Result<Vec<Deliv
     let now = tx.now();
     let ids: Vec<DeliveryId> = unsent.iter().map(|_| tx.new_id()).collect();
     let row = |(one, id): (&Unsent<'_>, &DeliveryId)| {
-        let Unsent { app, tenant, endpoint, due, position, .. } = *one;
+        let Unsent { app, tenant, endpoint, due, position, fact, .. } = *one;
         let event = (one.event_id.clone(), one.event_type.to_owned());
         let sent = (one.target_url.clone(), one.payload.clone());
-        (*id, app, tenant, endpoint, event.0, event.1, position, sent.0, sent.1, due, now)
+        (*id, app, tenant, endpoint, event.0, event.1, position, fact, sent.0, sent.1, due, now)
     };
     let rows: Vec<_> = unsent.iter().zip(&ids).map(row).collect();
     let names = [
@@ -48,6 +50,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, unsent: &[Unsent<'_>]) -> Result<Vec<Deliv
         "event_id",
         "event_type",
         "position",
+        "fact_id",
         "target_url",
         "payload",
         "due",

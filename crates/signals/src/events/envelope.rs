@@ -4,11 +4,9 @@
 use kernel::{AppId, Error, Result, TenantId, Timestamp, id_kinds};
 use serde::Serialize;
 use serde_json::Value;
-use spine::Fact;
+use spine::{Fact, outbox::webhook_event};
 
 id_kinds! {
-    /// An event; receivers deduplicate by it.
-    EventId(EventKind) = "evt";
     /// A repeated event.
     ReplayedEventId(ReplayedEvent) = "evt_replay";
     /// A sample that was sent to try a receiver.
@@ -33,7 +31,7 @@ impl<'a> Envelope<'a> {
     /// The event that a fact of an app is. Its id follows from the fact's, so that it has one, however often it is read.
     pub fn of(fact: &'a Fact, app: AppId) -> Self {
         Self {
-            id: EventId::from_u128(fact.id.as_u128()).to_string(),
+            id: webhook_event(fact.id).to_string(),
             event_type: &fact.kind,
             created: fact.at.as_seconds(),
             app_id: app,

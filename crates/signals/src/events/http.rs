@@ -4,10 +4,11 @@ use kernel::Result;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use spine::WebhookEventId;
 use tenancy::callers::{AnyMember, UserCaller};
 use web::{Json, Routes, State};
 
-use super::{Category, Envelope, EventId, TYPES};
+use super::{Category, Envelope, TYPES};
 use crate::Signals;
 
 pub(crate) fn routes() -> Routes<Signals> {
@@ -34,7 +35,7 @@ async fn list(UserCaller(user, _): UserCaller<AnyMember>, State(signals): State<
     let (app, workspace, now) = (user.app(), user.tenant(), signals.db.clock().now());
     let view = |event: &super::EventDefinition| {
         let data = event.sample_data(workspace);
-        let id: EventId = signals.db.ids().next();
+        let id: WebhookEventId = signals.db.ids().next();
         let envelope = Envelope::sample(id.to_string(), event.name, now, app, workspace, &data);
         let sample_payload = serde_json::to_value(envelope).map_err(kernel::Error::internal)?;
         Ok(EventTypeView { name: event.name, category: event.category, description: event.description, sample_payload })

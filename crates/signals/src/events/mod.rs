@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use spine::FactKind;
 
 pub(crate) use envelope::renamed;
-pub use envelope::{Envelope, EventId, ReplayedEventId, TestEventId};
+pub use envelope::{Envelope, ReplayedEventId, TestEventId};
 pub(crate) use live::Watchers;
 use samples::Sample;
 

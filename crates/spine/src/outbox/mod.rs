@@ -10,6 +10,7 @@ mod follower;
 mod register;
 mod resume;
 mod sequencer;
+mod traces;
 mod trim;
 
 use std::{sync::Arc, time::Duration};
@@ -28,6 +29,7 @@ pub use register::{FactType, Reader};
 pub use resume::{last_position, passed_by, since};
 use sequencer::Sequencer;
 pub use sequencer::number;
+pub use traces::{LoggedEventId, WebhookEventId, audit_entry, webhook_event};
 use trim::Trimmer;
 pub use trim::trim;
 

@@ -16,7 +16,7 @@ use kernel::{AppId, Error, Result, TenantId, Timestamp};
 use serde_json::{Map, Value, json};
 use store::{Json, Tx, args, row, sql};
 
-use crate::{EventId, ingest::ArrivedEvent};
+use crate::{LoggedEventId, ingest::ArrivedEvent};
 
 /// Texts by the names of parameters.
 type Texts = BTreeMap<String, String>;
@@ -26,7 +26,7 @@ type Texts = BTreeMap<String, String>;
 pub struct Link {
     /// Its place in the chain, from 1.
     seq: i64,
-    event: EventId,
+    event: LoggedEventId,
     at: Timestamp,
     salts: Json<Texts>,
     /// Digests of the values that were erased.
@@ -106,7 +106,7 @@ pub fn sweep(tx: &mut Tx<'_>, app: AppId, before: Timestamp, most: i64) -> Resul
 }
 
 /// Places in the chain and digests, by entry.
-pub fn positions(tx: &mut Tx<'_>, app: AppId, events: &[String]) -> Result<Vec<(EventId, i64, String)>> {
+pub fn positions(tx: &mut Tx<'_>, app: AppId, events: &[String]) -> Result<Vec<(LoggedEventId, i64, String)>> {
     tx.all(POSITIONS, &args![app, *events])
 }
 
@@ -126,7 +126,7 @@ fn salted(salt: &str, name: &str, value: &Value) -> String {
     digest(&json!([salt, name, value]))
 }
 
-fn content(event: EventId, name: &str, at: i64, tenant: Option<TenantId>, values: &Texts) -> String {
+fn content(event: LoggedEventId, name: &str, at: i64, tenant: Option<TenantId>, values: &Texts) -> String {
     digest(&json!([event, name, at, tenant, values]))
 }
 

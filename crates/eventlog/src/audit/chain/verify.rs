@@ -10,7 +10,7 @@ use store::{Db, Json, Tx, args};
 
 use super::{Link, PAGE, content, link, values};
 use crate::{
-    EventId,
+    LoggedEventId,
     fold::Folder,
     keeping,
     names::{self, OWN_PREFIX},
@@ -28,7 +28,7 @@ pub struct Verdict {
     entries: u64,
     /// The first entry that is not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    first_bad: Option<EventId>,
+    first_bad: Option<LoggedEventId>,
 }
 
 /// Where a chain begins and ends.
@@ -66,7 +66,7 @@ struct Place {
     before: String,
     entries: u64,
     /// The first entry that was looked at.
-    first: Option<EventId>,
+    first: Option<LoggedEventId>,
 }
 
 /// Whether the entries of an app are those that were written down.
@@ -110,7 +110,7 @@ fn chain(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Chain>> {
 
 enum Page {
     Right(Place),
-    Bad { entries: u64, first_bad: Option<EventId> },
+    Bad { entries: u64, first_bad: Option<LoggedEventId> },
     Moved,
 }
 
@@ -151,8 +151,8 @@ fn page(tx: &mut Tx<'_>, app: AppId, end: &Chain, mut place: Place) -> Result<Pa
     Ok(Page::Right(place))
 }
 
-fn entries(tx: &mut Tx<'_>, app: AppId, links: &[Link]) -> Result<HashMap<EventId, Entry>> {
-    type Row = (EventId, i64, Timestamp, Option<TenantId>, String);
+fn entries(tx: &mut Tx<'_>, app: AppId, links: &[Link]) -> Result<HashMap<LoggedEventId, Entry>> {
+    type Row = (LoggedEventId, i64, Timestamp, Option<TenantId>, String);
     let ids: Vec<String> = links.iter().map(|link| link.event.to_string()).collect();
     let rows: Vec<Row> = tx.all(ROWS, &args![app, ids])?;
     let names: Vec<i64> = rows.iter().map(|row| row.1).collect();
@@ -174,9 +174,9 @@ fn entry_is_right(entry: &Entry, found: &Link) -> bool {
 }
 
 /// An entry of the service's own that is in no chain, though the chain had begun.
-fn unlinked(tx: &mut Tx<'_>, app: AppId, first: Option<EventId>) -> Result<Option<EventId>> {
+fn unlinked(tx: &mut Tx<'_>, app: AppId, first: Option<LoggedEventId>) -> Result<Option<LoggedEventId>> {
     let Some(first) = first else { return Ok(None) };
     let own: Vec<(i64,)> = tx.all(OWN_NAMES, &args![app, OWN_PREFIX])?;
     let own: Vec<i64> = own.into_iter().map(|(id,)| id).collect();
-    Ok(tx.opt::<(EventId,)>(UNLINKED, &args![app, own, first])?.map(|(id,)| id))
+    Ok(tx.opt::<(LoggedEventId,)>(UNLINKED, &args![app, own, first])?.map(|(id,)| id))
 }

@@ -18,7 +18,7 @@ use super::{
     super::KeptEvent, AT, AUDITED, ID, INGEST_ID, INGESTED_AT, Kind, MORE, ORDER, PARAMETERS, REVISION, SOURCE,
 };
 use crate::{
-    EventId,
+    LoggedEventId,
     parameters::{addend, equals, traced},
 };
 
@@ -110,7 +110,7 @@ impl Block {
     }
 
     /// Whether the block has this event.
-    pub fn has(&self, id: EventId) -> Result<bool> {
+    pub fn has(&self, id: LoggedEventId) -> Result<bool> {
         let ids = self.required::<FixedLenByteArrayType>(ID).map_err(unreadable)?;
         Ok(ids.iter().any(|found| found.data() == id.as_u128().to_be_bytes()))
     }
@@ -152,7 +152,7 @@ impl Block {
         for (row, parameters) in parameters.into_iter().enumerate() {
             let id: [u8; 16] = ids[row].data().try_into().map_err(|_| wrong("an id of 16 bytes"))?;
             events.push(KeptEvent {
-                id: EventId::from_u128(u128::from_be_bytes(id)),
+                id: LoggedEventId::from_u128(u128::from_be_bytes(id)),
                 name,
                 at: Timestamp::from_micros(times[row]),
                 ingested_at: Timestamp::from_micros(ingested[row]),

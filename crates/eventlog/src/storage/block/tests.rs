@@ -3,11 +3,11 @@ use proptest::prelude::*;
 use serde_json::{Map, Number, Value, json};
 
 use super::{super::KeptEvent, Block, MOST_COLUMNS, encode};
-use crate::{EventId, parameters::equals};
+use crate::{LoggedEventId, parameters::equals};
 
 fn event(number: u128, parameters: &Value) -> KeptEvent {
     KeptEvent {
-        id: EventId::from_u128(number),
+        id: LoggedEventId::from_u128(number),
         name: 7,
         at: Timestamp::from_micros(i64::try_from(number).expect("small") * 1_000),
         ingested_at: Timestamp::from_seconds(5),
@@ -98,7 +98,7 @@ fn how_large_blocks_are() {
         let random = |number: u32| u128::from(number.wrapping_mul(2_654_435_761)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let events: Vec<KeptEvent> = (0..count)
             .map(|number| KeptEvent {
-                id: EventId::from_u128((u128::from(number) << 80) | (random(number) & ((1 << 74) - 1))),
+                id: LoggedEventId::from_u128((u128::from(number) << 80) | (random(number) & ((1 << 74) - 1))),
                 at: Timestamp::from_micros(1_771_545_600_000_000 + i64::from(number) * 37_000),
                 ingested_at: Timestamp::from_micros(1_771_545_600_100_000 + i64::from(number / 10) * 370_000),
                 source: None,

@@ -1,7 +1,7 @@
 use store::{Migration, on_both_engines, testing::TestDb};
 
 use super::*;
-use crate::EventId;
+use crate::LoggedEventId;
 
 const MIGRATIONS: &[Migration] = &[
     Migration::shared(1, "events", include_str!("../../../../service/migrations/0026_eventlog.sql")),
@@ -22,7 +22,7 @@ async fn store_rows(db: &Db) {
         for number in 0..300_u128 {
             let insert = "INSERT INTO event_rows (id, app_id, name_id, happened_at, ingested_at, audited, parameters) \
                           VALUES ($1, $2, 1, 5, 5, FALSE, '{}')";
-            tx.run(insert, &args![EventId::from_u128(number), APP])?;
+            tx.run(insert, &args![LoggedEventId::from_u128(number), APP])?;
         }
         count_rows(tx, APP, &HashMap::from([(1, 300)]))
     })

@@ -1,7 +1,7 @@
 //! `GET /event-log/audit` and `GET /event-log/audit/workspace`.
 
 use serde_json::{Value, json};
-use testkit::{TestApp, on_both_engines};
+use testkit::{Receiver, TestApp, on_both_engines, webhooks::hook};
 
 use super::{get, record};
 
@@ -10,6 +10,7 @@ on_both_engines!(
     entries_are_found_by_action_actor_and_target,
     newest_first_and_page_by_page,
     the_services_own_entries_have_their_author,
+    an_entry_and_a_delivery_of_one_commit_name_each_other,
     an_owner_sees_their_workspaces_entries_only,
     a_deleted_app_leaves_nothing,
     wrong_questions_are_refused,
@@ -110,6 +111,26 @@ async fn the_services_own_entries_have_their_author(app: TestApp) {
     let now = app.now();
     let query = json!({ "eventName": "tenantry.tenant.created", "from": "2020-01-01T00:00:00Z", "to": now });
     assert_eq!(super::ask(&app, query).await.expect(200).at("/totalCount"), 1);
+}
+
+async fn an_entry_and_a_delivery_of_one_commit_name_each_other(app: TestApp) {
+    let receiver = Receiver::start().await;
+    hook(&app, &receiver, &["tenant.created"]).await;
+    let acme = app.workspace("acme").await;
+    app.drain().await;
+    let deliveries = format!("/admin/apps/{}/webhook/deliveries", app.app_id());
+    let detail = async |id: &str| app.operator().get(&format!("{deliveries}/{id}")).await.expect(200);
+    let delivery = app.operator().get(&deliveries).await.expect(200).text("/0/id");
+    let entry = get(&app, "/audit", "&action=tenantry.tenant.created").await.expect(200);
+    assert_eq!(entry.at("/0/extracted/workspaceId"), acme.id.to_string());
+    assert_eq!(detail(&delivery).await.text("/auditEntryId"), entry.text("/0/rawEventId"));
+    assert_eq!(detail(&delivery).await.text("/eventId"), entry.text("/0/extracted/webhookEvent"));
+    // A repeat is of the same commit.
+    let replay = app.operator().post(&format!("{deliveries}/{delivery}/replay"), json!({})).await.expect(200);
+    assert_eq!(detail(&replay.text("/deliveryId")).await.text("/auditEntryId"), entry.text("/0/rawEventId"));
+    // Nobody outside is told of keys.
+    let entry = get(&app, "/audit", "&action=tenantry.key.created").await.expect(200);
+    assert!(entry.at("/0/extracted/keyId").is_string() && entry.json()[0]["extracted"].get("webhookEvent").is_none());
 }
 
 async fn an_owner_sees_their_workspaces_entries_only(app: TestApp) {
