@@ -5,6 +5,7 @@
 //! exactly once, whatever its order of arrival.
 
 mod audit;
+mod csv;
 mod export;
 pub mod facts;
 mod fold;
@@ -30,7 +31,6 @@ use web::Routes;
 
 use fold::{FoldJob, Folder};
 pub use grain::Grain;
-pub use spine::LoggedEventId;
 use ingest::EventIngest;
 pub(crate) use ingest::http::require_own_app;
 pub use keeping::ErasureId;
@@ -39,6 +39,7 @@ use names::KnownNames;
 use scans::Scans;
 use sink::SinkJob;
 pub use sink::{FailingSink, ddl, failing as failing_sinks, oldest_unsent};
+pub use spine::LoggedEventId;
 use storage::Packer;
 pub use storage::{DamagedBlock, damaged as damaged_blocks};
 pub use tables::TABLES;

@@ -24,7 +24,7 @@ use tenancy::{apps, callers::Operator};
 use tokio::{sync::watch, time::Interval};
 use web::{Describe, Operation, Params, Path, Routes, State};
 
-use crate::{LoggedEventId, EventLog, names, questions::RawEvent, storage::KeptEvent};
+use crate::{EventLog, LoggedEventId, names, questions::RawEvent, storage::KeptEvent};
 
 /// Between two looks.
 const PACE: Duration = Duration::from_millis(500);

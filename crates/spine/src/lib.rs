@@ -28,8 +28,8 @@ pub use lossy::{Heard, Keyed, Listener, Lossy};
 pub use mail::{Mailer, NewMail, queue_mail};
 pub use mirror::{Mirror, Refresher, Stale};
 pub use outbox::{
-    Fact, FactId, FactKind, FactScope, FactType, Installation, LoggedEventId, Mark, News, Outbox, Reader, WebhookEventId,
-    emit,
+    Fact, FactId, FactKind, FactScope, FactType, Installation, LoggedEventId, Mark, News, Outbox, Reader,
+    WebhookEventId, emit,
 };
 pub use purge::{Purger, Sweeper};
 pub use sms::{NewSms, Texter, queue_sms};

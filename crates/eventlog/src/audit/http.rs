@@ -13,9 +13,10 @@ use web::{Json, Params, Path, Routes, State};
 
 use super::{
     chain::{self, Verdict},
+    download::download,
     trail::{FoundEntry, WantedEntries, Whose, find},
 };
-use crate::{LoggedEventId, EventLog, require_own_app, scans::Allowance};
+use crate::{EventLog, LoggedEventId, require_own_app, scans::Allowance};
 
 const DEFAULT_LIMIT: u32 = 100;
 
@@ -30,6 +31,13 @@ pub(crate) fn routes() -> Routes<EventLog> {
         .answers(503, TOO_WIDE)
         .get("/event-log/audit/workspace", workspace, "List what was done in the caller's workspace, newest first")
         .description("The service's own entries about it. For OWNERs and ADMINs.")
+        .answers(503, TOO_WIDE)
+        .get("/event-log/audit/workspace/download", download, "Download the trail of the caller's workspace, newest first")
+        .description(
+            "Answers up to 2,000 entries as a file. While there are more, the header `x-next-cursor` has the `cursor` of the \
+             next part; the parts can be put together. In CSV a text that a spreadsheet would take for a formula begins with an \
+             apostrophe. For OWNERs and ADMINs.",
+        )
         .answers(503, TOO_WIDE)
         .get("/admin/apps/{app_id}/events/audit/verify", verify, "Verify the service's own entries")
         .description(
@@ -115,14 +123,12 @@ async fn entries(log: &EventLog, app: AppId, whose: Whose, query: TrailQuery) ->
     }
     let places = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     let wanted = WantedEntries {
-        whose,
         action: action.map(Into::into),
         actor: actor.map(Into::into),
         target: target.map(Into::into),
-        from,
-        to,
         limit: places(limit.unwrap_or(DEFAULT_LIMIT)),
         offset: places(offset.unwrap_or(0)),
+        ..WantedEntries::all(whose, from, to)
     };
     let ask = move |tx: &mut Tx<'_>, allowance: &Allowance| find(tx, app, &wanted, allowance);
     let found = log.scans.ask(&log.db, app, ask).await?;

@@ -2,6 +2,7 @@
 //! written from the facts that its rooms tell, with their author.
 
 mod chain;
+mod download;
 mod http;
 mod own;
 mod trail;

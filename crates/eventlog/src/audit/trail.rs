@@ -5,6 +5,7 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
+    fmt,
 };
 
 use kernel::{AppId, Error, Result, TenantId, Timestamp};
@@ -37,8 +38,37 @@ pub struct WantedEntries {
     pub target: Option<String>,
     pub from: Timestamp,
     pub to: Timestamp,
+    /// Of a workspace: only those that come after this one in the list.
+    pub before: Option<Before>,
     pub limit: usize,
     pub offset: usize,
+}
+
+impl WantedEntries {
+    /// All of a time, both ends included.
+    pub fn all(whose: Whose, from: Timestamp, to: Timestamp) -> Self {
+        Self { whose, action: None, actor: None, target: None, from, to, before: None, limit: usize::MAX, offset: 0 }
+    }
+}
+
+/// A place in the list: older than the entry of this time and id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Before {
+    pub at: Timestamp,
+    pub id: LoggedEventId,
+}
+
+impl Before {
+    pub fn parse(text: &str) -> Option<Self> {
+        let (at, id) = text.split_once('.')?;
+        Some(Self { at: Timestamp::from_micros(at.parse().ok()?), id: id.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Before {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.at.as_micros(), self.id)
+    }
 }
 
 /// What was found.
@@ -191,7 +221,10 @@ impl Search<'_> {
     /// Of a workspace: the service's own entries, which are rows.
     fn of_workspace(&mut self, tx: &mut Tx<'_>, tenant: TenantId, action: Option<i64>) -> Result<Vec<KeptEvent>, Stop> {
         let mut found: Vec<KeptEvent> = Vec::new();
-        let (mut at, mut id) = (self.wanted.to, LAST_ID.to_owned());
+        let (mut at, mut id) = match self.wanted.before.filter(|before| before.at <= self.wanted.to) {
+            Some(before) => (before.at, before.id.to_string()),
+            None => (self.wanted.to, LAST_ID.to_owned()),
+        };
         loop {
             let page: Vec<KeptEvent> =
                 tx.all(OF_WORKSPACE, &args![self.app, self.wanted.from, at, id, PAGE as i64, tenant])?;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::parts::ExportedEvent;
+use crate::csv;
 
 /// The form of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -41,7 +42,7 @@ impl ExportFormat {
     pub fn write(self, app: AppId, events: &[ExportedEvent], is_first: bool) -> Result<Vec<u8>> {
         match self {
             Self::Jsonl => json_lines(app, events),
-            Self::Csv => Ok(csv(app, events, is_first).into_bytes()),
+            Self::Csv => Ok(table(app, events, is_first).into_bytes()),
             Self::Parquet => parquet(app, events).map_err(Error::internal),
         }
     }
@@ -103,7 +104,7 @@ const COLUMNS: [&str; 10] = [
     "chain_digest",
 ];
 
-fn csv(app: AppId, events: &[ExportedEvent], is_first: bool) -> String {
+fn table(app: AppId, events: &[ExportedEvent], is_first: bool) -> String {
     let mut text = String::new();
     if is_first {
         text += &COLUMNS.join(",");
@@ -127,15 +128,10 @@ fn csv(app: AppId, events: &[ExportedEvent], is_first: bool) -> String {
             &position,
             digest,
         ];
-        text += &cells.map(cell).join(",");
+        text += &cells.map(csv::cell).join(",");
         text += "\r\n";
     }
     text
-}
-
-/// As RFC 4180 has it.
-fn cell(text: &str) -> String {
-    if text.contains(['"', ',', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 const SCHEMA: &str = "message event {
@@ -222,13 +218,13 @@ mod tests {
 
     #[test]
     fn cells_of_csv_are_quoted_where_they_have_to_be() {
-        let text = csv(AppId::from_u128(1), &[event(1, Some("a,b\n\"c\""), None)], true);
+        let text = table(AppId::from_u128(1), &[event(1, Some("a,b\n\"c\""), None)], true);
         let (header, line) = text.split_once("\r\n").expect("two lines");
         assert_eq!(header, COLUMNS.join(","));
         let end = "\"order \"\"placed\"\"\",1970-01-01T00:00:05.000Z,1970-01-01T00:00:06.000Z,,\"a,b\n\"\"c\"\"\",\
                    \"{\"\"a\"\":\"\"x,\\\"\"y\\\"\"\"\"}\",,\r\n";
         assert!(line.ends_with(end), "{line}");
-        assert_eq!(csv(AppId::from_u128(1), &[], false), "");
+        assert_eq!(table(AppId::from_u128(1), &[], false), "");
     }
 
     #[test]

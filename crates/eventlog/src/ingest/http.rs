@@ -13,7 +13,7 @@ use web::{
     Created, Describe, Failure, MediaType, Operation, RawBody, Routes, State, Validate, from_json, from_value, not_json,
 };
 
-use super::{ArrivedEvent, LoggedEventId, IngestRow, Outcome, batch::ingest_batch, cloud_events};
+use super::{ArrivedEvent, IngestRow, LoggedEventId, Outcome, batch::ingest_batch, cloud_events};
 use crate::{
     EventLog, keeping,
     names::{MOST_NAMES, OWN_PREFIX},

@@ -11,7 +11,7 @@ use tenancy::callers::{AppCaller, EventRead};
 use web::{Json, Page, Params, Path, State};
 
 use crate::{
-    LoggedEventId, EventLog,
+    EventLog, LoggedEventId,
     grain::Grain,
     names, require_own_app,
     scans::{Allowance, Stop},

@@ -12,6 +12,7 @@ on_both_engines!(
     the_services_own_entries_have_their_author,
     an_entry_and_a_delivery_of_one_commit_name_each_other,
     an_owner_sees_their_workspaces_entries_only,
+    an_owner_downloads_their_workspaces_entries,
     a_deleted_app_leaves_nothing,
     wrong_questions_are_refused,
 );
@@ -152,6 +153,38 @@ async fn an_owner_sees_their_workspaces_entries_only(app: TestApp) {
     assert_eq!(other.owner().get(&format!("{path}?target={target}")).await.expect(200).json(), json!([]));
     assert_eq!(other.owner().get(&format!("{path}?action=nothing")).await.expect(200).json(), json!([]));
     app.user(&bob).get(path).await.error(403, "FORBIDDEN");
+}
+
+async fn an_owner_downloads_their_workspaces_entries(app: TestApp) {
+    let (acme, other) = (app.workspace("acme").await, app.workspace("other").await);
+    let path = "/event-log/audit/workspace/download";
+    for name in ["=HYPERLINK(1)", "a, \"b\""] {
+        app.key().put(&format!("/account/tenant/{}", acme.id), json!({ "name": name })).await.expect(200);
+    }
+    app.drain().await;
+    let table = acme.owner().get(path).await.expect(200);
+    assert_eq!((table.header("content-type"), table.header("x-next-cursor")), (Some("text/csv"), None));
+    assert_eq!(table.header("content-disposition"), Some("attachment; filename=\"audit-trail.csv\""));
+    let lines: Vec<String> = table.body().lines().map(str::to_owned).collect();
+    assert_eq!(lines[0], "timestamp,event_name,actor_type,actor_id,actor_name,ip,request_id,details,entry_id");
+    assert!(lines[1].contains(",tenantry.tenant.updated,app_key,"), "{}", lines[1]);
+    assert!(lines[1].contains(r#"""a, \""b\"""#), "{}", lines[1]);
+    let listed = acme.owner().get("/event-log/audit/workspace?limit=500").await.expect(200).json();
+    let listed = listed.as_array().expect("a list");
+    assert_eq!(lines.len() - 1, listed.len());
+    let written = acme.owner().get(&format!("{path}?format=jsonl")).await.expect(200);
+    let written: Vec<Value> = written.body().lines().map(|line| line.parse().expect("JSON")).collect();
+    assert_eq!(&written, listed);
+    // Where the second part would begin.
+    let second = &listed[1];
+    let at: kernel::Timestamp = second["timestamp"].as_str().expect("a time").parse().expect("a time");
+    let cursor = format!("{}.{}", at.as_micros(), second["rawEventId"].as_str().expect("an id"));
+    let rest = acme.owner().get(&format!("{path}?format=jsonl&cursor={cursor}")).await.expect(200);
+    assert_eq!(rest.body().lines().count(), listed.len() - 2);
+    let theirs = other.owner().get(&format!("{path}?format=jsonl&cursor={cursor}")).await.expect(200);
+    assert!(!theirs.body().contains(&acme.id.to_string()));
+    acme.owner().get(&format!("{path}?cursor=x")).await.refuses(&["cursor"]);
+    acme.owner().get(&format!("{path}?from=2026-03-02T00:00:00Z&to=2026-03-01T00:00:00Z")).await.refuses(&["from"]);
 }
 
 async fn a_deleted_app_leaves_nothing(app: TestApp) {

@@ -438,6 +438,7 @@ const GUARDED: &[(&str, &str)] = &[
     ("GET /event-log/events", ""),
     ("GET /event-log/events/{event_id}", ""),
     ("GET /event-log/audit/workspace", ""),
+    ("GET /event-log/audit/workspace/download", ""),
     ("DELETE /account/app", ""),
     ("DELETE /admin/apps/{app_id}", ""),
 ];
