@@ -119,6 +119,7 @@ async fn start(
             let form = PostForm::new(&sent.action)
                 .hidden("SAMLRequest", &sent.saml_request)
                 .hidden("RelayState", &sent.relay_state)
+                .data("leads-on", "")
                 .button(&visit.say("Continue"));
             let page = visit.page("Continue to your identity provider").form_target(&sent.action).form(&form).link(
                 "",

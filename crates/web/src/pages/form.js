@@ -22,3 +22,9 @@ addEventListener("pageshow", () => {
     form.querySelectorAll("[aria-busy]").forEach((button) => button.removeAttribute("aria-busy"));
   }
 });
+
+// A form that only leads on sends itself, except to somebody who has come back to it.
+const [arrival] = performance.getEntriesByType("navigation");
+if (arrival?.type !== "back_forward") {
+  document.querySelector("form[data-leads-on]")?.requestSubmit();
+}

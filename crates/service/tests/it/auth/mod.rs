@@ -6,6 +6,7 @@ mod demo;
 mod federation;
 mod federation_encrypted;
 mod federation_oidc;
+mod federation_saml;
 mod federation_trial;
 mod guessing;
 mod handover;
