@@ -60,7 +60,7 @@ pub use identity_provider::{Cipher, IdentityProvider, SamlRequest};
 pub use log::Log;
 pub use messages::{CaughtMail, CaughtSms};
 pub use on_port::OnPort;
-pub use openid_provider::{OpenIdProvider, OpenIdRequest};
+pub use openid_provider::{Instead, OpenIdProvider, OpenIdRequest};
 pub use people::{PAGE, Person, Tokens};
 pub use receiver::{Received, Receiver, Reply};
 pub use site::{MASTER_KEY, OPERATOR_KEY, Site};

@@ -7,14 +7,20 @@ use std::{
 
 use axum::{
     Router,
-    extract::{Form, State},
+    body::{Body, Bytes},
+    extract::{Form, Request, State},
     http::{HeaderMap, StatusCode},
+    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 use url::Url;
 use vault::{PrivateKey, jwt, sha256_bytes};
 
@@ -32,8 +38,14 @@ struct Script {
     kid: String,
     /// Replaces members of the discovery document.
     discovery: Value,
-    /// What comes instead of the keys.
-    jwks: Option<(u16, String)>,
+    /// What comes instead of an honest answer, by endpoint.
+    instead: HashMap<&'static str, Instead>,
+    /// How many calls get no end of an answer at present.
+    held: watch::Sender<usize>,
+    /// Moves when an endpoint is to say something else.
+    changes: watch::Sender<()>,
+    /// The client secret that it asks for; any, unless this is set.
+    secret: Option<String>,
     /// By the code that stands for them.
     codes: HashMap<String, Code>,
     /// What `userinfo` says.
@@ -43,6 +55,18 @@ struct Script {
     asked: Vec<String>,
     has_id_tokens: bool,
     issuer: String,
+}
+
+/// What an endpoint says instead of an honest answer.
+#[derive(Clone, Debug)]
+pub enum Instead {
+    Answer(u16, String),
+    /// Nothing for as long as somebody listens, or until it is to be honest again.
+    Silence,
+    /// The beginning of an answer, and then nothing more.
+    Drip,
+    /// More and more, without an end.
+    Endless,
 }
 
 struct Code {
@@ -90,7 +114,10 @@ impl OpenIdProvider {
             key: new_key(),
             kid: "first".into(),
             discovery: json!({}),
-            jwks: None,
+            instead: HashMap::new(),
+            held: watch::channel(0).0,
+            changes: watch::channel(()).0,
+            secret: None,
             codes: HashMap::new(),
             userinfo: json!({}),
             emails: json!([]),
@@ -105,6 +132,7 @@ impl OpenIdProvider {
             .route("/token", post(token))
             .route("/userinfo", get(userinfo))
             .route("/emails", get(emails))
+            .layer(middleware::from_fn_with_state(Arc::clone(&state), scripted))
             .with_state(Arc::clone(&state));
         let serving =
             tokio::spawn(async move { axum::serve(listener, routes).await.expect("serves until it is dropped") });
@@ -140,7 +168,28 @@ impl OpenIdProvider {
 
     /// Answers with this instead of the keys.
     pub fn keys(&self, status: u16, body: &str) {
-        self.script().jwks = Some((status, body.to_owned()));
+        self.instead("jwks", Some(Instead::Answer(status, body.to_owned())));
+    }
+
+    /// What an endpoint (`discovery`, `jwks`, `token`, `userinfo`, `emails`) says from now on; honest again with `None`.
+    pub fn instead(&self, endpoint: &'static str, what: Option<Instead>) {
+        let mut script = self.script();
+        match what {
+            Some(what) => script.instead.insert(endpoint, what),
+            None => script.instead.remove(endpoint),
+        };
+        script.changes.send_replace(());
+    }
+
+    /// Waits until so many calls hang at the provider.
+    pub async fn until_held(&self, calls: usize) {
+        let mut held = self.script().held.subscribe();
+        held.wait_for(|held| *held == calls).await.expect("the provider is there");
+    }
+
+    /// From now on the client has to show this secret.
+    pub fn takes_secret(&self, secret: &str) {
+        self.script().secret = Some(secret.to_owned());
     }
 
     pub fn userinfo(&self, said: Value) {
@@ -187,6 +236,51 @@ fn lock(state: &Said) -> MutexGuard<'_, Script> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A call that hangs, until the other side leaves.
+struct Held(watch::Sender<usize>);
+
+impl Held {
+    fn new(state: &Said) -> Self {
+        let held = lock(state).held.clone();
+        held.send_modify(|held| *held += 1);
+        Self(held)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.send_modify(|held| *held -= 1);
+    }
+}
+
+/// Says what a test wants instead of an honest answer.
+async fn scripted(State(state): State<Arc<Said>>, request: Request, next: Next) -> Response {
+    let endpoint = match request.uri().path() {
+        "/.well-known/openid-configuration" => "discovery".to_owned(),
+        path => path.trim_start_matches('/').to_owned(),
+    };
+    let Some(instead) = lock(&state).instead.get(endpoint.as_str()).cloned() else { return next.run(request).await };
+    let body = |chunks: stream::BoxStream<'static, &'static [u8]>, held: Held| {
+        let chunks = chunks.map(move |chunk| {
+            let _while_it_is_read = &held;
+            Ok::<_, std::convert::Infallible>(Bytes::from_static(chunk))
+        });
+        Body::from_stream(chunks).into_response()
+    };
+    match instead {
+        Instead::Answer(status, body) => (StatusCode::from_u16(status).expect("a status"), body).into_response(),
+        Instead::Silence => {
+            let (_held, mut changes) = (Held::new(&state), lock(&state).changes.subscribe());
+            while lock(&state).instead.contains_key(endpoint.as_str()) {
+                changes.changed().await.expect("the provider is there");
+            }
+            next.run(request).await
+        }
+        Instead::Drip => body(stream::once(async { &b"{"[..] }).chain(stream::pending()).boxed(), Held::new(&state)),
+        Instead::Endless => body(stream::repeat(&[b' '; 1024][..]).boxed(), Held::new(&state)),
+    }
+}
+
 async fn discovery(State(state): State<Arc<Said>>) -> Response {
     let mut script = lock(&state);
     script.asked.push("discovery".into());
@@ -209,9 +303,6 @@ async fn discovery(State(state): State<Arc<Said>>) -> Response {
 async fn jwks(State(state): State<Arc<Said>>) -> Response {
     let mut script = lock(&state);
     script.asked.push("jwks".into());
-    if let Some((status, body)) = script.jwks.clone() {
-        return (StatusCode::from_u16(status).expect("a status"), body).into_response();
-    }
     let (n, e) = (script.key.public().modulus(), script.key.public().exponent());
     let encoded = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
     json_answer(
@@ -231,6 +322,9 @@ async fn token(
     if !headers.contains_key("authorization") && !form.contains_key("client_secret") {
         return refuse("invalid_client");
     }
+    if script.secret.is_some() && shown_secret(&headers, &form) != script.secret {
+        return refuse("invalid_client");
+    }
     let Some(code) = script.codes.remove(form.get("code").map_or("", String::as_str)) else {
         return refuse("invalid_grant");
     };
@@ -241,6 +335,16 @@ async fn token(
     let signed = || jwt::sign_ps256(&script.key, &script.kid, "JWT", &code.claims).expect("signs");
     let id_token = script.has_id_tokens.then(|| code.raw.clone().unwrap_or_else(signed));
     json_answer(&json!({ "access_token": "access", "token_type": "Bearer", "id_token": id_token }))
+}
+
+/// By `client_secret_basic` or `client_secret_post`.
+fn shown_secret(headers: &HeaderMap, form: &HashMap<String, String>) -> Option<String> {
+    let basic = headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Basic "));
+    let Some(basic) = basic else { return form.get("client_secret").cloned() };
+    let pair = String::from_utf8(BASE64_STANDARD.decode(basic).ok()?).ok()?;
+    let encoded = pair.split_once(':')?.1;
+    let mut decoded = url::form_urlencoded::parse(encoded.as_bytes());
+    decoded.next().map(|(secret, _)| secret.into_owned())
 }
 
 async fn userinfo(State(state): State<Arc<Said>>, headers: HeaderMap) -> Response {

@@ -235,14 +235,15 @@ impl Callback {
                 return refuse(&identity, app, via, "answer", &cause).await;
             }
         };
+        // Before the code is taken in hand, so that whoever sends it again is not kept waiting for what nobody does.
+        let Some(party) = party(&identity, &visit, via).await? else {
+            return refuse_with(&identity, app, via, "settings", "the provider is turned off", turned_off()).await;
+        };
         let message = sha256_hex(code.as_bytes());
         let (claimed, digest) = (pending.clone(), message.clone());
         if !identity.tenancy.db.write(move |tx| store::claim(tx, &claimed, &digest)).await? {
             return again(&identity, via, &pending.id, &message).await;
         }
-        let Some(party) = party(&identity, &visit, via).await? else {
-            return refuse_with(&identity, app, via, "settings", "the provider is turned off", turned_off()).await;
-        };
         // A task of its own: the code works once, and a browser that asks again hangs up on the first.
         let exchange = Exchange { identity: identity.clone(), pending, party, code, iss: answer.iss, message };
         let outcome = tokio::spawn(exchange.run()).await.map_err(Error::internal)?;

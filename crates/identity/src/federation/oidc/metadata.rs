@@ -8,6 +8,10 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{
+    FutureExt as _,
+    future::{BoxFuture, Shared},
+};
 use kernel::{Clock, Timestamp};
 use serde::Deserialize;
 use spine::outbound::{Outbound, Url};
@@ -108,11 +112,15 @@ pub(in crate::federation) struct Directory {
 
 #[derive(Clone)]
 struct KnownKeys {
-    /// With the instant at which they were read.
+    /// With the instant at which they were asked for.
     keys: Option<(Arc<ForeignKeys>, Timestamp)>,
     /// When they were last asked for, whether that brought any or not.
     asked_at: Timestamp,
+    reading: Reading,
 }
+
+/// Keys on their way: whoever needs them meanwhile waits for the same answer.
+type Reading = Shared<BoxFuture<'static, Result<Arc<ForeignKeys>, OidcFailure>>>;
 
 impl Directory {
     pub(in crate::federation) fn new(outbound: Outbound, clock: Clock, base_url: &str) -> Self {
@@ -153,44 +161,65 @@ impl Directory {
         jwks_uri: &Url,
         token: &str,
     ) -> Result<C, OidcFailure> {
-        let known = self.known(jwks_uri).and_then(|known| known.keys);
-        if let Some((keys, _)) = known.filter(|(_, read_at)| read_at.plus(KEPT) > self.clock.now()) {
+        let tried = self.known(jwks_uri);
+        if let Some(keys) = &tried {
             match keys.verify(token) {
                 Err(ForeignRefusal::UnknownKey) => {}
                 settled => return settled.map_err(|_| bad_token("the signature is not valid")),
             }
         }
-        if !self.may_ask(jwks_uri) {
+        let Some((reading, asked_at)) = self.reading(jwks_uri, tried.as_ref()) else {
             return Err(bad_token("no key of the provider is the one that it names"));
-        }
-        let keys = call::bytes(&self.outbound, Call::get(jwks_uri.clone()), "keys").await?;
-        let keys = ForeignKeys::from_json(&keys);
-        let keys = Arc::new(keys.map_err(|_| OidcFailure::unavailable("keys", "this is not a set of keys"))?);
-        let now = self.clock.now();
-        self.remember(jwks_uri, KnownKeys { keys: Some((Arc::clone(&keys), now)), asked_at: now });
+        };
+        let keys = reading.await?;
+        self.remember(jwks_uri, &keys, asked_at);
         keys.verify(token).map_err(|_| bad_token("no key of the provider verifies it"))
     }
 
-    fn known(&self, jwks_uri: &Url) -> Option<KnownKeys> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner).get(jwks_uri).cloned()
+    /// Keys that are not too old.
+    fn known(&self, jwks_uri: &Url) -> Option<Arc<ForeignKeys>> {
+        let known = self.keys.lock().unwrap_or_else(PoisonError::into_inner).get(jwks_uri)?.keys.clone();
+        known.filter(|(_, read_at)| read_at.plus(KEPT) > self.clock.now()).map(|(keys, _)| keys)
     }
 
-    fn remember(&self, jwks_uri: &Url, known: KnownKeys) {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        make_room(&mut keys, |known| known.asked_at);
-        keys.insert(jwks_uri.clone(), known);
-    }
-
-    /// Whether it is time to ask for keys again; whoever is told so asks.
-    fn may_ask(&self, jwks_uri: &Url) -> bool {
-        let (known, now) = (self.known(jwks_uri), self.clock.now());
-        // Without any keys the next login may try again: its start is limited.
-        if known.as_ref().is_some_and(|known| known.keys.is_some() && known.asked_at.plus(READ_AGAIN) > now) {
-            return false;
+    fn remember(&self, jwks_uri: &Url, keys: &Arc<ForeignKeys>, asked_at: Timestamp) {
+        let mut known = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get_mut(jwks_uri).filter(|known| known.asked_at == asked_at) {
+            known.keys = Some((Arc::clone(keys), asked_at));
         }
-        self.remember(jwks_uri, KnownKeys { keys: known.and_then(|known| known.keys), asked_at: now });
-        true
     }
+
+    /// Other keys than those that were tried, which are on their way or have just come; asks for them if it is time to.
+    fn reading(&self, jwks_uri: &Url, tried: Option<&Arc<ForeignKeys>>) -> Option<(Reading, Timestamp)> {
+        let mut all = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        if let Some(known) = all.get(jwks_uri) {
+            let is_recent = known.asked_at.plus(READ_AGAIN) > now;
+            let is_other = match known.reading.peek() {
+                None => true,
+                Some(Ok(keys)) => is_recent && tried.is_none_or(|tried| !Arc::ptr_eq(tried, keys)),
+                Some(Err(_)) => false,
+            };
+            if is_other {
+                return Some((known.reading.clone(), known.asked_at));
+            }
+            // Without any keys the next login may try again: its start is limited.
+            if known.keys.is_some() && is_recent {
+                return None;
+            }
+        }
+        let reading = read_keys(self.outbound.clone(), jwks_uri.clone()).boxed().shared();
+        let keys = all.get(jwks_uri).and_then(|known| known.keys.clone());
+        make_room(&mut all, |known| known.asked_at);
+        all.insert(jwks_uri.clone(), KnownKeys { keys, asked_at: now, reading: reading.clone() });
+        Some((reading, now))
+    }
+}
+
+async fn read_keys(outbound: Outbound, jwks_uri: Url) -> Result<Arc<ForeignKeys>, OidcFailure> {
+    let keys = call::bytes(&outbound, Call::get(jwks_uri), "keys").await?;
+    let keys = ForeignKeys::from_json(&keys);
+    Ok(Arc::new(keys.map_err(|_| OidcFailure::unavailable("keys", "this is not a set of keys"))?))
 }
 
 fn bad_token(reason: &str) -> OidcFailure {

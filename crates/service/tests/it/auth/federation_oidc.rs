@@ -41,10 +41,10 @@ on_both_engines!(
 
 /// An app with two providers: one answers in the query, one by a form, and both know how to be an OAuth provider.
 #[derive(Clone)]
-struct World {
-    app: TestApp,
-    one: Arc<OpenIdProvider>,
-    two: Arc<OpenIdProvider>,
+pub(super) struct World {
+    pub(super) app: TestApp,
+    pub(super) one: Arc<OpenIdProvider>,
+    pub(super) two: Arc<OpenIdProvider>,
 }
 
 impl Fixture for World {
@@ -67,7 +67,7 @@ impl Fixture for World {
     }
 }
 
-fn settings(one: &OpenIdProvider, two: &OpenIdProvider) -> Providers {
+pub(super) fn settings(one: &OpenIdProvider, two: &OpenIdProvider) -> Providers {
     let with_issuer = |name: &str, issuer: &str, response_mode| ProviderSettings {
         name: name.into(),
         issuer: Some(issuer.to_owned()),
@@ -100,11 +100,11 @@ impl World {
     }
 
     /// A browser that was sent to a provider.
-    async fn at(&self, provider: &str) -> (Browser, OpenIdRequest) {
+    pub(super) async fn at(&self, provider: &str) -> (Browser, OpenIdRequest) {
         self.asked(&[("force_federation", provider)]).await
     }
 
-    async fn asked(&self, more: &[(&str, &str)]) -> (Browser, OpenIdRequest) {
+    pub(super) async fn asked(&self, more: &[(&str, &str)]) -> (Browser, OpenIdRequest) {
         let mut browser = self.app.browser();
         browser.open(&authorize(&self.app, more)).await;
         assert!(browser.location.contains("/authorize?"), "{} {}", browser.location, browser.html());
@@ -112,11 +112,11 @@ impl World {
         (browser, asked)
     }
 
-    fn claims(&self, asked: &OpenIdRequest, email: &str) -> Value {
+    pub(super) fn claims(&self, asked: &OpenIdRequest, email: &str) -> Value {
         asked.claims(&self.one.issuer, email, self.now())
     }
 
-    async fn come(&self, email: &str) -> Browser {
+    pub(super) async fn come(&self, email: &str) -> Browser {
         let (mut browser, asked) = self.at("social-one").await;
         let answer = self.one.answer(&asked, self.claims(&asked, email));
         browser.open(&callback(&asked, &answer)).await;
@@ -144,7 +144,7 @@ impl World {
     }
 
     /// The steps at which logins failed, oldest first.
-    async fn failed(&self) -> Vec<String> {
+    pub(super) async fn failed(&self) -> Vec<String> {
         let told = told_of_app(&self.app, "login.failed").await;
         told.iter().map(|told| told["step"].as_str().expect("a step").to_owned()).collect()
     }
@@ -157,12 +157,12 @@ fn with(mut claims: Value, change: &Value) -> Value {
     claims
 }
 
-fn callback(asked: &OpenIdRequest, answer: &[(String, String)]) -> String {
+pub(super) fn callback(asked: &OpenIdRequest, answer: &[(String, String)]) -> String {
     let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(answer).finish();
     format!("{}?{query}", asked.get("redirect_uri"))
 }
 
-const REFUSED: &str = "could not be accepted";
+pub(super) const REFUSED: &str = "could not be accepted";
 
 async fn somebody_signs_in_with_a_provider_that_knows_their_address(world: World) {
     let ada = world.app.owner("ada@acme.example").await;
@@ -560,7 +560,7 @@ async fn identities_are_listed_and_removed_but_for_the_last_way_in(world: World)
 }
 
 /// An OpenID Connect connection, used by these workspaces.
-async fn connect(world: &World, workspaces: &[kernel::TenantId]) -> String {
+pub(super) async fn connect(world: &World, workspaces: &[kernel::TenantId]) -> String {
     let body = json!({ "type": "oidc", "name": "Directory", "issuer": world.one.issuer, "clientId": "corp", "clientSecret": "s" });
     let made = world.app.key().post("/account/federation/connection", body).await.expect(201);
     let id = made.text("/id");

@@ -7,6 +7,7 @@ mod federation;
 mod federation_encrypted;
 mod federation_oidc;
 mod federation_saml;
+mod federation_slow;
 mod federation_trial;
 mod guessing;
 mod handover;
