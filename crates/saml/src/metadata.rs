@@ -24,7 +24,8 @@ pub const CONTENT_TYPE: &str = "application/samlmetadata+xml";
 pub struct ServiceProvider<'a> {
     pub entity_id: &'a str,
     pub acs_url: &'a str,
-    pub signing_certificate: Option<&'a [u8]>,
+    /// The first is of the key that signs now.
+    pub signing_certificates: &'a [Vec<u8>],
     pub signs_requests: bool,
     pub encryption_certificates: &'a [Vec<u8>],
 }
@@ -38,7 +39,7 @@ impl ServiceProvider<'_> {
                  </ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>"
             )
         };
-        let mut keys: String = self.signing_certificate.map(|der| key("signing", der)).unwrap_or_default();
+        let mut keys: String = self.signing_certificates.iter().map(|der| key("signing", der)).collect();
         self.encryption_certificates.iter().for_each(|der| keys.push_str(&key("encryption", der)));
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<md:EntityDescriptor xmlns:md=\"{METADATA}\" xmlns:ds=\"{DSIG}\" \

@@ -46,14 +46,19 @@ impl Curve {
 }
 
 impl RequestKey {
-    pub fn from_pem(pem: &Secret<String>, hash: RequestHash) -> Result<Self> {
+    /// One or several: while keys are rolled over, the first signs and the next one is published beside it.
+    pub fn all_from_pem(pem: &Secret<String>, hash: RequestHash) -> Result<Vec<Self>> {
         let rejected = || Error::internal("the private key of a federation connection cannot be read");
-        let key = PrivateKeyDer::from_pem_slice(pem.expose().as_bytes()).map_err(|_| rejected())?;
+        let keys = PrivateKeyDer::pem_slice_iter(pem.expose().as_bytes());
+        keys.map(|key| Self::from_key(&key.map_err(|_| rejected())?, hash).ok_or_else(rejected)).collect()
+    }
+
+    fn from_key(key: &PrivateKeyDer<'_>, hash: RequestHash) -> Option<Self> {
         let on_a_curve = |read: &dyn Fn(&'static EcdsaSigningAlgorithm) -> Option<EcdsaKeyPair>| {
             let curves = [Curve::P256, Curve::P384, Curve::P521(hash)];
             curves.into_iter().find_map(|curve| Some(Pair::Ec(read(curve.algorithm())?, curve)))
         };
-        let pair = match &key {
+        let pair = match key {
             PrivateKeyDer::Pkcs1(key) => {
                 RsaKeyPair::from_der(key.secret_pkcs1_der()).ok().map(|pair| Pair::Rsa(pair, hash))
             }
@@ -66,7 +71,7 @@ impl RequestKey {
             }
             _ => None,
         };
-        pair.map(Self).ok_or_else(rejected)
+        pair.map(Self)
     }
 
     /// An RSA key.

@@ -18,15 +18,20 @@ pub fn is_certificate(pem: &str) -> bool {
         && certificates.all(|found| found.is_ok_and(|der| x509_cert::Certificate::from_der(&der).is_ok()))
 }
 
-/// Whether the text is a private key in PEM that can sign: RSA, or EC on a NIST curve; PKCS#8, PKCS#1 or SEC1.
+/// Whether the text is one or more private keys in PEM, each of which can sign: RSA, or EC on a NIST curve; PKCS#8, PKCS#1 or SEC1.
 pub fn is_signing_key(pem: &Secret<String>) -> bool {
-    match PrivateKeyDer::from_pem_slice(pem.expose().as_bytes()) {
-        Ok(PrivateKeyDer::Pkcs1(key)) => RsaKeyPair::from_der(key.secret_pkcs1_der()).is_ok(),
-        Ok(PrivateKeyDer::Pkcs8(key)) => {
+    let mut keys = PrivateKeyDer::pem_slice_iter(pem.expose().as_bytes()).peekable();
+    keys.peek().is_some() && keys.all(|found| found.is_ok_and(|key| can_sign(&key)))
+}
+
+fn can_sign(key: &PrivateKeyDer<'_>) -> bool {
+    match key {
+        PrivateKeyDer::Pkcs1(key) => RsaKeyPair::from_der(key.secret_pkcs1_der()).is_ok(),
+        PrivateKeyDer::Pkcs8(key) => {
             let der = key.secret_pkcs8_der();
             RsaKeyPair::from_pkcs8(der).is_ok() || on_a_curve(|curve| EcdsaKeyPair::from_pkcs8(curve, der).is_ok())
         }
-        Ok(PrivateKeyDer::Sec1(key)) => {
+        PrivateKeyDer::Sec1(key) => {
             let der = key.secret_sec1_der();
             on_a_curve(|curve| EcdsaKeyPair::from_private_key_der(curve, der).is_ok())
         }
@@ -69,7 +74,8 @@ mod tests {
 
     #[test]
     fn keys_are_rsa_or_ec_in_any_usual_wrapping() {
-        assert!(signs(SEC1) && signs(PKCS8));
+        assert!(signs(SEC1) && signs(PKCS8) && signs(&[SEC1, PKCS8].concat()));
+        assert!(!signs(&[PKCS8, ED25519].concat()), "each of several has to sign");
         let der = crate::rsa::test_key().to_pkcs8().expect("can be written");
         let body = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, der.expose());
         assert!(signs(&format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n")));

@@ -34,20 +34,20 @@ impl<'a> Party<'a> {
         }
     }
 
-    /// `None` unless requests are signed, or there is at least a key to sign them with.
-    fn key(&self) -> Result<Option<RequestKey>> {
-        let Some(pem) = self.connection.private_key(&self.tenancy.keyring, self.app)? else { return Ok(None) };
+    /// What requests are signed with, if they are: the first of several, which are there while keys are rolled over.
+    fn keys(&self) -> Result<Vec<RequestKey>> {
+        let Some(pem) = self.connection.private_key(&self.tenancy.keyring, self.app)? else { return Ok(Vec::new()) };
         let pem = Secret::new(String::from_utf8_lossy(pem.expose()).into_owned());
         let hash = match self.connection.signed_request_algorithm {
             Some(SigningAlgorithm::Sha512) => RequestHash::Sha512,
             _ => RequestHash::Sha256,
         };
-        RequestKey::from_pem(&pem, hash).map(Some)
+        RequestKey::all_from_pem(&pem, hash)
     }
 
     /// The key, if requests are signed.
     pub(super) fn request_key(&self) -> Result<Option<RequestKey>> {
-        if self.connection.signed_request { self.key() } else { Ok(None) }
+        if self.connection.signed_request { Ok(self.keys()?.into_iter().next()) } else { Ok(None) }
     }
 
     pub(super) fn request<'r>(
@@ -73,14 +73,12 @@ impl<'a> Party<'a> {
     /// With the certificates that assertions may be encrypted for.
     pub(super) fn metadata(&self, encryption_certificates: &[Vec<u8>]) -> Result<String> {
         let host = self.tenancy.base_url.split("://").nth(1).unwrap_or_default();
-        let certificate = match self.key()? {
-            Some(key) => Some(self_signed(&key, host, self.connection.created_at)?),
-            None => None,
-        };
+        let certificates = self.keys()?.into_iter().map(|key| self_signed(&key, host, self.connection.created_at));
+        let certificates = certificates.collect::<Result<Vec<_>>>()?;
         let metadata = ServiceProvider {
             entity_id: &self.entity_id,
             acs_url: &self.acs_url,
-            signing_certificate: certificate.as_deref(),
+            signing_certificates: &certificates,
             signs_requests: self.connection.signed_request,
             encryption_certificates,
         };

@@ -81,7 +81,7 @@ fn our_certificates_are_genuine_and_our_metadata_shows_them() {
         let metadata = ServiceProvider {
             entity_id: "https://login.example/?a&b",
             acs_url: "https://login.example/acs",
-            signing_certificate: Some(&certificate),
+            signing_certificates: &[certificate],
             signs_requests: true,
             encryption_certificates: &[der(&file("sp.pem"))],
         };

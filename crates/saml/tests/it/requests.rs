@@ -27,8 +27,8 @@ fn keys() -> impl Iterator<Item = (TempDir, RequestKey)> {
         let public = run("openssl", &["pkey", "-in", &path("private.pem"), "-pubout", "-out", &path("public.pem")]);
         assert!(public.0, "{}", public.1);
         let pem = Secret::new(fs::read_to_string(path("private.pem")).expect("a key"));
-        let key = RequestKey::from_pem(&pem, hash).expect("can be read");
-        (folder, key)
+        let mut keys = RequestKey::all_from_pem(&pem, hash).expect("can be read");
+        (folder, keys.pop().expect("a key"))
     })
 }
 

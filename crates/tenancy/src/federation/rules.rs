@@ -39,7 +39,7 @@ pub struct NewConnection {
     pub signed_request: Option<bool>,
     /// Required when requests are signed.
     pub signed_request_algorithm: Option<SigningAlgorithm>,
-    /// Required when requests are signed: an RSA or EC key, PEM. Never returned.
+    /// Required when requests are signed: an RSA or EC key, PEM. Of several the first signs, and all are in the metadata. Never returned.
     #[schemars(extend("format" = "pem-private-key"))]
     pub private_key: Option<Secret<String>>,
     /// Another name for `privateKey`.
@@ -202,7 +202,7 @@ fn certificate(problems: &mut Problems, pem: &str) {
 fn keys(problems: &mut Problems, key: Option<&Secret<String>>, alias: Option<&Secret<String>>) {
     for (field, key) in [("privateKey", key), ("signedRequestPrivateKey", alias)] {
         if let Some(key) = key {
-            problems.check(field, is_signing_key(key), "must be an RSA or EC private key in PEM");
+            problems.check(field, is_signing_key(key), "must be an RSA or EC private key in PEM, or several in a row");
         }
     }
     let differ = key.zip(alias).is_some_and(|(key, alias)| key != alias);

@@ -6,6 +6,7 @@ mod demo;
 mod federation;
 mod federation_encrypted;
 mod federation_oidc;
+mod federation_rollover;
 mod federation_saml;
 mod federation_slow;
 mod federation_trial;
