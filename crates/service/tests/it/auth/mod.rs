@@ -5,6 +5,7 @@ mod authorize;
 mod demo;
 mod federation;
 mod federation_encrypted;
+mod federation_moments;
 mod federation_oidc;
 mod federation_rollover;
 mod federation_saml;

@@ -3,6 +3,7 @@
 mod directories;
 mod discovery;
 mod groups;
+mod races;
 mod reach;
 mod tester;
 mod users;
