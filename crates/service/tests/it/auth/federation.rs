@@ -33,6 +33,7 @@ on_both_engines!(
     a_provider_that_renames_somebody_takes_their_ways_in,
     a_providers_word_tells_a_workspace_nothing_of_a_person,
     names_from_a_provider_are_bounded_and_name_nobody_elses_people,
+    a_login_request_of_another_app_opens_no_connection,
     no_route_lets_a_providers_login_beyond_its_workspace,
     no_route_lets_a_scim_token_beyond_its_workspace,
 );
@@ -505,6 +506,20 @@ async fn names_from_a_provider_are_bounded_and_name_nobody_elses_people(app: Tes
     assert_eq!(named(&corp, "vicky@corp.example").await, "");
     let newcomer = named(&acme, "newcomer@acme.example").await;
     assert!(newcomer.starts_with("Pay now x") && newcomer.chars().count() == 200, "{newcomer}");
+}
+
+async fn a_login_request_of_another_app_opens_no_connection(app: TestApp) {
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let connection = idp.connect(&app, &[ada.tenant]).await;
+    let other = app.other_app().await;
+    other.put("/account/app", json!({ "redirectUris": ["https://app.example/callback"] })).await.expect(200);
+    let mut browser = app.browser();
+    let asked =
+        [("client_id", other.app_id().to_string()), ("redirect_uri", "https://app.example/callback".to_owned())];
+    let asked: Vec<(&str, &str)> = asked.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    browser.open(&authorize(&app, &asked)).await.sees(200, "Sign in");
+    let sealed = browser.location.split_once("?r=").expect("a request").1.to_owned();
+    browser.open(&format!("/auth/federation/saml/{connection}/login?r={sealed}")).await.sees(404, "");
 }
 
 /// What must not show, and must not change: everything of a workspace that the login does not reach.

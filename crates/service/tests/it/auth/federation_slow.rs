@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use spine::outbound::{Outbound, Targets};
 use testkit::{Browser, Instead, on_both_engines};
 use tokio::task::JoinSet;
@@ -15,6 +14,9 @@ on_both_engines!(
     nobody_waits_for_somebody_elses_provider,
     keys_are_read_once_for_all_who_need_them,
 );
+
+/// What is read of an answer.
+const LARGEST: usize = 256 * 1024;
 
 /// Ten seconds are a fifth of one.
 async fn hurry(world: &World) {
@@ -64,16 +66,27 @@ async fn a_provider_that_says_too_much_or_nothing_is_a_page(world: World) {
     fails(&world, "discovery", said("{}"), 502, "discovery").await;
     for (endpoint, step) in [("discovery", "discovery"), ("token", "token"), ("jwks", "keys"), ("userinfo", "userinfo")]
     {
-        let document = json!({ "padding": "x".repeat(300_000) }).to_string();
-        for instead in [Instead::Endless, said(&document), said(""), said("[]"), said("null"), said("\u{fffd}")] {
+        for instead in
+            [Instead::Endless, Instead::Padded(LARGEST), said(""), said("[]"), said("null"), said("\u{fffd}")]
+        {
             fails(&world, endpoint, instead, 502, step).await;
         }
         fails(&world, endpoint, Instead::Answer(503, String::new()), 502, step).await;
     }
+    for endpoint in ["discovery", "token", "jwks"] {
+        world.one.instead(endpoint, Some(Instead::Padded(LARGEST / 2)));
+    }
+    assert!(world.come("ada@acme.example").await.answer("code").is_some(), "what is long enough for anybody is read");
+    for endpoint in ["discovery", "token", "jwks"] {
+        world.one.instead(endpoint, None);
+    }
     fails(&world, "token", said("{}"), 400, "token").await;
     fails(&world, "token", Instead::Answer(401, String::new()), 400, "token").await;
     fails(&world, "userinfo", said("{}"), 400, "userinfo").await;
+    // Keys are known by now; once they are too old, nothing takes their place.
+    world.app.advance(Duration::from_secs(3601)).await;
     fails(&world, "jwks", said("{}"), 502, "keys").await;
+    world.app.advance(Duration::from_secs(301)).await;
     fails(&world, "jwks", said("{\"keys\":[]}"), 400, "id_token").await;
 }
 
