@@ -56,7 +56,7 @@ fn our_certificates_are_genuine_and_our_metadata_shows_them() {
     for kind in [&["-algorithm", "RSA"][..], &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]] {
         assert!(run("openssl", &[&["genpkey", "-out", &path("key.pem")], kind].concat()).0);
         let pem = Secret::new(std::fs::read_to_string(path("key.pem")).expect("a key"));
-        let key = RequestKey::from_pem(&pem, RequestHash::Sha256).expect("can be read");
+        let key = RequestKey::all_from_pem(&pem, RequestHash::Sha256).expect("can be read").pop().expect("a key");
         let since = "2026-01-15T10:00:00Z".parse().expect("a time");
         let certificate = self_signed(&key, "login.example", since).expect("a certificate");
         std::fs::write(path("certificate.der"), &certificate).expect("written");
