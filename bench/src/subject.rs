@@ -47,7 +47,7 @@ pub async fn open(folder: &Path, database: Option<&str>, adjust: impl FnOnce(&mu
         mail_from: "bench@bench.example".into(),
         sms_url: Secret::new("log:".into()),
         translate_url: Secret::new(String::new()),
-        files: files::Settings { folder: folder.join("files"), max_bytes: 1, workspace_bytes: 1 },
+        files: files::Settings { place: files::Place::Folder(folder.join("files")), max_bytes: 1, workspace_bytes: 1 },
         outbound: Outbound::new(Targets::Public),
         providers: service::Providers::default(),
         payprovider_url: "http://127.0.0.1:1".into(),

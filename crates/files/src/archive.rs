@@ -33,7 +33,7 @@ impl StoredObject {
 
 impl Files {
     /// For reading, in a thread that may wait; `None` when the bytes are missing.
-    pub fn open_object(&self, object: &StoredObject) -> io::Result<Option<std::fs::File>> {
+    pub fn open_object(&self, object: &StoredObject) -> io::Result<Option<Box<dyn Read + Send>>> {
         self.storage.open_blocking(&object.name)
     }
 
@@ -49,7 +49,7 @@ impl AttachedSource for Storage {
         if !(StoredObject { name: name.to_owned() }).is_ours() {
             return Ok(None);
         }
-        Ok(self.open_blocking(name)?.map(|file| Box::new(file) as Box<dyn Read>))
+        Ok(self.open_blocking(name)?.map(|bytes| bytes as Box<dyn Read>))
     }
 }
 
@@ -66,12 +66,13 @@ impl AttachedTarget for Storage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Place;
 
     #[test]
     fn names_that_lead_elsewhere_are_neither_read_nor_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("secret12"), "not a file of anybody").expect("written");
-        let storage = Storage::new(folder.path().join("files"));
+        let storage = Storage::new(Place::Folder(folder.path().join("files")));
         let outside = folder.path().join("secret12").display().to_string();
         for name in ["../secret12", "../../secret12", "..", "", "a/b", "abcdefg\0", "käse-brot", outside.as_str()] {
             assert!(!storage.accepts(name), "{name}");

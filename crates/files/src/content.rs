@@ -25,6 +25,11 @@ pub(crate) fn fits(content_type: &str, first: &[u8]) -> bool {
     }
 }
 
+/// Whether a picture of this type can be told from what it carries beside itself.
+pub(crate) fn has_metadata(content_type: &str) -> bool {
+    matches!(essence(content_type).as_str(), "image/jpeg" | "image/png" | "image/webp")
+}
+
 /// The picture alone: without places, cameras, authors and comments. `None` when this is no picture whose parts can be told.
 pub(crate) fn without_metadata(content_type: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     match essence(content_type).as_str() {

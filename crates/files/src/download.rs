@@ -1,5 +1,6 @@
 //! The signed address of a file, with ranges and `ETag`. Files share the origin of the login pages, so that a browser shows
-//! only harmless types and runs nothing in any of them.
+//! only harmless types and runs nothing in any of them. From a storage elsewhere bytes do not pass here: the address leads
+//! on to one that the storage takes, for as long as it is valid itself.
 
 use std::{ops::Range, time::Duration};
 
@@ -8,19 +9,19 @@ use axum::{
     extract::FromRequestParts,
     response::{IntoResponse, Response},
 };
-use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use kernel::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::{fs, io::AsyncReadExt as _};
+use vault::sha256_hex;
 use web::{Anyone, Describe, Failure, IfNoneMatch, Operation, Params, Path, Routes, State};
 
 use crate::{
     File, FileId, FileState, Files,
     content::{SHOWN, essence},
     names,
-    storage::PIECE,
+    storage::{Reader, Remote, Served, Storage},
     store,
     tickets::{DownloadTicket, Ticket as _, refused},
     upload::FORM,
@@ -34,6 +35,7 @@ pub(crate) fn routes() -> Routes<Files> {
     Routes::new("Files")
         .get(ADDRESS, download, "Get a file by its signed address")
         .answers(206, "The part of the file that was asked for")
+        .answers(307, "The file is in a storage elsewhere, under the address in `Location`")
         .answers(304, "The caller has the file already")
         .answers(403, "The address is not valid, or is not valid any more")
         .answers(416, "The range lies outside of the file")
@@ -50,6 +52,7 @@ struct Signed {
 
 /// The headers that decide how much of a file is sent.
 struct Wanted {
+    is_head: bool,
     range: Option<String>,
     if_range: Option<String>,
 }
@@ -60,7 +63,7 @@ impl<S: Sync> FromRequestParts<S> for Wanted {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
         let text =
             |name| parts.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
-        Ok(Self { range: text(header::RANGE), if_range: text(header::IF_RANGE) })
+        Ok(Self { is_head: parts.method == Method::HEAD, range: text(header::RANGE), if_range: text(header::IF_RANGE) })
     }
 }
 
@@ -96,8 +99,8 @@ async fn download(
     send(&files, key, &token, &known, wanted).await.map(Sent)
 }
 
-/// The file that an address leads to, as long as the address is valid.
-async fn find(files: &Files, key: FileId, token: &str) -> Result<File> {
+/// The file that an address leads to, as long as the address is valid, and how long that is.
+async fn find(files: &Files, key: FileId, token: &str) -> Result<(File, Duration)> {
     let (found, now) = files.tenancy.db.read(move |tx| Ok((store::find_anywhere(tx, key)?, tx.now()))).await?;
     let ticket = DownloadTicket::open(&files.tenancy.keyring, key, token).ok();
     let Some(file) = found.filter(|file| file.state == FileState::Finished) else {
@@ -105,10 +108,13 @@ async fn find(files: &Files, key: FileId, token: &str) -> Result<File> {
         return Err(ticket.map_or_else(refused, |_| Error::not_found("file")));
     };
     let is_public = file.public_file && vault::same(file.object.as_bytes(), token.as_bytes());
-    if !is_public && ticket.is_none_or(|ticket| now >= ticket.until) {
-        return Err(refused());
+    if is_public {
+        return Ok((file, ADDRESS_LASTS));
     }
-    Ok(file)
+    match ticket.filter(|ticket| now < ticket.until) {
+        Some(ticket) => Ok((file, ticket.until.since(now))),
+        None => Err(refused()),
+    }
 }
 
 /// A file that is read by its address without a detour over the network.
@@ -117,14 +123,14 @@ pub struct OwnFile {
     pub content_type: String,
     /// In bytes.
     pub size: u64,
-    bytes: fs::File,
+    bytes: Reader,
     left: u64,
 }
 
 impl OwnFile {
     /// `None` at its end.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
-        let piece = next_piece(&mut self.bytes, self.left).await.map_err(Error::internal)?;
+        let piece = self.bytes.next(self.left).await.map_err(Error::internal)?;
         self.left -= piece.len() as u64;
         Ok(Some(piece).filter(|piece| !piece.is_empty()))
     }
@@ -140,9 +146,9 @@ impl Files {
     async fn open_by_address(&self, address: &str) -> Result<OwnFile> {
         let parts = address.split_once("?token=").and_then(|(key, token)| Some((key.parse().ok()?, token)));
         let (key, token) = parts.ok_or_else(refused)?;
-        let file = find(self, key, token).await?;
+        let (file, _) = find(self, key, token).await?;
         let size = u64::try_from(file.size).map_err(Error::internal)?;
-        let bytes = self.storage.open(&file.object, 0).await?.ok_or_else(bytes_missing)?;
+        let bytes = self.storage.open(&file.object).await?.ok_or_else(bytes_missing)?;
         let File { file_name, content_type, .. } = file;
         Ok(OwnFile { file_name, content_type, size, bytes, left: size })
     }
@@ -153,8 +159,12 @@ fn bytes_missing() -> Error {
 }
 
 async fn send(files: &Files, key: FileId, token: &str, known: &IfNoneMatch, wanted: Wanted) -> Result<Response> {
-    let file = find(files, key, token).await?;
-    let etag = format!("\"{}\"", file.sha256);
+    let (file, lasts) = find(files, key, token).await?;
+    let folder = match &files.storage {
+        Storage::Folder(folder) => folder,
+        Storage::S3(remote) => return elsewhere(remote, &file, wanted.is_head, lasts),
+    };
+    let etag = etag_of(&file);
     let mut headers = headers_of(&file, &etag)?;
     if known.names(&etag) {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
@@ -173,8 +183,8 @@ async fn send(files: &Files, key: FileId, token: &str, known: &IfNoneMatch, want
         headers.insert(header::CONTENT_RANGE, value(&format!("bytes {}-{}/{size}", part.start, part.end - 1))?);
     }
     headers.insert(header::CONTENT_LENGTH, (part.end - part.start).into());
-    let opened = files.storage.open(&file.object, part.start).await?;
-    let bytes = opened.ok_or_else(bytes_missing)?;
+    let opened = folder.open(&file.object, part.start).await?;
+    let bytes = Reader::File(opened.ok_or_else(bytes_missing)?);
     Ok((status, headers, pieces(bytes, part.end - part.start)).into_response())
 }
 
@@ -192,7 +202,26 @@ fn value(text: &str) -> Result<HeaderValue> {
     HeaderValue::from_str(text).map_err(Error::internal)
 }
 
-fn headers_of(file: &File, etag: &str) -> Result<HeaderMap> {
+/// Objects never change, so that their names are as good as a digest where the bytes never passed here.
+fn etag_of(file: &File) -> String {
+    let digest = if file.sha256.is_empty() { sha256_hex(file.object.as_bytes()) } else { file.sha256.clone() };
+    format!("\"{digest}\"")
+}
+
+/// On to the storage. It is another origin than that of the login pages, and still shows harmless types only.
+fn elsewhere(remote: &Remote, file: &File, is_head: bool, lasts: Duration) -> Result<Response> {
+    let address = remote.readable(&file.object, is_head, &served(file), lasts)?;
+    let mut headers = HeaderMap::new();
+    headers.insert(header::LOCATION, value(&address)?);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, SANDBOX);
+    Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())
+}
+
+const SANDBOX: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
+
+/// How a browser is told to take a file.
+fn served(file: &File) -> Served {
     let kind = essence(&file.content_type);
     let shown = file.fits_type && SHOWN.contains(&kind.as_str());
     let content_type = match (shown, kind.as_str()) {
@@ -203,16 +232,18 @@ fn headers_of(file: &File, etag: &str) -> Result<HeaderMap> {
         (false, _) => "application/octet-stream".to_owned(),
     };
     let disposition = names::disposition(if shown { "inline" } else { "attachment" }, &file.file_name);
+    Served { content_type, disposition }
+}
+
+fn headers_of(file: &File, etag: &str) -> Result<HeaderMap> {
+    let Served { content_type, disposition } = served(file);
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, value(&content_type)?);
     headers.insert(header::CONTENT_DISPOSITION, value(&disposition)?);
     headers.insert(header::ETAG, value(etag)?);
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox"),
-    );
+    headers.insert(header::CONTENT_SECURITY_POLICY, SANDBOX);
     Ok(headers)
 }
 
@@ -244,25 +275,13 @@ fn asked_for(range: &str, size: u64) -> Asked {
     }
 }
 
-fn pieces(file: fs::File, length: u64) -> Body {
-    let pieces = futures_util::stream::try_unfold((file, length), |(mut file, left)| async move {
-        let piece = next_piece(&mut file, left).await?;
+fn pieces(bytes: Reader, length: u64) -> Body {
+    let pieces = futures_util::stream::try_unfold((bytes, length), |(mut bytes, left)| async move {
+        let piece = bytes.next(left).await?;
         let left = left - piece.len() as u64;
-        Ok::<_, std::io::Error>((!piece.is_empty()).then_some((piece, (file, left))))
+        Ok::<_, std::io::Error>((!piece.is_empty()).then_some((piece, (bytes, left))))
     });
     Body::from_stream(pieces)
-}
-
-/// Some of what is left of a file; nothing at its end.
-async fn next_piece(file: &mut fs::File, left: u64) -> std::io::Result<Bytes> {
-    let most = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE);
-    let mut piece = BytesMut::with_capacity(most);
-    let mut limited = file.take(most as u64);
-    while limited.read_buf(&mut piece).await? > 0 {}
-    if piece.is_empty() && left > 0 {
-        return Err(std::io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(piece.freeze())
 }
 
 #[cfg(test)]

@@ -10,15 +10,15 @@ use tenancy::{
     callers::{TenantCaller, TenantRead, TenantWrite},
     workspaces,
 };
-use vault::sha256_hex;
 use web::{Json, Page, Params, Routes, State, Success, Valid, Validate};
 
 use crate::{
-    File, FileId, FileState, Files, UNKEPT,
-    content::without_metadata,
-    download,
+    File, FileId, FileState, Files, UNKEPT, download,
     facts::{FileDeleted, FilePrepared, FileStored},
-    names, store,
+    names,
+    storage::{Storage, without_prefix},
+    store,
+    takeover::{check_room, take_over},
     tickets::{Ticket as _, UploadTicket},
     upload::FORM,
 };
@@ -132,9 +132,9 @@ impl From<File> for ListedFile {
     }
 }
 
-/// What cannot be a key is as unknown as one of nothing.
+/// What cannot be a key is as unknown as one of nothing. Also as the form of a storage elsewhere has it.
 fn key(text: &str) -> Result<FileId> {
-    text.parse().map_err(|_| no_file())
+    without_prefix(text).parse().map_err(|_| no_file())
 }
 
 fn no_file() -> Error {
@@ -148,12 +148,15 @@ async fn prepare(
 ) -> Result<Json<UploadForm>> {
     let (app, tenant, db) = (caller.app_id(), caller.tenant(), files.tenancy.db.by(&caller));
     let (object, content_type) = (files.tenancy.db.entropy().base62(32), new.content_type.to_string());
+    let is_remote = files.storage.is_remote();
     let made = db.write(move |tx| {
         workspaces::get(tx, app, tenant)?;
+        let id: FileId = tx.new_id();
         let file = File {
-            id: tx.new_id(),
+            id,
             tenant,
-            object: object.clone(),
+            // Elsewhere it is posted under its key, and the sweep has to know that.
+            object: if is_remote { id.to_string() } else { object.clone() },
             file_name: names::cleaned(&new.file_name),
             content_type: new.content_type.to_string(),
             state: FileState::Prepared,
@@ -171,6 +174,10 @@ async fn prepare(
         Ok((file.id, tx.now()))
     });
     let (id, now) = made.await?;
+    if let Storage::S3(remote) = &files.storage {
+        let (url, fields) = remote.form(&id.to_string(), &content_type, files.max_bytes, FORM_LASTS)?;
+        return Ok(Json(UploadForm { url, fields }));
+    }
     let ticket = UploadTicket { app, content_type: content_type.clone(), until: now.plus(FORM_LASTS) };
     let policy = ticket.seal(&files.tenancy.keyring, id)?;
     let fields = BTreeMap::from([("key", id.to_string()), ("policy", policy), ("Content-Type", content_type)]);
@@ -185,28 +192,24 @@ async fn finish(
     let (app, tenant, db) = (caller.app_id(), caller.tenant(), files.tenancy.db.by(&caller));
     let id = key(&asked.key)?;
     let file = files.tenancy.db.read(move |tx| store::find(tx, app, tenant, id)).await?.ok_or_else(no_file)?;
-    if !file.is_uploaded() {
-        return Err(Error::new(
-            Code::Conflict,
-            "The file was not uploaded yet. Post it with the form of prepare first.",
-        ));
-    }
     if file.state == FileState::Finished {
         return Ok(Json(address(&files, &file)?));
     }
-    let before = file.object.clone();
+    let (before, is_counted) = (file.object.clone(), file.is_uploaded());
     let file = File {
         persisted: asked.persist.unwrap_or(false),
         public_file: asked.public_file.unwrap_or(false),
         expires_at: None,
         ..file
     };
-    let file = match asked.remove_meta_data {
-        Some(true) => rewritten(&files, file).await?,
-        _ => file,
-    };
-    let object = file.object.clone();
+    let file = take_over(&files, file, asked.remove_meta_data.unwrap_or(false)).await?;
+    let (object, room) = (file.object.clone(), files.clone());
     let finished = db.write(move |tx| {
+        if !is_counted {
+            workspaces::lock(tx, tenant)?;
+            workspaces::get(tx, app, tenant)?;
+            check_room(tx, &room, app, &file)?;
+        }
         let until = (!file.persisted).then(|| tx.now().plus(UNKEPT));
         let file = File { expires_at: until, ..file.clone() };
         if store::finish(tx, app, &file)? {
@@ -219,28 +222,17 @@ async fn finish(
         store::find(tx, app, tenant, id)?.ok_or_else(no_file)
     });
     let finished = finished.await;
-    let unused = match &finished {
-        Ok(file) if file.object == object => &before,
-        _ => &object,
-    };
     if before != object {
-        files.storage.delete(unused).await?;
+        let is_kept = matches!(&finished, Ok(file) if file.object == object);
+        // What there is no room for is not kept at all.
+        let is_too_large = matches!(&finished, Err(error) if error.code() == Code::BodyTooLarge);
+        for (name, goes) in [(&before, is_kept || is_too_large), (&object, !is_kept)] {
+            if goes {
+                files.storage.discard(name).await;
+            }
+        }
     }
     Ok(Json(address(&files, &finished?)?))
-}
-
-/// The same file without what its picture carries beside itself, as another object.
-async fn rewritten(files: &Files, file: File) -> Result<File> {
-    let bytes = files.storage.read(&file.object).await?;
-    let content_type = file.content_type.clone();
-    let kept = tokio::task::spawn_blocking(move || without_metadata(&content_type, &bytes)).await;
-    let Some(kept) = kept.map_err(Error::internal)? else { return Ok(file) };
-    let object = files.tenancy.db.entropy().base62(32);
-    let mut new = files.storage.create(&object).await?;
-    new.write(&kept).await?;
-    new.keep().await?;
-    let size = i64::try_from(kept.len()).map_err(Error::internal)?;
-    Ok(File { object, size, sha256: sha256_hex(&kept), ..file })
 }
 
 /// Where the file can be read by whoever has the address.
@@ -280,7 +272,7 @@ async fn delete(
         emit(tx, (app, tenant), &FileDeleted { key: id, file_name: file.file_name })?;
         Ok(file.object)
     });
-    files.storage.delete(&deleted.await?).await?;
+    files.storage.discard(&deleted.await?).await;
     Ok(Success)
 }
 

@@ -1,5 +1,5 @@
-//! Files of workspaces: uploaded by a form that the app hands out, kept in a folder under names of our own, and read under
-//! signed addresses.
+//! Files of workspaces: uploaded by a form that the app hands out, kept under names of our own in a folder or in a storage
+//! elsewhere, and read under signed addresses.
 //!
 //! Bytes go through in pieces and never as a whole. A row says that a file exists; bytes without a row are swept.
 
@@ -15,10 +15,11 @@ mod storage;
 mod store;
 mod sweep;
 mod tables;
+mod takeover;
 mod tickets;
 mod upload;
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use ::store::text_enum;
 use kernel::{TenantId, Timestamp, id_kinds};
@@ -29,7 +30,7 @@ use web::Routes;
 pub use archive::{OBJECTS, StoredObject, archived};
 pub use census::Census;
 pub use download::OwnFile;
-pub use storage::Storage;
+pub use storage::{Fault, Place, S3Address, Storage};
 use sweep::Sweep;
 pub use tables::TABLES;
 
@@ -44,7 +45,7 @@ pub(crate) const UNKEPT: Duration = Duration::from_hours(24);
 /// How large files may be, and where they are.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub folder: PathBuf,
+    pub place: Place,
     /// Of one file.
     pub max_bytes: u64,
     /// Of all files of a workspace.
@@ -61,9 +62,10 @@ pub struct Files {
 }
 
 impl Files {
+    /// Within a runtime.
     pub fn new(tenancy: Tenancy, settings: Settings) -> Self {
-        let Settings { folder, max_bytes, workspace_bytes } = settings;
-        Self { tenancy, storage: Storage::new(folder), max_bytes, workspace_bytes }
+        let Settings { place, max_bytes, workspace_bytes } = settings;
+        Self { tenancy, storage: Storage::new(place), max_bytes, workspace_bytes }
     }
 
     /// Where the bytes are.
@@ -99,7 +101,7 @@ pub(crate) struct File {
     pub(crate) content_type: String,
     pub(crate) state: FileState,
     pub(crate) size: i64,
-    /// SHA-256 of the bytes, in hex.
+    /// SHA-256 of the bytes, in hex; empty where they never passed here.
     pub(crate) sha256: String,
     /// Whether the first bytes are what the type says.
     pub(crate) fits_type: bool,

@@ -84,12 +84,22 @@ pub(crate) fn uploaded(tx: &mut Tx<'_>, app: AppId, file: &File) -> Result<bool>
     )
 }
 
-/// False when it was finished before.
+/// With the bytes that it was given last. False when it was finished before.
 pub(crate) fn finish(tx: &mut Tx<'_>, app: AppId, file: &File) -> Result<bool> {
     tx.changes_one(
-        "UPDATE files SET state = 'finished', object = $3, size = $4, sha256 = $5, persisted = $6, public_file = $7, \
-         expires_at = $8 WHERE app_id = $1 AND id = $2 AND state = 'uploaded'",
-        &args![app, file.id, file.object, file.size, file.sha256, file.persisted, file.public_file, file.expires_at],
+        "UPDATE files SET state = 'finished', object = $3, size = $4, sha256 = $5, fits_type = $6, \
+         persisted = $7, public_file = $8, expires_at = $9 WHERE app_id = $1 AND id = $2 AND state <> 'finished'",
+        &args![
+            app,
+            file.id,
+            file.object,
+            file.size,
+            file.sha256,
+            file.fits_type,
+            file.persisted,
+            file.public_file,
+            file.expires_at
+        ],
     )
 }
 

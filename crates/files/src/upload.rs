@@ -13,8 +13,9 @@ use crate::{
     File, FileId, Files, UNKEPT,
     content::{self, FIRST},
     multipart::{FormReader, Step, malformed},
-    storage::{NewObject, PIECE},
+    storage::{NewObject, PIECE, Storage},
     store,
+    takeover::{check_room, too_large},
     tickets::{Ticket as _, UploadTicket, refused},
 };
 
@@ -123,6 +124,8 @@ struct Arriving {
 
 impl Arriving {
     async fn begin(files: &Files, fields: &HashMap<String, Vec<u8>>) -> Result<Self> {
+        // With a storage elsewhere, forms are posted there.
+        let Storage::Folder(folder) = &files.storage else { return Err(refused()) };
         let field = |name: &str| fields.get(name).and_then(|value| std::str::from_utf8(value).ok());
         let key = field("key").ok_or_else(|| malformed("the field key has to come before the file"))?;
         let policy = field("policy").ok_or_else(|| malformed("the field policy has to come before the file"))?;
@@ -142,7 +145,7 @@ impl Arriving {
         }
         // Of two that are posted at once each has an object of its own; one of them stays.
         let object = files.tenancy.db.entropy().base62(32);
-        let new = files.storage.create(&object).await?;
+        let new = folder.create(&object).await?;
         Ok(Self {
             ticket,
             file: File { object, ..file },
@@ -158,7 +161,7 @@ impl Arriving {
     async fn take(&mut self, bytes: &[u8]) -> Result<()> {
         self.size += bytes.len() as u64;
         if self.size > self.most {
-            return Err(Error::new(Code::BodyTooLarge, format!("A file has at most {} bytes.", self.most)));
+            return Err(too_large(self.most));
         }
         let missing = FIRST - self.first.len();
         self.first.extend_from_slice(&bytes[..bytes.len().min(missing)]);
@@ -174,7 +177,7 @@ impl Arriving {
     async fn keep(mut self, files: &Files, caller: &Anyone) -> Result<()> {
         self.object.write(&self.pending).await?;
         self.object.keep().await?;
-        let (app, most) = (self.ticket.app, i64::try_from(files.workspace_bytes).unwrap_or(i64::MAX));
+        let (app, room) = (self.ticket.app, files.clone());
         let file = File {
             size: i64::try_from(self.size).map_err(Error::internal)?,
             sha256: self.hash.finish_hex(),
@@ -185,11 +188,7 @@ impl Arriving {
         let stored = db.write(move |tx| {
             tenancy::workspaces::lock(tx, file.tenant)?;
             tenancy::workspaces::get(tx, app, file.tenant)?;
-            if store::used(tx, app, file.tenant)? + file.size > most {
-                let message =
-                    format!("The files of a workspace have at most {most} bytes together. Delete some first.");
-                return Err(Error::new(Code::BodyTooLarge, message));
-            }
+            check_room(tx, &room, app, &file)?;
             let file = File { expires_at: Some(tx.now().plus(UNKEPT)), ..file.clone() };
             if store::uploaded(tx, app, &file)? { Ok(()) } else { Err(posted_before()) }
         });

@@ -127,6 +127,18 @@ fn misconfigured(setting: &str, problem: &str) -> Error {
     Error::new(Code::ValidationFailed, format!("{setting} {problem}."))
 }
 
+/// A storage that refuses us is told at the start; one that is away is not, since logins do not need it.
+async fn check_files(files: &Files) -> Result<()> {
+    match files.storage().check().await {
+        Ok(()) => Ok(()),
+        Err(fault @ files::Fault::Away(_)) => {
+            tracing::warn!(%fault, "the storage of files does not answer; files cannot be uploaded or read until it does");
+            Ok(())
+        }
+        Err(fault) => Err(misconfigured("files_url", &format!("names a storage that cannot be used: {fault}"))),
+    }
+}
+
 /// Longer than an attempt at a delivery takes: one that was cut off would be made again.
 const LONGEST_JOB: Duration = Duration::from_secs(12);
 
@@ -198,6 +210,9 @@ impl Service {
             StripeApi::new(&options.payprovider_url).map_err(|problem| misconfigured("payprovider_url", &problem))?;
         let billing = Billing::new(tenancy.clone(), stripe);
         let files = Files::new(tenancy.clone(), options.files);
+        if options.opening == Opening::Serve {
+            check_files(&files).await?;
+        }
         let core = Core {
             db: db.clone(),
             base_url: options.base_url.into(),

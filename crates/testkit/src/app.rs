@@ -1,6 +1,7 @@
 //! A whole service in process.
 
 use std::{
+    any::Any,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -29,6 +30,8 @@ struct Inner {
     failures_expected: AtomicBool,
     /// The nodes that were started beside this one.
     further: Mutex<Vec<Arc<Service>>>,
+    /// What the service needs until it is stopped.
+    beside: Mutex<Vec<Box<dyn Any + Send>>>,
 }
 
 #[derive(Clone)]
@@ -53,7 +56,13 @@ impl TestApp {
             first,
             failures_expected: AtomicBool::new(false),
             further: Mutex::default(),
+            beside: Mutex::default(),
         }))
+    }
+
+    /// Keeps a server that the service calls until the service is stopped.
+    pub fn keep_beside(&self, server: impl Any + Send) {
+        self.0.beside.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(server));
     }
 
     /// Stops the service and starts it again on the same data, with some options changed. Callers made before still
@@ -87,6 +96,7 @@ impl TestApp {
             first: first.clone(),
             failures_expected: AtomicBool::new(false),
             further: Mutex::default(),
+            beside: Mutex::default(),
         }))
     }
 

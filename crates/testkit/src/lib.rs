@@ -42,6 +42,7 @@ pub mod people;
 pub mod queued;
 mod receiver;
 pub mod routes;
+pub mod s3;
 mod site;
 mod snapshot;
 pub mod streams;

@@ -104,7 +104,7 @@ impl Site {
             sms_url: into("sms"),
             translate_url: Secret::new(String::new()),
             files: files::Settings {
-                folder: self.folder().join("files"),
+                place: files::Place::Folder(self.folder().join("files")),
                 max_bytes: 1024 * 1024,
                 workspace_bytes: 2 * 1024 * 1024,
             },

@@ -58,7 +58,7 @@ pub async fn restore(options: Options, file: &Path) -> Result<Recovered> {
         limits: options.store_limits,
     })
     .await?;
-    let storage = Storage::new(options.files.folder);
+    let storage = Storage::new(options.files.place);
     let recovered = recover(&db, storage, options.keys, &keyring, file).await;
     db.close().await;
     recovered.map(|recovered| Recovered { files: info.attached, ..recovered })

@@ -20,8 +20,8 @@ pub fn routes() -> Routes<Core> {
         .timeout(Duration::from_hours(6))
         .description(
             "One file with everything in it, in the same format from either engine. Secrets in it stay sealed under the \
-             master key, which is not part of it. Files of workspaces are in it `withFiles`, as they are; it says how many \
-             there are. The service keeps accepting writes meanwhile.",
+             master key, which is not part of it. Files of workspaces are in it `withFiles`, as they are, unless they \
+             are in a storage elsewhere; it says how many there are. The service keeps accepting writes meanwhile.",
         )
 }
 
@@ -52,8 +52,10 @@ async fn make(_: Operator, State(core): State<Core>, Params(query): Params<Backu
     let file = Temporary(folder.join(format!("backup-{}.sqlite", core.db.entropy().base62(12))));
     let info = installation::backup_info(&core.keyring);
     let info: Vec<(&str, &str)> = info.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let storage: Arc<dyn AttachedSource> = Arc::new(core.files.storage().clone());
-    let source = Some(storage).filter(|_| query.with_files.unwrap_or(false));
+    let storage = core.files.storage();
+    // What lies in a storage elsewhere has copies of its own there.
+    let is_held = query.with_files.unwrap_or(false) && !storage.is_remote();
+    let source = is_held.then(|| Arc::new(storage.clone()) as Arc<dyn AttachedSource>);
     let files = Attached { names: files::OBJECTS, source };
     core.db.backup_to(&file.0, &info, Some(files), core.keyring.backup_key(), MIGRATIONS).await?;
     // Whoever cannot note it has a backup all the same: a full disk is the best time for one.

@@ -79,7 +79,7 @@ async fn examine(_: Operator, State(core): State<Core>) -> Result<Json<Report>> 
     let enough = move || Ticker.since(begun) > EVENTS_EXAMINED;
     let (damaged, examined) = core.db.scan(move |tx| eventlog::damaged_blocks(tx, &enough)).await?;
     findings.push(event_blocks(&damaged, examined));
-    findings.push(stored_files(&core, &core.files.census().await?));
+    findings.push(stored_files(&core).await?);
     Ok(Json(Report { findings }))
 }
 
@@ -191,27 +191,36 @@ fn files(core: &Core) -> Finding {
     )
 }
 
-/// Files of workspaces: rows and bytes.
-fn stored_files(core: &Core, census: &Census) -> Finding {
+/// Files of workspaces: their storage, and rows and bytes.
+async fn stored_files(core: &Core) -> Result<Finding> {
     const CHECK: &str = "stored files";
+    if let Err(fault) = core.files.storage().check().await {
+        let remedy = "Correct files_url, or see to the storage. Until then files can neither be uploaded nor read.";
+        return Ok(Finding::problem(CHECK, format!("the storage of files cannot be used: {fault}"), remedy));
+    }
+    Ok(counted_files(core, CHECK, &core.files.census().await?))
+}
+
+fn counted_files(core: &Core, check: &'static str, census: &Census) -> Finding {
     let Census { whole, without_bytes, missing, without_row } = census;
     if *without_bytes > 0 {
         let keys: Vec<String> = missing.iter().map(ToString::to_string).collect();
         return Finding::problem(
-            CHECK,
+            check,
             format!("the bytes of {without_bytes} files are missing: {}", keys.join(", ")),
-            "Bring the folder of files back from its backup, or see that files_url names the right one; nodes must share it.",
+            "Bring the folder or bucket of files back from its backup, or see that files_url names the right one; nodes must share it.",
         );
     }
     if *without_row > 0 {
         return Finding::warning(
-            CHECK,
-            format!("{without_row} objects in the folder of files belong to no file"),
-            "A running server removes them within two hours. If they stay, the folder may be another installation's too.",
+            check,
+            format!("{without_row} objects in the storage of files belong to no file"),
+            "A running server removes them within two hours. If they stay, the storage may be another installation's too.",
         );
     }
-    let shared = if core.db.is_single_node() { "" } else { "; several nodes must share their folder" };
-    Finding::ok(CHECK, format!("the bytes of all {whole} files are there{shared}"))
+    let shares = core.db.is_single_node() || core.files.storage().is_remote();
+    let shared = if shares { "" } else { "; several nodes need S3, or a folder that they share" };
+    Finding::ok(check, format!("the bytes of all {whole} files are there{shared}"))
 }
 
 fn address(core: &Core) -> Finding {

@@ -26,7 +26,10 @@ pub async fn backup(api: &Api, file: &Path, with_files: bool, output: Output) ->
     print(output, &answer, |_| {
         let held = told(held, "of workspaces: they are in it as they are, for whoever has it to read.");
         let missing = told(missing, "could not be found; tenantry doctor names them.");
-        let left_out = told(left_out, "of workspaces are not in it: use --with-files, or keep a copy of their folder.");
+        let left_out = told(
+            left_out,
+            "of workspaces are not in it: use --with-files, or keep a copy of their folder. Those in an S3 bucket are never in it: see to copies of the bucket.",
+        );
         format!(
             "Wrote {} ({bytes} bytes).\nSecrets in it stay encrypted: keep the master key too, in a different place. \
              Neither that key nor the operator key is in it.{held}{missing}{left_out}",
@@ -59,7 +62,7 @@ pub async fn restore(config: &Config, file: &Path, output: Output) -> Result<(),
             Some(file) => format!("in {}", file.display()),
             None => "as configured".to_owned(),
         };
-        let folder = config.files.folder.display();
+        let folder = config.files.place.shown();
         let held = told(held, &format!("of workspaces were put into {folder}."));
         let missing = told(missing, "were missing when the backup was made; tenantry doctor names them.");
         let left_out = told(left_out, &format!("of workspaces are not in the backup: bring them back to {folder}."));

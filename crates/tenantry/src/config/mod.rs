@@ -243,18 +243,15 @@ impl Reader<'_> {
     }
 
     fn files(&mut self, data_dir: &Path) -> files::Settings {
-        let folder = match self.values.get("files_url") {
-            None => data_dir.join("files"),
-            Some(url) => match url.strip_prefix("file:").filter(|folder| !folder.is_empty()) {
-                Some(folder) => PathBuf::from(folder),
-                None => {
-                    self.problem("files_url", "must be file:DIR");
-                    PathBuf::new()
-                }
-            },
+        let place = match self.secret("files_url") {
+            None => files::Place::Folder(data_dir.join("files")),
+            Some(url) => files::Place::from_url(&url).unwrap_or_else(|problem| {
+                self.problem("files_url", &problem);
+                files::Place::Folder(PathBuf::new())
+            }),
         };
         files::Settings {
-            folder,
+            place,
             max_bytes: self.number("files.max_bytes", 1).into(),
             workspace_bytes: self.number("files.workspace_bytes", 1).into(),
         }

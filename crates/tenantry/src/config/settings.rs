@@ -171,10 +171,13 @@ static GENERAL: &[Setting] = &[
         "A translator that speaks LibreTranslate's protocol: http(s)://…, with its API key as password \
          (https://:key@host). Without one, texts that the app does not translate itself stay as they are.",
     ),
-    text(
+    secret(
         "files_url",
         "file:<data_dir>/files",
-        "Where uploaded files are kept: file:DIR. Several nodes need a folder that they share.",
+        "Where uploaded files are kept: file:DIR, or a bucket of an S3-compatible storage, \
+         s3://KEY:SECRET@host[:port]/bucket?region=…&path_style=true. region is us-east-1 unless said; with path_style the \
+         bucket is not a part of the host's name; ?tls=none speaks plain HTTP. Special characters of the secret are written \
+         as %2F (for /) and so on. Several nodes need S3 or a folder that they share.",
     ),
     number("files.max_bytes", "67108864", "The largest file that can be uploaded, in bytes."),
     number("files.workspace_bytes", "1073741824", "What all files of a workspace may take up together, in bytes."),

@@ -15,6 +15,7 @@ fn settings_are_shown_with_their_source_and_without_their_secrets() {
     command.env("TENANTRY_OPERATOR_KEY", SECRET).env("TENANTRY_MASTER_KEY", SECRET);
     command.env("TENANTRY_DATABASE_URL", format!("postgres://me:{SECRET}@db.example/tenantry"));
     command.env("TENANTRY_MAIL_URL", format!("smtp://me:{SECRET}@mail.example"));
+    command.env("TENANTRY_FILES_URL", format!("s3://me:{SECRET}@s3.example/bucket?region=eu-1"));
     let shown = Outcome::of(&mut command).ok();
     assert!(!shown.out.contains("s3cret") && !shown.err.contains("s3cret"), "{shown:?}");
     let list = shown.json();
@@ -27,6 +28,7 @@ fn settings_are_shown_with_their_source_and_without_their_secrets() {
     assert_eq!(setting("limits.in_flight"), ["9", "--limits-in-flight"]);
     assert_eq!(setting("listen"), ["127.0.0.1:0", "TENANTRY_LISTEN"]);
     assert_eq!(setting("operator_key"), ["(set)", "TENANTRY_OPERATOR_KEY"]);
+    assert_eq!(setting("files_url"), ["(set)", "TENANTRY_FILES_URL"]);
     assert_eq!(setting("test_clock"), ["false", "default"]);
     assert!(setting("mail_url")[0].ends_with("@mail.example"));
 }
@@ -62,6 +64,7 @@ fn everything_that_is_wrong_is_named_at_once() {
                 .env("TENANTRY_LISTEN", "nowhere")
                 .env("TENANTRY_OPERATOR_KEY", "s3cret")
                 .env("TENANTRY_MAIL_URL", "imap://me:s3cret@host")
+                .env("TENANTRY_FILES_URL", "s3://me:s3cret/s3cret@host/bucket")
                 .env("TENANTRY_TEST_CLOCK", "maybe"),
         )
     };
@@ -73,6 +76,7 @@ fn everything_that_is_wrong_is_named_at_once() {
             "operator_key must have at least 32",
             "test_clock must be true or false",
             "mail_url must be smtp://",
+            "files_url must be file:DIR or s3://KEY:SECRET@host[:port]/bucket?region=…&path_style=true",
         ] {
             assert!(outcome.err.contains(problem), "{problem}: {outcome:?}");
         }

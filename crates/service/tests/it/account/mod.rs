@@ -27,6 +27,7 @@ mod subscription_plans;
 mod subscription_portal;
 mod tenant;
 mod tenant_files;
+mod tenant_files_s3;
 mod tenant_payment_details;
 mod tenant_translate;
 mod tenant_user;

@@ -14,6 +14,7 @@ mod cors;
 mod deletion;
 mod documented;
 mod endings;
+mod files_in_s3;
 mod indexes;
 mod installation;
 mod instants;

@@ -1,4 +1,4 @@
-//! Where bytes are: a folder. An object has a random name, and is written under another one until all of it is on disk.
+//! Bytes in a folder. An object is written under another name until all of it is on disk.
 
 use std::{
     io::{self, SeekFrom},
@@ -13,19 +13,17 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _},
 };
 
-/// Read and written at a time.
-pub(crate) const PIECE: usize = 256 * 1024;
 const TEMPORARY: &str = "tmp";
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// The folder of files. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Storage {
+pub struct Folder {
     folder: Arc<Path>,
 }
 
-impl Storage {
-    pub fn new(folder: PathBuf) -> Self {
+impl Folder {
+    pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder: folder.into() }
     }
 
@@ -47,7 +45,7 @@ impl Storage {
         #[cfg(unix)]
         options.mode(0o600);
         let file = options.open(&path).await.map_err(failed)?;
-        Ok(NewObject { storage: self.clone(), object: object.to_owned(), path: Some(path), file })
+        Ok(NewObject { folder: self.clone(), object: object.to_owned(), path: Some(path), file })
     }
 
     /// Its bytes from a place on; `None` when there is no such object.
@@ -71,7 +69,7 @@ impl Storage {
         Ok(bytes)
     }
 
-    /// The same as [`Storage::open`] from the start, for threads that may wait.
+    /// The same as [`Folder::open`] from the start, for threads that may wait.
     pub(crate) fn open_blocking(&self, object: &str) -> io::Result<Option<std::fs::File>> {
         match std::fs::File::open(self.place(object)) {
             Ok(file) => Ok(Some(file)),
@@ -190,7 +188,7 @@ async fn next_name(entries: &mut Option<fs::ReadDir>) -> Result<Option<String>> 
 
 /// An object that is being written. Gone when it is dropped before it was kept.
 pub(crate) struct NewObject {
-    storage: Storage,
+    folder: Folder,
     object: String,
     path: Option<PathBuf>,
     file: fs::File,
@@ -205,7 +203,7 @@ impl NewObject {
     pub(crate) async fn keep(mut self) -> Result<()> {
         self.file.flush().await.map_err(failed)?;
         self.file.sync_all().await.map_err(failed)?;
-        let place = self.storage.place(&self.object);
+        let place = self.folder.place(&self.object);
         let folder = place.parent().map(Path::to_owned).unwrap_or_default();
         make_folder(&folder).await?;
         if let Some(path) = self.path.take() {
