@@ -2,7 +2,7 @@
 
 use http::Method;
 use serde_json::json;
-use service::{Service, installation::restore};
+use service::{Options, Service, installation::restore};
 use store::AttachedCounts;
 use testkit::{
     Caller, EngineName, Site, TestApp, Workspace, files, on_both_engines,
@@ -53,7 +53,15 @@ async fn from_bucket(s3: &S3, service: &Service, address: &str) -> Fetched {
 
 async fn use_bucket(app: &TestApp, s3: &S3) {
     let place = s3.place();
-    app.restart_with(|options| options.files.place = place).await;
+    app.restart_with(|options| {
+        options.files.place = place;
+        enlarge(options);
+    })
+    .await;
+}
+
+fn enlarge(options: &mut Options) {
+    (options.files.max_bytes, options.files.workspace_bytes) = (1 << 26, 1 << 30);
 }
 
 async fn backup(app: &TestApp) -> std::path::PathBuf {
@@ -108,7 +116,7 @@ async fn import(service: &Service, archive: Vec<u8>) {
 }
 
 async fn an_app_moves_between_a_folder_and_a_bucket(app: TestApp) {
-    app.restart_with(|options| (options.files.max_bytes, options.files.workspace_bytes) = (1 << 26, 1 << 30)).await;
+    app.restart_with(enlarge).await;
     let acme = app.workspace("acme").await;
     let large = large();
     let addresses = [in_folder(&app, &acme, BYTES).await, in_folder(&app, &acme, &large).await];
