@@ -113,19 +113,19 @@ impl Folder {
     }
 
     /// All objects, temporary ones too.
-    pub(crate) async fn objects(&self) -> Result<Objects> {
-        Ok(Objects { root: self.folder.clone(), folders: entries(&self.folder).await?, inside: None })
+    pub(crate) async fn objects(&self) -> Result<FolderObjects> {
+        Ok(FolderObjects { root: self.folder.clone(), folders: entries(&self.folder).await?, inside: None })
     }
 }
 
 /// A walk over all objects, in no order. However many there are, a few names are in memory.
-pub(crate) struct Objects {
+pub(crate) struct FolderObjects {
     root: Arc<Path>,
     folders: Option<fs::ReadDir>,
     inside: Option<fs::ReadDir>,
 }
 
-impl Objects {
+impl FolderObjects {
     /// The names of at most so many further objects; none at the end.
     pub(crate) async fn next(&mut self, most: usize) -> Result<Vec<String>> {
         let mut found = Vec::new();

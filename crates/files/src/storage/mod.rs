@@ -154,8 +154,8 @@ impl Storage {
 
 /// A walk over all objects. However many there are, a few names are in memory.
 pub(crate) enum Objects {
-    Folder(folder::Objects),
-    S3(s3::Objects),
+    Folder(folder::FolderObjects),
+    S3(s3::RemoteObjects),
 }
 
 impl Objects {

@@ -173,8 +173,8 @@ impl Remote {
         Err(Fault::of_answer(&answer).into())
     }
 
-    pub(super) fn objects(&self) -> Objects {
-        Objects { remote: self.clone(), next: Some(None) }
+    pub(super) fn objects(&self) -> RemoteObjects {
+        RemoteObjects { remote: self.clone(), next: Some(None) }
     }
 
     async fn head(&self, key: &str) -> Answered<Option<Held>> {
@@ -295,13 +295,13 @@ pub(crate) fn without_prefix(key: &str) -> &str {
 }
 
 /// A walk over all objects, in the order of their keys. A page of names is in memory.
-pub(crate) struct Objects {
+pub(crate) struct RemoteObjects {
     remote: Remote,
     /// Where the next page begins; `None` at the end.
     next: Option<Option<String>>,
 }
 
-impl Objects {
+impl RemoteObjects {
     /// The names of some further objects; none at the end.
     pub(super) async fn next(&mut self, most: usize) -> Result<Vec<String>> {
         while let Some(after) = self.next.take() {
