@@ -94,7 +94,7 @@ impl Remote {
         ];
         let method = if head { Method::Head } else { Method::Get };
         let request = Unsigned { method, key: Some(&place(object)), query: &query, headers: &[] };
-        Ok(self.0.address.signed(request, self.0.clock.now(), lasts)?.into())
+        Ok(self.0.address.signed(&request, self.0.clock.now(), lasts)?.into())
     }
 
     /// What was posted under this name.
@@ -226,7 +226,7 @@ impl Remote {
 
     fn request(&self, call: &Call<'_>) -> Answered<Request> {
         let unsigned = Unsigned { method: call.method, key: call.key, query: call.query, headers: call.signed };
-        let url = self.0.address.signed(unsigned, self.0.clock.now(), SIGNED_FOR);
+        let url = self.0.address.signed(&unsigned, self.0.clock.now(), SIGNED_FOR);
         let url = url.map_err(|error| Fault::Away(error.to_string()))?;
         let mut headers = HeaderMap::new();
         for (name, value) in call.signed.iter().chain(call.headers) {

@@ -27,7 +27,7 @@ pub(super) struct Unsigned<'a> {
 
 impl S3Address {
     /// The request's address, for as long as it says.
-    pub(super) fn signed(&self, request: Unsigned<'_>, now: Timestamp, lasts: Duration) -> Result<Url> {
+    pub(super) fn signed(&self, request: &Unsigned<'_>, now: Timestamp, lasts: Duration) -> Result<Url> {
         let url = match request.key {
             Some(key) => self.bucket.object_url(key),
             None => self.bucket.base_url().clone(),
@@ -140,7 +140,7 @@ mod tests {
     fn an_address_is_signed_as_the_documentation_shows() {
         let request = Unsigned { method: Method::Get, key: Some("test.txt"), query: &[], headers: &[] };
         let now = Timestamp::from_seconds(1_369_353_600);
-        let url = address().signed(request, now, Duration::from_hours(24)).expect("signed");
+        let url = address().signed(&request, now, Duration::from_hours(24)).expect("signed");
         assert_eq!(
             url.as_str(),
             "https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256\
@@ -154,7 +154,7 @@ mod tests {
     fn what_was_asked_for_stands_before_the_signature() {
         let query = [("response-content-type", "text/plain"), ("response-content-disposition", "inline; x")];
         let request = Unsigned { method: Method::Get, key: Some("a"), query: &query, headers: &[] };
-        let url = address().signed(request, Timestamp::from_seconds(0), Duration::from_secs(60)).expect("signed");
+        let url = address().signed(&request, Timestamp::from_seconds(0), Duration::from_secs(60)).expect("signed");
         let query = url.query().expect("a query");
         let start = "response-content-disposition=inline%3B%20x&response-content-type=text%2Fplain&X-Amz-Algorithm=";
         assert!(query.starts_with(start), "{query}");
