@@ -29,6 +29,7 @@ use tenancy::{OperatorKey, Tenancy};
 use tokio::sync::watch;
 use web::Routes;
 
+use audit::Verifications;
 use fold::{FoldJob, Folder};
 pub use grain::Grain;
 use ingest::EventIngest;
@@ -52,6 +53,7 @@ pub struct EventLog {
     ingestor: Ingestor<EventIngest>,
     known: Arc<KnownNames>,
     folder: Folder,
+    verifications: Verifications,
     scans: Scans,
     /// Rung when there is something to erase.
     erasures: Signal,
@@ -69,6 +71,7 @@ impl EventLog {
             ingestor: db.ingestor(),
             known: Arc::default(),
             folder: Folder::new(db.clone()),
+            verifications: Verifications::default(),
             scans: Scans::default(),
             erasures: Signal::new(),
             outbound,

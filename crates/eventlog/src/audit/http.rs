@@ -12,7 +12,7 @@ use tenancy::{
 use web::{Json, Params, Path, Routes, State};
 
 use super::{
-    chain::{self, Verdict},
+    chain::Verdict,
     download::download,
     trail::{FoundEntry, WantedEntries, Whose, find},
 };
@@ -44,7 +44,7 @@ pub(crate) fn routes() -> Routes<EventLog> {
             "They form a chain of digests. `ok` is false when an entry was changed, removed or put in; `firstBad` is the \
              first such entry, as far as it can be named. Erased values and entries beyond the retention are not missed.",
         )
-        .answers(409, "So many entries are still being written down that it has to wait")
+        .answers(409, "There are so many entries that they are still being verified; asking again waits for the result")
 }
 
 const TOO_WIDE: &str = "The question takes over ten seconds";
@@ -112,7 +112,7 @@ async fn workspace(
 
 async fn verify(_: Operator, State(log): State<EventLog>, Path(app): Path<AppId>) -> Result<Json<Verdict>> {
     log.db.read(move |tx| apps::get(tx, app)).await?;
-    Ok(Json(chain::verify(&log.db, &log.folder, app).await?))
+    Ok(Json(log.verifications.verify(&log.db, &log.folder, app).await?))
 }
 
 async fn entries(log: &EventLog, app: AppId, whose: Whose, query: TrailQuery) -> Result<Json<Vec<AuditEntry>>> {

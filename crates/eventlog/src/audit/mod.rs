@@ -7,6 +7,6 @@ mod http;
 mod own;
 mod trail;
 
-pub(crate) use chain::{erase as erase_from_chain, positions, sweep as sweep_chain};
+pub(crate) use chain::{Verifications, erase as erase_from_chain, positions, sweep as sweep_chain};
 pub(crate) use http::routes;
 pub(crate) use own::consume;

@@ -6,8 +6,10 @@
 //! the retention go from the beginning of the chain on.
 
 mod verify;
+mod verifying;
 
-pub(super) use verify::{Verdict, verify};
+pub(super) use verify::Verdict;
+pub(crate) use verifying::Verifications;
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use kernel::{AppId, Code, Error, Result, TenantId, Timestamp};
+use kernel::{AppId, Error, Result, TenantId, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -51,8 +51,8 @@ const UNLINKED: &str = "SELECT event_rows.id FROM event_rows LEFT JOIN event_lin
      WHERE event_rows.app_id = $1 AND event_rows.name_id = ANY($2) AND event_rows.id >= $3 \
      AND event_links.event_id IS NULL ORDER BY event_rows.id LIMIT 1";
 
-const STILL_ARRIVING: &str =
-    "Many entries of this app are still being written down. Verify them once that is done, in a minute or so.";
+/// Of ten seconds each.
+const MOST_WAITS: usize = 30;
 
 /// Links that are read at once.
 const LINKS: usize = 200;
@@ -75,10 +75,7 @@ pub async fn verify(db: &Db, folder: &Folder, app: AppId) -> Result<Verdict> {
         let Some(chain) = db.snapshot(move |tx| chain(tx, app)).await? else {
             return Ok(Verdict { ok: true, entries: 0, first_bad: None });
         };
-        // What waits for the fold cannot be looked at.
-        if !folder.settle(app).await? {
-            return Err(Error::new(Code::Conflict, STILL_ARRIVING));
-        }
+        wait_for_fold(folder, app).await?;
         let mut place = Place { seq: chain.first_seq, before: chain.before_first.clone(), entries: 0, first: None };
         while place.seq <= chain.last_seq {
             let (at, end) = (place.clone(), chain.clone());
@@ -94,6 +91,16 @@ pub async fn verify(db: &Db, folder: &Folder, app: AppId) -> Result<Verdict> {
         let ok = place.before == chain.last_digest && unlinked.is_none();
         return Ok(Verdict { ok, entries, first_bad: unlinked });
     }
+}
+
+/// What waits for the fold cannot be looked at.
+async fn wait_for_fold(folder: &Folder, app: AppId) -> Result<()> {
+    for _ in 0..MOST_WAITS {
+        if folder.settle(app).await? {
+            return Ok(());
+        }
+    }
+    Err(Error::internal("the fold does not catch up with an app's events"))
 }
 
 fn chain(tx: &mut Tx<'_>, app: AppId) -> Result<Option<Chain>> {
