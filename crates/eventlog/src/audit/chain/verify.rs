@@ -23,12 +23,12 @@ use crate::{
 #[schemars(rename = "AuditVerdict")]
 pub struct Verdict {
     /// Whether no entry was changed, removed or put in.
-    ok: bool,
+    pub(super) ok: bool,
     /// How many entries were found to be right.
-    entries: u64,
+    pub(super) entries: u64,
     /// The first entry that is not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    first_bad: Option<LoggedEventId>,
+    pub(super) first_bad: Option<LoggedEventId>,
 }
 
 /// Where a chain begins and ends.

@@ -24,45 +24,63 @@ const STILL_VERIFYING: &str =
 type Ended = watch::Receiver<Option<(Verdict, Tick)>>;
 
 /// Those of this node, by app. Cheap to clone.
-#[derive(Clone, Default)]
-pub(crate) struct Verifications(Arc<Mutex<HashMap<AppId, Ended>>>);
+#[derive(Clone)]
+pub(crate) struct Verifications {
+    begun: Arc<Mutex<HashMap<AppId, Ended>>>,
+    patience: Duration,
+}
+
+impl Default for Verifications {
+    fn default() -> Self {
+        Self { begun: Arc::default(), patience: PATIENCE }
+    }
+}
 
 impl Verifications {
     /// Whether the entries of an app are those that were written down; 409 while that is still being found out.
     pub(crate) async fn verify(&self, db: &Db, folder: &Folder, app: AppId) -> Result<Verdict> {
-        let mut ended = self.begin_or_join(db, folder, app);
-        if tokio::time::timeout(PATIENCE, ended.wait_for(Option::is_some)).await.is_err() {
+        let (db, folder) = (db.clone(), folder.clone());
+        self.verdict(app, async move { verify(&db, &folder, app).await }).await
+    }
+
+    /// Of the verification that has begun, else of this one.
+    async fn verdict(
+        &self,
+        app: AppId,
+        verification: impl Future<Output = Result<Verdict>> + Send + 'static,
+    ) -> Result<Verdict> {
+        let mut ended = self.begin_or_join(app, verification);
+        if tokio::time::timeout(self.patience, ended.wait_for(Option::is_some)).await.is_err() {
             return Err(Error::new(Code::Conflict, STILL_VERIFYING));
         }
         let verdict = ended.borrow().clone();
         // The next one is about what is there then.
-        let mut running = self.running();
-        if running.get(&app).is_some_and(|known| known.same_channel(&ended)) {
-            running.remove(&app);
+        let mut begun = self.begun();
+        if begun.get(&app).is_some_and(|known| known.same_channel(&ended)) {
+            begun.remove(&app);
         }
         // Why it failed was logged where it did.
         verdict.map(|(verdict, _)| verdict).ok_or_else(|| Error::internal("a verification ended without a verdict"))
     }
 
-    fn begin_or_join(&self, db: &Db, folder: &Folder, app: AppId) -> Ended {
-        let mut running = self.running();
-        if let Some(begun) = running.get(&app).filter(|begun| is_of_use(begun)) {
-            return begun.clone();
+    fn begin_or_join(&self, app: AppId, verification: impl Future<Output = Result<Verdict>> + Send + 'static) -> Ended {
+        let mut begun = self.begun();
+        if let Some(useful) = begun.get(&app).filter(|begun| is_of_use(begun)) {
+            return useful.clone();
         }
         let (end, ended) = watch::channel(None);
-        let (db, folder) = (db.clone(), folder.clone());
         tokio::spawn(async move {
-            match verify(&db, &folder, app).await {
+            match verification.await {
                 Ok(verdict) => _ = end.send_replace(Some((verdict, Ticker.now()))),
                 Err(error) => tracing::error!(%app, ?error, "the audit trail could not be verified"),
             }
         });
-        running.insert(app, ended.clone());
+        begun.insert(app, ended.clone());
         ended
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<AppId, Ended>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn begun(&self) -> MutexGuard<'_, HashMap<AppId, Ended>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -71,5 +89,45 @@ fn is_of_use(begun: &Ended) -> bool {
     match &*begun.borrow() {
         Some((_, at)) => Ticker.since(*at) < FRESH,
         None => begun.has_changed().is_ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    const APP: AppId = AppId::from_u128(1);
+
+    fn found(entries: u64) -> Verdict {
+        Verdict { ok: true, entries, first_bad: None }
+    }
+
+    fn entries(verdict: Result<Verdict>) -> Result<u64, Code> {
+        verdict.map(|verdict| verdict.entries).map_err(|error| error.code())
+    }
+
+    #[tokio::test]
+    async fn whoever_asks_again_gets_the_verdict_of_what_was_begun() {
+        let patient = Verifications::default();
+        let hurried = Verifications { patience: Duration::ZERO, ..patient.clone() };
+        let (end, ended) = oneshot::channel();
+        let long = async move { ended.await.map_err(Error::internal) };
+        assert_eq!(entries(hurried.verdict(APP, long).await), Err(Code::Conflict));
+        assert_eq!(entries(hurried.verdict(APP, async { Ok(found(2)) }).await), Err(Code::Conflict));
+        assert_eq!(entries(patient.verdict(AppId::from_u128(2), async { Ok(found(3)) }).await), Ok(3));
+        end.send(found(1)).expect("somebody listens");
+        assert_eq!(entries(patient.verdict(APP, async { Ok(found(2)) }).await), Ok(1));
+        // Told once; the next one looks anew.
+        assert_eq!(entries(patient.verdict(APP, async { Ok(found(2)) }).await), Ok(2));
+    }
+
+    #[tokio::test]
+    async fn one_that_failed_is_begun_anew() {
+        let verifications = Verifications::default();
+        let failed = async { Err(Error::internal("the store is away")) };
+        assert_eq!(entries(verifications.verdict(APP, failed).await), Err(Code::Internal));
+        assert_eq!(entries(verifications.verdict(APP, async { Ok(found(1)) }).await), Ok(1));
     }
 }
