@@ -12,4 +12,5 @@ mod killed;
 mod moving;
 mod program;
 mod serve;
+mod tour;
 mod under_load;
