@@ -383,6 +383,16 @@ impl Db {
         &self.inner.ingest_slots
     }
 
+    /// A write before anybody else is there: it may take its time, and no line in the log says that it did.
+    #[track_caller]
+    pub(crate) fn write_alone<T, F>(&self, work: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.run_logging(Lane::Write, work, false)
+    }
+
     #[track_caller]
     fn run<T, F>(&self, lane: Lane, work: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
     where
@@ -391,6 +401,20 @@ impl Db {
     {
         // Only on SQLite's write lane does a slow closure hold up others.
         let log_slow = lane == Lane::Write && matches!(self.inner.engine, Engine::Sqlite(_));
+        self.run_logging(lane, work, log_slow)
+    }
+
+    #[track_caller]
+    fn run_logging<T, F>(
+        &self,
+        lane: Lane,
+        work: F,
+        log_slow: bool,
+    ) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
         let (job, answer) = Closure::with_answer(work, self.author.clone(), Location::caller(), Ticker, log_slow);
         let accepted = self.submit(lane, job);
         let context = (lane == Lane::Write).then(|| Arc::clone(&self.inner.context));

@@ -79,7 +79,7 @@ impl Db {
         let engine = self.engine();
         let mut report = MigrationReport { applied: Vec::new(), was_empty: false };
         loop {
-            let (found_empty, step) = self.write(move |tx| apply_next(tx, list, engine)).await?;
+            let (found_empty, step) = self.write_alone(move |tx| apply_next(tx, list, engine)).await?;
             match step {
                 Some(migration) => {
                     report.was_empty |= found_empty;

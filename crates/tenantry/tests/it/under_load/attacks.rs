@@ -66,9 +66,7 @@ impl Bystander {
         let server = Arc::into_inner(self.server).expect("nobody else asks it");
         server.kill();
         let (_, log) = server.wait();
-        // Those that bring a fresh store up to date are over before anybody comes.
-        let slow =
-            log.lines().filter(|line| line.contains("slow transaction closure") && !line.contains("migrations.rs"));
+        let slow = log.lines().filter(|line| line.contains("slow transaction closure"));
         let took = |line: &str| -> Option<u64> {
             let line: Value = serde_json::from_str(line).ok()?;
             line["took_ms"].as_str()?.parse().ok()
