@@ -36,7 +36,6 @@ on_both_engines!(
     a_connection_opens_its_own_workspaces_and_no_other,
     a_connection_keeps_its_type_and_its_secret,
     a_certified_provider_is_understood,
-    this_service_is_a_directory_to_itself,
 );
 
 /// An app with two providers: one answers in the query, one by a form, and both know how to be an OAuth provider.
@@ -661,36 +660,4 @@ async fn a_certified_provider_is_understood(engine: EngineName) {
     let server = OnPort::start_with(engine, |options| options.providers = providers).await;
     counterparts::run_with(&server, "federation.mjs", &[("OPENID_PORT", port.to_string())]).await;
     server.finish().await;
-}
-
-/// Two apps of one installation: the people of one sign in to the other.
-async fn this_service_is_a_directory_to_itself(server: OnPort) {
-    let (app, base_url) = (&server.app, &server.base_url);
-    let directory = app.other_app().await;
-    let ada = app.owner("ada@acme.example").await;
-    let body = json!({
-        "type": "oidc", "name": "Directory", "issuer": format!("{base_url}/auth"), "clientId": directory.app_id(),
-        "clientSecret": "not asked for",
-    });
-    let connection = app.key().post("/account/federation/connection", body).await.expect(201).text("/id");
-    let redirect = format!("{base_url}/auth/federation/oidc/{connection}/callback");
-    directory.put("/account/app", json!({ "redirectUris": [redirect] })).await.expect(200);
-    let owner = json!({ "email": ada.email, "firstName": "Ada", "lastName": "Lovelace" });
-    directory.post("/account/tenant", json!({ "owner": owner, "name": "Directory" })).await.expect(200);
-    app.drain().await;
-    let password = json!({ "token": app.mailed_token(&ada.email), "password": "amber kettle forest" });
-    app.anon().put("/auth/auth/password", password).await.expect(200);
-    let change = json!({ "federationConnection": connection });
-    app.key().put(&format!("/account/tenant/{}", ada.tenant), change).await.expect(200);
-
-    let mut browser = app.browser();
-    browser.open(&authorize(app, &[("federation_connection", &connection), ("prompt", "login")])).await;
-    let there = browser.location.replace(base_url.as_str(), "");
-    browser.open(&there).await.submit("/auth/login", &[("username", &ada.email)]).await;
-    browser.submit("/auth/login/password", &[("password", "amber kettle forest")]).await;
-    let back = browser.location.replace(base_url.as_str(), "");
-    assert!(back.starts_with("/auth/federation/oidc/"), "{back} {}", browser.html());
-    browser.open(&back).await;
-    let code = browser.answer("code").unwrap_or_else(|| panic!("no code: {} {}", browser.location, browser.html()));
-    exchange(app, &code, None).await.expect(200);
 }

@@ -138,6 +138,7 @@ async fn this_installations_signing_key_is_rolled_over_under_a_relying_app(serve
         browser.open(&there).await.submit("/auth/login", &[("username", &ada.email)]).await;
         browser.submit("/auth/login/password", &[("password", "amber kettle forest")]).await;
         let back = browser.location.replace(base_url.as_str(), "");
+        assert!(back.starts_with("/auth/federation/oidc/"), "{back} {}", browser.html());
         browser.open(&back).await;
         let code = browser.answer("code").unwrap_or_else(|| panic!("{} {}", browser.location, browser.html()));
         exchange(app, &code, None).await.expect(200);
