@@ -44,7 +44,7 @@ pub async fn open(folder: &Path, database: Option<&str>, adjust: impl FnOnce(&mu
         opening: Opening::Serve,
         after_move: false,
         mail_url: Secret::new("log:".into()),
-        mail_from: "bench@bench.example".into(),
+        mail_from: "bench@bench.example".parse().map_err(|problem| format!("mail_from {problem}"))?,
         sms_url: Secret::new("log:".into()),
         translate_url: Secret::new(String::new()),
         files: files::Settings { place: files::Place::Folder(folder.join("files")), max_bytes: 1, workspace_bytes: 1 },

@@ -34,7 +34,7 @@ pub use routes::{Documents, documents, route_table};
 use scim::Scim;
 use signals::Signals;
 use spine::{
-    Mailer, Outbox, Purger, Runner, Sweeper, TestClock, Texter, mail::MailTransport, outbound::Outbound,
+    Mailer, Outbox, Purger, Runner, Sender, Sweeper, TestClock, Texter, mail::MailTransport, outbound::Outbound,
     sms::SmsTransport, translator::Translator,
 };
 use store::{DatabaseUrl, Db};
@@ -59,7 +59,7 @@ pub struct Options {
     /// Whether a store that was moved elsewhere is served all the same.
     pub after_move: bool,
     pub mail_url: Secret<String>,
-    pub mail_from: String,
+    pub mail_from: Sender,
     pub sms_url: Secret<String>,
     /// The translator; empty for none.
     pub translate_url: Secret<String>,
@@ -262,7 +262,7 @@ impl Service {
         runner.add(purger);
         runner.add(Sweeper { db: db.clone(), tables: tables::all().collect() });
         operations::signing_keys::register(&core, &mut outbox, &runner);
-        Mailer::new(db.clone(), keys.keyring.clone(), mail, &options.mail_from)?.add_to(&runner);
+        Mailer::new(db.clone(), keys.keyring.clone(), mail, options.mail_from).add_to(&runner);
         Texter::new(db.clone(), keys.keyring.clone(), sms).add_to(&runner);
         if resealing {
             runner.add(Resealer { db: db.clone(), keyring: keys.keyring, signing_keys });

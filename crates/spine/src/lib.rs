@@ -25,7 +25,7 @@ pub use delivery::{Backlog, Waiting, backlog, waiting};
 pub use jobs::{Job, JobHandle, Runner, Signal, Worked};
 pub use lease::{Exclusive, Lease};
 pub use lossy::{Heard, Keyed, Listener, Lossy};
-pub use mail::{Mailer, NewMail, queue_mail};
+pub use mail::{Mailer, NewMail, Sender, queue_mail};
 pub use mirror::{Mirror, Refresher, Stale};
 pub use outbox::{
     Fact, FactId, FactKind, FactScope, FactType, Installation, LoggedEventId, Mark, News, Outbox, Reader,

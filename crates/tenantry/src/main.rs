@@ -29,6 +29,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// A text that was asked for; whoever stops reading has what they wanted.
+fn said(text: &str) -> ExitCode {
+    let _ = commands::say(text);
+    ExitCode::SUCCESS
+}
+
 async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
     let config = cli::checked(values);
     match cli.command.unwrap_or(Command::Serve { after_move: false }) {
@@ -37,22 +43,12 @@ async fn run(cli: Cli, values: &Values) -> Result<ExitCode, String> {
             commands::config::show(values, config.as_ref().ok(), output);
             config.map(|_| ExitCode::SUCCESS)
         }
-        Command::Completions { shell } => {
-            print!("{}", String::from_utf8_lossy(&cli::completions(shell)));
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Completions { shell } => Ok(said(String::from_utf8_lossy(&cli::completions(shell)).trim_end())),
         Command::Events(EventsCommand::Sink(SinkCommand::Ddl { table })) => {
-            print!("{}", eventlog::ddl(table.as_deref()));
-            Ok(ExitCode::SUCCESS)
+            Ok(said(eventlog::ddl(table.as_deref()).trim_end()))
         }
-        Command::Import(ImportCommand::Template { format }) => {
-            print!("{}", commands::imports::template(format));
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Openapi => {
-            println!("{:#}", service::documents().openapi);
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Import(ImportCommand::Template { format }) => Ok(said(commands::imports::template(format).trim_end())),
+        Command::Openapi => Ok(said(&format!("{:#}", service::documents().openapi))),
         Command::Dev(DevCommand::Generate { check }) => commands::generate::run(check).map(|()| ExitCode::SUCCESS),
         Command::Serve { after_move } => {
             Box::pin(commands::serve::run(config?, after_move)).await.map(|()| ExitCode::SUCCESS)

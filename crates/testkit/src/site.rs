@@ -100,7 +100,7 @@ impl Site {
             opening: Opening::Serve,
             after_move: false,
             mail_url: into("mail"),
-            mail_from: "Tenantry <no-reply@tenantry.test>".into(),
+            mail_from: "Tenantry <no-reply@tenantry.test>".parse().expect("an address"),
             sms_url: into("sms"),
             translate_url: Secret::new(String::new()),
             files: files::Settings {

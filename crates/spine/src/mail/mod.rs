@@ -6,9 +6,9 @@
 mod letter;
 mod transport;
 
-use std::time::Duration;
+use std::{str::FromStr, time::Duration};
 
-use kernel::{AppId, Error, Problems, Result, id_kinds};
+use kernel::{AppId, Problems, Result, id_kinds};
 use lettre::message::Mailbox;
 use serde::{Deserialize, Serialize};
 use store::{Db, Tx};
@@ -90,15 +90,25 @@ fn spans_lines(text: &str) -> bool {
     text.contains(['\r', '\n', '\0'])
 }
 
+/// The service's own address, such as `Shop <no-reply@example.com>`.
+#[derive(Clone, Debug)]
+pub struct Sender(Mailbox);
+
+impl FromStr for Sender {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        text.parse().map(Self).map_err(|_| "must be an email address".to_owned())
+    }
+}
+
 /// Sends queued mail.
 pub struct Mailer(Dispatch<Post>, Sweep<Post>);
 
 impl Mailer {
-    /// `from` is the service's own address, such as `no-reply@example.com`.
-    pub fn new(db: Db, keyring: Keyring, transport: MailTransport, from: &str) -> Result<Self> {
-        let mailbox: Mailbox = from.parse().map_err(|_| Error::invalid("mail.from", "must be an email address"))?;
-        let post = Post { transport, from: mailbox };
-        Ok(Self(Dispatch::new(db.clone(), keyring, post), Sweep::new(db)))
+    pub fn new(db: Db, keyring: Keyring, transport: MailTransport, from: Sender) -> Self {
+        let post = Post { transport, from: from.0 };
+        Self(Dispatch::new(db.clone(), keyring, post), Sweep::new(db))
     }
 
     pub fn add_to(self, runner: &Runner) {

@@ -51,7 +51,7 @@ async fn queue(db: &Db, to: &str) -> String {
 fn mailer(db: &Db, url: &str) -> Runner {
     let runner = Runner::new();
     let transport = MailTransport::from_url(&Secret::new(url.to_owned())).unwrap();
-    Mailer::new(db.clone(), keyring(), transport, "no-reply@tenantry.example").unwrap().add_to(&runner);
+    Mailer::new(db.clone(), keyring(), transport, "no-reply@tenantry.example".parse().unwrap()).add_to(&runner);
     runner
 }
 
@@ -271,7 +271,7 @@ async fn waiting_mail_survives_a_change_of_the_master_key(test: TestDb) {
     let url = Secret::new(format!("file:{}", folder.path().display()));
     let (runner, keyring) = (Runner::new(), Keyring::new(&new, None, Entropy::os()));
     let transport = MailTransport::from_url(&url).unwrap();
-    Mailer::new(test.db.clone(), keyring, transport, "no-reply@tenantry.example").unwrap().add_to(&runner);
+    Mailer::new(test.db.clone(), keyring, transport, "no-reply@tenantry.example".parse().unwrap()).add_to(&runner);
     runner.drain().await.unwrap();
     assert_eq!(row(&test.db, &id).await, sent());
 }

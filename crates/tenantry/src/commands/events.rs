@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
 
-use super::{flags, print, text};
+use super::{flags, print, say, text};
 use crate::{
     api::Api,
     cli::{AuditCommand, EventsCommand, OfApp, Output, SinkCommand},
@@ -66,7 +66,9 @@ async fn tail(api: &Api, of: &OfApp, event: Option<String>, output: Output) -> R
     }
     loop {
         let event = events.next().await?;
-        println!("{}", if output.json { event } else { line(&event) });
+        if say(if output.json { event } else { line(&event) }).is_err() {
+            return Ok(());
+        }
     }
 }
 

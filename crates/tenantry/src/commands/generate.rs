@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::say;
 use crate::config::reference_page;
 
 pub fn run(check: bool) -> Result<(), String> {
@@ -32,6 +33,6 @@ pub fn run(check: bool) -> Result<(), String> {
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
-    println!("wrote {}", path.display());
+    let _ = say(format_args!("wrote {}", path.display()));
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use kernel::Ticker;
 use serde_json::{Value, json};
 
-use super::{flags, progress::ProgressBar, text};
+use super::{flags, progress::ProgressBar, say, text};
 use crate::{
     api::{Api, Upload},
     cli::{ImportCommand, Output, TemplateFormat},
@@ -83,7 +83,7 @@ async fn watch(api: &Api, path: &str, output: Output) -> Result<bool, String> {
         }
         let progress = json!([state, status["progress"]]);
         if output.json && progress != told {
-            println!("{status}");
+            let _ = say(&status);
         }
         told = progress;
         if state == "SCHEDULED" && !is_warned && Ticker.since(begun) > UNUSUAL {
@@ -96,11 +96,7 @@ async fn watch(api: &Api, path: &str, output: Output) -> Result<bool, String> {
 
 /// A line of JSON when asked, else what `readable` makes of it.
 fn tell(output: Output, answer: &Value, readable: impl FnOnce(&Value) -> String) {
-    if output.json {
-        println!("{answer}");
-    } else {
-        println!("{}", readable(answer));
-    }
+    let _ = if output.json { say(answer) } else { say(readable(answer)) };
 }
 
 fn taken(answer: &Value, api: &Api) -> String {

@@ -10,7 +10,7 @@ use kernel::{Error, Tick, Ticker};
 use serde_json::json;
 use store::{DatabaseUrl, MoveEstimate, MoveProgress, Moved};
 
-use super::print;
+use super::{print, say};
 use crate::{cli::Output, config::Config, startup};
 
 pub async fn run(config: &Config, target: &str, dry_run: bool, output: Output) -> Result<(), String> {
@@ -25,10 +25,10 @@ pub async fn run(config: &Config, target: &str, dry_run: bool, output: Output) -
     let seconds = Ticker.since(begun).as_secs_f64();
     let Moved { tables, rows } = moved;
     if output.json {
-        println!("{}", json!({ "moved": true, "to": place, "tables": tables, "rows": rows, "seconds": seconds }));
+        let _ = say(json!({ "moved": true, "to": place, "tables": tables, "rows": rows, "seconds": seconds }));
         return Ok(());
     }
-    println!(
+    let _ = say(format_args!(
         "Moved {rows} rows of {tables} tables to {place} in {}. Each table was compared, and a service on the new store \
          answers.\n\n\
          Set TENANTRY_DATABASE_URL (database_url) to the address that you gave, and start tenantry serve. Keep the data \
@@ -37,7 +37,7 @@ pub async fn run(config: &Config, target: &str, dry_run: bool, output: Output) -
         readable(seconds),
         config.data_dir.display(),
         config.database
-    );
+    ));
     Ok(())
 }
 
@@ -85,7 +85,7 @@ fn tell(progress: &MoveProgress, begun: Tick, output: Output, is_terminal: bool)
             "table": table, "rows": rows, "of": of, "allRows": all_rows, "ofAll": of_all, "compared": compared,
             "rowsPerSecond": rate.round(), "secondsLeft": left.round(),
         });
-        println!("{line}");
+        let _ = say(line);
         return;
     }
     let line = format!("{table:<32} {rows:>12} rows  {rate:>10.0} rows/s  {} left", readable(left));

@@ -20,17 +20,24 @@ pub mod serve;
 pub mod signing_keys;
 pub mod webhooks;
 
+use std::{
+    fmt::Display,
+    io::{self, Write as _},
+};
+
 use serde_json::Value;
 
 use crate::cli::Output;
 
+/// A line to standard output; an error when nobody reads it any more, as behind `head`. Who does not go on for ever need
+/// not care.
+pub fn say(line: impl Display) -> io::Result<()> {
+    writeln!(io::stdout(), "{line}")
+}
+
 /// Prints `answer` as JSON when asked, else what `readable` makes of it.
 fn print(output: Output, answer: &Value, readable: impl FnOnce(&Value) -> String) {
-    if output.json {
-        println!("{answer:#}");
-    } else {
-        println!("{}", readable(answer));
-    }
+    let _ = if output.json { say(format_args!("{answer:#}")) } else { say(readable(answer)) };
 }
 
 /// A text member of an answer.

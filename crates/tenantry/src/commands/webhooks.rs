@@ -4,7 +4,7 @@ use kernel::{Clock, Secret};
 use serde_json::{Value, json};
 use signals::secrets::{SigningSecret, headers};
 
-use super::{flags, print, table, text};
+use super::{flags, print, say, table, text};
 use crate::{
     api::Api,
     cli::{OfApp, Output, WebhookCommand},
@@ -98,17 +98,21 @@ async fn listen(api: &Api, of: &OfApp, forward: Option<&str>, output: Output) ->
         eprintln!("Listening. Press Ctrl-C to stop.");
     }
     loop {
-        show(&client, &secret, &events.next().await?, forward, output).await?;
+        let event = events.next().await?;
+        let outcome = outcome(&client, &secret, &event, forward).await?;
+        if say(if output.json { event } else { outcome }).is_err() {
+            return Ok(());
+        }
     }
 }
 
-async fn show(
+/// Sends the event on where that is wanted, and says in a line what it is and what became of it.
+async fn outcome(
     client: &reqwest::Client,
     secret: &SigningSecret,
     event: &str,
     forward: Option<&str>,
-    output: Output,
-) -> Result<(), String> {
+) -> Result<String, String> {
     let read: Value = serde_json::from_str(event).map_err(|error| format!("The event is not JSON: {error}"))?;
     let (id, event_type) = (text(&read, "/id"), text(&read, "/type"));
     let outcome = match forward {
@@ -122,10 +126,5 @@ async fn show(
             }
         }
     };
-    if output.json {
-        println!("{event}");
-    } else {
-        println!("{event_type:28}  {id}{outcome}");
-    }
-    Ok(())
+    Ok(format!("{event_type:28}  {id}{outcome}"))
 }

@@ -14,7 +14,7 @@ use std::{
 use billing::providers::stripe::StripeApi;
 use kernel::Secret;
 use service::{ProviderSettings, ResponseMode};
-use spine::{mail::MailTransport, sms::SmsTransport, translator::Translator};
+use spine::{Sender, mail::MailTransport, sms::SmsTransport, translator::Translator};
 use store::DatabaseUrl;
 use tenancy::federation::Provider;
 
@@ -34,7 +34,7 @@ pub struct Config {
     pub master_key: Option<Secret<String>>,
     pub master_key_previous: Option<Secret<String>>,
     pub mail_url: Secret<String>,
-    pub mail_from: String,
+    pub mail_from: Sender,
     pub sms_url: Secret<String>,
     pub translate_url: Secret<String>,
     pub files: files::Settings,
@@ -120,7 +120,7 @@ impl Reader<'_> {
             master_key: self.secret("master_key"),
             master_key_previous: self.secret("master_key_previous"),
             mail_url: self.url("mail_url", |url| MailTransport::from_url(url).map(|_| ())),
-            mail_from: self.text("mail_from"),
+            mail_from: self.parse("mail_from", "an email address such as Shop <no-reply@shop.example>"),
             sms_url: self.url("sms_url", |url| SmsTransport::from_url(url).map(|_| ())),
             translate_url: self.translate_url(),
             files: self.files(&data_dir),
@@ -385,8 +385,9 @@ mod tests {
             ("TENANTRY_STORE_READERS", "0"),
             ("TENANTRY_OPERATOR_KEY", "short"),
             ("TENANTRY_DATABASE_URL", "mysql://x"),
+            ("TENANTRY_MAIL_FROM", "nobody"),
         ];
-        let problems = config(&wrong).err().expect("six problems");
+        let problems = config(&wrong).err().expect("as many problems");
         assert_eq!(problems.len(), wrong.len(), "{problems:?}");
         assert!(
             problems[0].starts_with("database_url") || problems.iter().any(|p| p.contains("(from TENANTRY_LISTEN)"))

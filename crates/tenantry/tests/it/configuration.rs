@@ -1,5 +1,7 @@
 //! `tenantry config show`, and what becomes of a wrong configuration.
 
+use std::process::Stdio;
+
 use store::EngineName;
 
 use crate::program::{Home, Outcome};
@@ -104,4 +106,15 @@ fn the_keys_of_another_installation_are_refused() {
     std::fs::remove_file(home.path("tenantry-data/master.key")).expect("removed");
     let missing = home.run(&["serve"]).fails("The master key is missing");
     assert!(missing.err.contains("TENANTRY_MASTER_KEY") && missing.err.contains("tenantry-data"), "{missing:?}");
+}
+
+/// As behind `head`: what was read is enough.
+#[test]
+fn whoever_stops_reading_ends_it_quietly() {
+    let home = Home::new(EngineName::Sqlite);
+    let mut running =
+        home.command(&["openapi"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    drop(running.stdout.take());
+    let outcome = running.wait_with_output().expect("it ends");
+    assert!(outcome.status.success() && outcome.stderr.is_empty(), "{outcome:?}");
 }
