@@ -25,11 +25,20 @@ impl Request {
     }
 
     pub fn post(path: &str, header: &str, body: &str) -> Self {
-        Self { bytes: with_body("POST", path, header, body), expected: 201 }
+        Self { bytes: with_body("POST", path, header, JSON, body), expected: 201 }
     }
 
     pub fn put(path: &str, header: &str, body: &str) -> Self {
-        Self { bytes: with_body("PUT", path, header, body), expected: 200 }
+        Self { bytes: with_body("PUT", path, header, JSON, body), expected: 200 }
+    }
+
+    pub fn patch(path: &str, header: &str, body: &str) -> Self {
+        Self { bytes: with_body("PATCH", path, header, JSON, body), expected: 200 }
+    }
+
+    /// What a browser posts; answered by a redirect.
+    pub fn form(path: &str, body: &str) -> Self {
+        Self { bytes: with_body("POST", path, "", "application/x-www-form-urlencoded", body), expected: 303 }
     }
 
     /// The same request where another status is right.
@@ -39,10 +48,12 @@ impl Request {
     }
 }
 
-fn with_body(method: &str, path: &str, header: &str, body: &str) -> Vec<u8> {
+const JSON: &str = "application/json";
+
+fn with_body(method: &str, path: &str, header: &str, kind: &str, body: &str) -> Vec<u8> {
     let (header, length) = (line(header), body.len());
     let text = format!(
-        "{method} {path} HTTP/1.1\r\nhost: bench\r\n{header}content-type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: bench\r\n{header}content-type: {kind}\r\n\
          content-length: {length}\r\n\r\n{body}"
     );
     text.into_bytes()
@@ -89,6 +100,13 @@ impl Connection {
             }
             return Ok(body);
         }
+    }
+
+    /// A header of the last answer.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let end = self.received.windows(4).position(|four| four == b"\r\n\r\n")?;
+        let mut lines = str::from_utf8(&self.received[..end]).ok()?.lines().filter_map(|line| line.split_once(':'));
+        lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 }
 

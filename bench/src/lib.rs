@@ -6,6 +6,7 @@
 pub mod child;
 pub mod client;
 pub mod database;
+pub mod leisure;
 pub mod load;
 pub mod process;
 pub mod report;

@@ -3,8 +3,9 @@
 
 use std::{
     future::Future,
+    net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU8, AtomicU64, Ordering},
     },
     time::Duration,
@@ -13,7 +14,11 @@ use std::{
 use kernel::Ticker;
 use tokio::task::JoinSet;
 
-use crate::{Result, series::Round};
+use crate::{
+    Result,
+    client::{Connection, Request},
+    series::Round,
+};
 
 /// Somebody who asks one thing after another.
 pub trait Caller: Send + 'static {
@@ -104,4 +109,44 @@ async fn ask<C: Caller>(mut caller: C, board: Arc<Board>) -> Result<Asked> {
         }
     }
     Ok(Asked { answered, latencies })
+}
+
+/// Works a stock off that several connections take from, for what cannot be asked twice. All of it is measured, and nothing
+/// else is: whoever makes the stock has done so before.
+pub async fn work_off(
+    address: SocketAddr,
+    connections: usize,
+    stock: Vec<Request>,
+    cpu: impl Fn() -> Result<Duration>,
+) -> Result<Round> {
+    let count = stock.len() as u64;
+    let stock = Arc::new(Mutex::new(stock.into_iter()));
+    let next = |stock: &Mutex<std::vec::IntoIter<Request>>| stock.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let mut open = Vec::new();
+    for _ in 0..connections {
+        let Some(first) = next(&stock) else { break };
+        open.push(Connection::open(address, first).await?);
+    }
+    let (cpu_before, started) = (cpu()?, Ticker.now());
+    let mut tasks = JoinSet::new();
+    for mut connection in open {
+        let stock = Arc::clone(&stock);
+        tasks.spawn(async move {
+            let mut latencies = Vec::new();
+            loop {
+                let began = Ticker.now();
+                connection.ask().await?;
+                latencies.push(Ticker.since(began));
+                match next(&stock) {
+                    Some(request) => connection.ask_next(request),
+                    None => return Result::<_>::Ok(latencies),
+                }
+            }
+        });
+    }
+    let mut latencies = Vec::new();
+    while let Some(asked) = tasks.join_next().await {
+        latencies.extend(asked??);
+    }
+    Ok(Round::new(count, Ticker.since(started), cpu()?.saturating_sub(cpu_before), latencies))
 }

@@ -53,13 +53,22 @@ fn field_of(stat: &str, place: usize) -> Option<u32> {
 
 /// Resident memory in megabytes.
 pub fn resident_megabytes(process: u32) -> Result<f64> {
+    megabytes(process, "VmRSS:")
+}
+
+/// The most that it ever was.
+pub fn peak_resident_megabytes(process: u32) -> Result<f64> {
+    megabytes(process, "VmHWM:")
+}
+
+fn megabytes(process: u32, name: &str) -> Result<f64> {
     let path = format!("/proc/{process}/status");
-    let kilobytes = resident_kilobytes(&fs::read_to_string(&path)?);
+    let kilobytes = kilobytes(&fs::read_to_string(&path)?, name);
     Ok(kilobytes.ok_or_else(|| format!("{path} has an unknown form"))? as f64 / 1024.0)
 }
 
-fn resident_kilobytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+fn kilobytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 
@@ -77,7 +86,9 @@ mod tests {
 
     #[test]
     fn reads_the_resident_memory() {
-        assert_eq!(resident_kilobytes("VmSize:\t  99 kB\nVmRSS:\t   20480 kB\n"), Some(20480));
-        assert!(resident_megabytes(std::process::id()).expect("Linux tells about this process") > 0.1);
+        let status = "VmSize:\t  99 kB\nVmHWM:\t   30720 kB\nVmRSS:\t   20480 kB\n";
+        assert_eq!(["VmRSS:", "VmHWM:"].map(|name| kilobytes(status, name)), [Some(20480), Some(30720)]);
+        let (now, most) = (resident_megabytes(std::process::id()), peak_resident_megabytes(std::process::id()));
+        assert!(now.expect("Linux tells about this process") > 0.1 && most.expect("and its peak") > 0.1);
     }
 }

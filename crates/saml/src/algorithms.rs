@@ -9,6 +9,10 @@ use crate::{
     xml::{EXCLUSIVE, Tree},
 };
 
+/// Prefixes that canonicalisation may be told to keep. Real messages name two or three, and each element looks at all of them:
+/// tens of thousands would be seconds of work for one message.
+const MAX_PREFIXES: usize = 16;
+
 pub(crate) const ENVELOPED: &str = "http://www.w3.org/2000/09/xmldsig#enveloped-signature";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +101,10 @@ fn prefixes(tree: &Tree<'_>, method: NodeId) -> Result<Vec<String>, Refusal> {
     match children[..] {
         [] => Ok(Vec::new()),
         [only] if tree.is(only, EXCLUSIVE, "InclusiveNamespaces") && tree.children(only).next().is_none() => {
-            let list = tree.attribute(only, "PrefixList").unwrap_or_default();
-            Ok(list.split_ascii_whitespace().map(str::to_owned).collect())
+            let list = tree.attribute(only, "PrefixList").unwrap_or_default().split_ascii_whitespace();
+            let prefixes: Vec<String> = list.map(str::to_owned).collect();
+            require(prefixes.len() <= MAX_PREFIXES, Step::Algorithms, "canonicalisation keeps too many prefixes")?;
+            Ok(prefixes)
         }
         _ => Err(Refusal::new(Step::Algorithms, "canonicalisation has unknown parameters")),
     }

@@ -1,21 +1,16 @@
-//! Those who ask for more than the same again: refreshers, who show what they got last, and readers, who take their
-//! time.
+//! Those who ask for more than the same again: refreshers, who show what they got last.
 
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use bench::{
     Result,
     client::{Connection, Request},
-    load::{Caller, Turn},
-    series::Round,
+    load::Caller,
 };
-use kernel::Ticker;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
 /// The refresh token that somebody holds at the moment.
 pub type Held = Arc<Mutex<String>>;
@@ -49,32 +44,4 @@ impl Caller for Refresher {
         token.clone_into(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(())
     }
-}
-
-/// Between two reads of one reader: far from filling the machine.
-const PAUSE: Duration = Duration::from_millis(10);
-
-/// How long reads take that come now and then from several connections.
-pub async fn read_at_leisure(address: SocketAddr, request: &Request, readers: usize, turn: Turn) -> Result<Round> {
-    let mut tasks = JoinSet::new();
-    for _ in 0..readers {
-        let mut connection = Connection::open(address, request.clone()).await?;
-        tasks.spawn(async move {
-            let (started, mut latencies) = (Ticker.now(), Vec::new());
-            while Ticker.since(started) < turn.warm_up + turn.measured {
-                tokio::time::sleep(PAUSE).await;
-                let asked = Ticker.now();
-                connection.ask().await?;
-                if Ticker.since(started) > turn.warm_up {
-                    latencies.push(Ticker.since(asked));
-                }
-            }
-            Result::<_>::Ok(latencies)
-        });
-    }
-    let mut latencies = Vec::new();
-    while let Some(read) = tasks.join_next().await {
-        latencies.extend(read??);
-    }
-    Ok(Round::new(latencies.len() as u64, turn.measured, Duration::ZERO, latencies))
 }

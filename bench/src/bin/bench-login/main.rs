@@ -15,13 +15,14 @@ use bench::{
     child::Child,
     client::{Connection, Request},
     database::Database,
+    leisure::read_at_leisure,
     load::{self, Caller, Driven},
     process,
     report::{self, Aim, Bound, times},
     series::{Round, Series},
     subject::PASSWORD,
 };
-use callers::{Held, Refresher, read_at_leisure};
+use callers::{Held, Refresher};
 use clap::Parser;
 use serde_json::{Value, json};
 

@@ -282,6 +282,8 @@ keep("transform-xpath", "shape", "an XPath that drops what was signed", sign(R, 
 keep("transform-xslt", "shape", "an XSLT that puts out a constant", signed_assertion.replace(E2, '<ds:Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"><xsl:stylesheet xmlns:xsl="http://www.w3.org/1999/XSL/Transform" version="1.0"/></ds:Transform>' + E2, 1))
 keep("transform-base64", "algorithms", "a base64 transform, which drops all markup", signed_assertion.replace(E2, f'<ds:Transform Algorithm="{DS}base64"/>' + E2, 1))
 keep("prefix-list-swallowed", "algorithms", "unknown parameters of canonicalisation", signed_assertion.replace(E2, E2.replace("/>", "><x xmlns=\"urn:x\"/></ds:Transform>"), 1))
+long_list = " ".join(f"p{n}" for n in range(17))
+keep("prefix-list-too-long", "algorithms", "more prefixes to keep than anybody needs, for each element to look at", signed_assertion.replace(E2, E2.replace("/>", f'><ec:InclusiveNamespaces xmlns:ec="http://www.w3.org/2001/10/xml-exc-c14n#" PrefixList="{long_list}"/></ds:Transform>'), 1))
 keep("encrypted-rsa15", "algorithms", "RSA 1.5", response(encrypt(signed_alone, GCM, XENC + "rsa-1_5")))
 keep("encrypted-3des", "algorithms", "3DES", response(encrypt(signed_alone, GCM, OAEP)).replace(GCM, XENC + "tripledes-cbc", 1))
 

@@ -1,5 +1,6 @@
 // samlify, whose signatures and encryption are JavaScript's, as the identity provider of a workspace, in Chromium with scripts and without. It
-// reads the service's metadata as it is, verifies each request and answers in every form that it knows.
+// reads the service's metadata as it is, verifies each request and answers in every form that it knows. Every page of the way is looked at by
+// eye and by axe.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -8,8 +9,9 @@ import os from "node:os";
 import path from "node:path";
 import samlify from "samlify";
 import { startApp } from "./app.mjs";
-import { heading, launch, press, type, visitor } from "./chromium.mjs";
-import { BASE_URL, byKey, owner } from "./service.mjs";
+import { follow, heading, launch, press, type, visitor } from "./chromium.mjs";
+import { spectator } from "./looks.mjs";
+import { BASE_URL, SCREENSHOTS, alsoIn, byKey, owner } from "./service.mjs";
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "saml-"));
 const file = (name) => path.join(folder, name);
@@ -59,7 +61,7 @@ async function answered(connection, binding, request, relayState, { signs, ciphe
   // Somebody who runs the provider may have it sign the response alone, whatever the metadata wishes.
   const to = signs === "response" ? samlify.ServiceProvider({ metadata: metadata.replace('WantAssertionsSigned="true"', 'WantAssertionsSigned="false"') }) : sp;
   const idp = provider(cipher ? { isAssertionEncrypted: true, dataEncryptionAlgorithm: CIPHERS[cipher], keyEncryptionAlgorithm: algorithms.encryption.key.RSA_OAEP_MGF1P } : {});
-  const person = { id: asked.extract.request.id, acs: sp.entityMeta.getAssertionConsumerService("post"), entityId: sp.entityMeta.getEntityID(), email: ada.email };
+  const person = { id: asked.extract.request.id, acs: sp.entityMeta.getAssertionConsumerService("post"), entityId: sp.entityMeta.getEntityID(), email: how.email ?? ada.email };
   assert.equal(asked.extract.issuer, person.entityId);
   const made = await idp.createLoginResponse(to, asked, "post", {}, {
     customTagReplacement: (template) => filledIn(template, person), encryptThenSign: !signsFirst, relayState,
@@ -113,8 +115,84 @@ async function attempt(page, title) {
   });
 }
 
+/// Answers the request of the page that somebody is on, without scripts.
+async function answer(page) {
+  await heading(page, "Provider").catch((error) => { throw how.failure ?? error; });
+  await press(page, "Go on");
+}
+
+/// What people and administrators see besides the way in: each page once.
+async function lookAround(redirected, posted) {
+  const [page, signed] = [await visitor(browser), { signs: "both", scripts: false }];
+  const failed = "This request could not be completed";
+  const says = (text) => page.getByText(text, { exact: false }).first().waitFor();
+  // The page with a posted request, which sends itself where scripts run; and the way back from it.
+  how = { ...signed, connection: posted };
+  await byKey("PUT", `/account/tenant/${ada.tenant}`, { federationConnection: posted.id });
+  await page.goto(`${app.origin}/login`);
+  await type(page, "Email address", ada.email);
+  await press(page, "Continue");
+  await heading(page, "Continue to your identity provider");
+  await look(page, "posted-request");
+  await follow(page, "Sign in another way");
+  await heading(page, "Sign in to My app");
+  // Trials: of a member, of somebody new, of somebody who may not come in, and of an answer that nobody accepts.
+  const trial = async (connection, name, shown, change = {}) => {
+    how = { ...signed, connection, ...change };
+    await page.goto((await byKey("POST", `/account/federation/connection/${connection.id}/test`, {})).url);
+    if (connection.requestMethod === "POST") await press(page, "Continue");
+    await answer(page);
+    await heading(page, "Connection test");
+    await says(shown);
+    await look(page, name);
+  };
+  await trial(posted, "trial", "signs in as OWNER");
+  await trial(posted, "trial-newcomer", "joins as MEMBER", { email: "new.colleague.with.a.long.name@subsidiary.customer.example" });
+  await byKey("PUT", `/account/tenant/${ada.tenant}`, { jitProvisioning: false });
+  await trial(posted, "trial-denied", "Refused: You are not a member", { email: "stranger@customer.example" });
+  await trial(redirected, "trial-refused", "Step: decryption", { signs: "assertion", cipher: "cbc" });
+  // Somebody whom nobody lets in; an answer that nobody accepts; an outcome that was fetched, and one that never was.
+  await byKey("PUT", `/account/tenant/${ada.tenant}`, { federationConnection: redirected.id });
+  const force = async (change) => {
+    how = { ...signed, connection: redirected, ...change };
+    await page.goto(`${app.origin}/login?federation_connection=${redirected.id}`);
+    await answer(page);
+  };
+  await force({ email: "stranger@customer.example" });
+  await heading(page, failed);
+  await says("You are not a member");
+  await look(page, "denied");
+  await force({ signs: "assertion", cipher: "cbc" });
+  await heading(page, failed);
+  await says("could not be accepted");
+  await look(page, "refused");
+  await follow(page, "Back to sign-in");
+  await heading(page, "Sign in to My app");
+  await page.goto(`${BASE_URL}/auth/federation/done?handle=nonsense`);
+  await heading(page, failed);
+  await look(page, "done-unknown");
+  // Somebody with several ways in; and somebody with none, of whom the app wants one.
+  await alsoIn(ada.email, "Difference Engines");
+  await page.goto(`${app.origin}/login`);
+  await type(page, "Email address", ada.email);
+  await press(page, "Continue");
+  await says("Choose how to sign in as");
+  await look(page, "ways");
+  await follow(page, "Sign in another way");
+  await page.getByLabel("Password", { exact: true }).waitFor();
+  await look(page, "ways-password");
+  await page.goto(`${app.origin}/login?force_federation=saml`);
+  await type(page, "Email address", "stranger@customer.example");
+  await press(page, "Continue");
+  await says("belongs to no identity provider");
+  await look(page, "ways-none");
+  assert.deepEqual(page.refused, [], "a page's policy refused something");
+  await page.context().close();
+}
+
 const app = await startApp({ requirePkce: true });
 const browser = await launch();
+const { look, close } = await spectator(browser, SCREENSHOTS && `${SCREENSHOTS}-saml`);
 try {
   const [redirected, posted] = [await connect("GET", "sha256"), await connect("POST", "sha512")];
   const good = [
@@ -133,6 +211,8 @@ try {
     { connection: redirected, signs: "both", cipher: "gcm", signsFirst: true, scripts: true },
   ];
   for (how of bad) await attempt(await visitor(browser, { javaScriptEnabled: true }), "This request could not be completed");
+  await lookAround(redirected, posted);
+  await close();
 } finally {
   await browser.close();
   app.close();

@@ -48,5 +48,5 @@ async fn pysaml2_signs_somebody_in(server: OnPort) {
 
 async fn samlify_signs_somebody_in(server: OnPort) {
     counterparts::run(&server, "saml.mjs").await;
-    assert_eq!(steps(&server).await, ["decryption", "signature"]);
+    assert_eq!(steps(&server).await, ["decryption", "signature", "entry", "decryption"]);
 }
