@@ -57,16 +57,18 @@ async fn show(
         return Ok(Reply::found(visit.path(paths::IDENTIFIER)?));
     };
     let ways = of(&visit, &email).await?;
-    let mut page =
-        visit.page("Sign in to {appName}").paragraph(&visit.say_of("Choose how to sign in as {email}.", &email));
+    // The app wants an identity provider, and this person has none: there is nothing to choose.
+    let has_none = ways.connections.is_empty() && !matches!(visit.request.forced, None | Some(Forced::Provider(_)));
+    let mut page = visit.page("Sign in to {appName}");
+    page = match has_none {
+        true => page.alert(&visit.say("This email address belongs to no identity provider. Ask your administrator.")),
+        false => page.paragraph(&visit.say_of("Choose how to sign in as {email}.", &email)),
+    };
     for way in &ways.connections {
         let label = visit.say("Continue with {provider}").replace("{provider}", &way.name);
         page = page.link_button(&label, &visit.path(&paths::connection_login(way.protocol.as_str(), way.id))?);
     }
     page = offer_providers(&visit, page)?;
-    if ways.connections.is_empty() && !matches!(visit.request.forced, None | Some(Forced::Provider(_))) {
-        page = page.alert(&visit.say("This email address belongs to no identity provider. Ask your administrator."));
-    }
     if visit.request.forced.is_none() {
         page = page.link("", &visit.say("Sign in another way"), &visit.path(paths::PASSWORD)?);
     }

@@ -144,6 +144,8 @@ async function lookAround(redirected, posted) {
     await answer(page);
     await heading(page, "Connection test");
     await says(shown);
+    const hidden = await page.locator("pre").evaluateAll((blocks) => blocks.filter((block) => block.scrollWidth > block.clientWidth).length);
+    assert.equal(hidden, 0, `${name} hides the end of a line`);
     await look(page, name);
   };
   await trial(posted, "trial", "signs in as OWNER");
@@ -185,6 +187,7 @@ async function lookAround(redirected, posted) {
   await type(page, "Email address", "stranger@customer.example");
   await press(page, "Continue");
   await says("belongs to no identity provider");
+  assert.equal(await page.getByText("Choose how to sign in").count(), 0, "there is nothing to choose");
   await look(page, "ways-none");
   assert.deepEqual(page.refused, [], "a page's policy refused something");
   await page.context().close();
