@@ -23,6 +23,8 @@ const MAX_NODES: usize = 5_000;
 /// In one tag with the text behind it, and in all. Real messages have about ten, and one for each value of an attribute.
 const MAX_EQUALS: usize = 64;
 const MAX_EQUALS_IN_ALL: usize = 4_096;
+/// Namespaces that one tag may declare. Messages declare a few, metadata of federations about twenty.
+const MAX_DECLARATIONS: usize = 24;
 
 /// A parsed document in which there are elements and texts and nothing else.
 pub(crate) struct Tree<'a> {
@@ -31,14 +33,16 @@ pub(crate) struct Tree<'a> {
 }
 
 /// Whether there is little enough to parse. Asked of the text, since the parser compares each attribute of a tag with all
-/// others, and looks each prefix up among all declarations: what it must never see is a tag with thousands of them.
+/// others, and looks each prefix up among all declarations around it: what it must never see is a tag with thousands of them,
+/// nor thousands of tags inside thousands of declarations.
 fn is_small(content: &str) -> bool {
     let (mut tags, mut equals) = (0, 0);
     for tag in content.split('<') {
         let here = tag.bytes().filter(|byte| *byte == b'=').count();
         (tags, equals) = (tags + 1, equals + here);
+        let declares_little = here <= MAX_DECLARATIONS || tag.matches("xmlns").count() <= MAX_DECLARATIONS;
         // Each element has an end tag, too.
-        if here > MAX_EQUALS || equals > MAX_EQUALS_IN_ALL || tags > 2 * MAX_NODES {
+        if here > MAX_EQUALS || equals > MAX_EQUALS_IN_ALL || tags > 2 * MAX_NODES || !declares_little {
             return false;
         }
     }

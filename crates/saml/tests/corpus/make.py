@@ -331,6 +331,9 @@ keep("no-authn-statement", "times", "no AuthnStatement", sign(response(A[:A.inde
 keep("audience-none", "audience", "no restriction", sign(response(A.replace(f"<saml:AudienceRestriction><saml:Audience>{ENTITY}</saml:Audience></saml:AudienceRestriction>", "")), "_assertion"))
 keep("audience-two-restrictions", "audience", "a second restriction that does not name us", sign(response(A.replace("</saml:Conditions>", "<saml:AudienceRestriction><saml:Audience>x</saml:Audience></saml:AudienceRestriction></saml:Conditions>")), "_assertion"))
 
+declarations = "".join(f' xmlns:p{n}="urn:x:{n}"' for n in range(25))
+keep("declarations-too-many", "well_formed", "a tag that declares more namespaces than any message needs", signed_assertion.replace("<samlp:Status>", f"<samlp:Status{declarations}>", 1))
+
 intro = """# Responses, good and hostile
 
 Made by `make.py` with lxml and signed by xmlsec1, which shares no code with the crate. Each answers the request `_request` at
