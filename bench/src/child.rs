@@ -17,10 +17,11 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts this program with these arguments and waits for its first line. Its log goes nowhere, but it is written.
+    /// Starts the benchmark that is running with these arguments instead, and waits for its first line. Its log goes nowhere,
+    /// but it is written.
     pub fn start(arguments: &[&str]) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        Self::start_program(command.args(arguments))
+        Self::start_program(command.args(std::env::args_os().nth(1)).args(arguments))
     }
 
     /// The same of another program.

@@ -18,6 +18,29 @@ use std::{path::PathBuf, time::Duration};
 /// Any failure ends the benchmark with a message.
 pub type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
+/// How many threads a part of a benchmark runs on.
+#[derive(Clone, Copy)]
+pub enum Threads {
+    /// Enough for the load, and leaves the rest of the machine to what is measured.
+    One,
+    All,
+}
+
+impl Threads {
+    /// A child process is measured; its parent measures.
+    pub fn for_part(is_measured: bool) -> Self {
+        if is_measured { Self::All } else { Self::One }
+    }
+}
+
+pub fn block_on(threads: Threads, work: impl Future<Output = Result<()>>) -> Result<()> {
+    let mut runtime = match threads {
+        Threads::One => tokio::runtime::Builder::new_current_thread(),
+        Threads::All => tokio::runtime::Builder::new_multi_thread(),
+    };
+    runtime.enable_all().build()?.block_on(work)
+}
+
 /// The flags of all programs.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Flags {

@@ -8,25 +8,25 @@ mod server;
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::Command,
     time::Duration,
 };
 
 use bench::{
-    Flags, Result,
+    Flags, Result, Threads,
     client::{Connection, Request},
     database::Database,
     load, process,
     report::{self, Aim, Bound, Table, figure, times},
     series::{Round, Series, Spread},
 };
-use clap::Parser;
+use clap::Args;
 use serde_json::Value;
 use server::{Installation, Server};
 
 /// Measures the tenantry server over HTTP.
-#[derive(Parser)]
-struct Options {
+#[derive(Args)]
+pub struct Options {
     #[command(flatten)]
     flags: Flags,
     /// Connections that are kept open, each with one request at a time; several numbers are measured in turns.
@@ -45,18 +45,8 @@ const APPS: usize = 64;
 /// What a server has to itself before its idle memory is read: long enough for the allocator to give back what it can.
 const REST: Duration = Duration::from_secs(6);
 
-fn main() -> ExitCode {
-    let options = Options::parse();
-    // One thread is enough for the load, and leaves the rest of the machine to the server.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let outcome = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(run(&options)));
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-http: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub fn start(options: &Options) -> Result<()> {
+    bench::block_on(Threads::One, run(options))
 }
 
 async fn run(options: &Options) -> Result<()> {

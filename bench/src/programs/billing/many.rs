@@ -9,7 +9,7 @@ use bench::{
 use kernel::Ticker;
 use serde_json::json;
 
-use crate::subject::{make_plan, owners, put_on_plan};
+use super::subject::{make_plan, owners, put_on_plan};
 
 const WORKSPACES: usize = 10_000;
 const TIMES: usize = 9;

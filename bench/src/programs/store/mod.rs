@@ -4,28 +4,24 @@
 mod alone;
 mod events;
 
-use std::{process::ExitCode, time::Duration};
+use std::time::Duration;
 
 use bench::{
-    Flags, Result,
+    Flags, Result, Threads,
     database::Database,
     load, process,
     report::{self, Aim, Bound, times},
     series::{Round, Series},
 };
-use clap::Parser;
+use clap::Args;
 use events::{Place, Way};
 use kernel::{Clock, Entropy, Secret};
 use store::{DatabaseUrl, Db, Limits};
 use tempfile::TempDir;
 
-// As in the server.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Measures the storage layer directly.
-#[derive(Parser)]
-struct Options {
+#[derive(Args)]
+pub struct Options {
     #[command(flatten)]
     flags: Flags,
     /// How many write at once.
@@ -39,20 +35,8 @@ struct Options {
 /// Rows that point reads choose from.
 const ROWS: usize = 50_000;
 
-fn main() -> ExitCode {
-    let options = Options::parse();
-    let outcome = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(Into::into)
-        .and_then(|runtime| runtime.block_on(run(&options)));
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-store: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub fn start(options: &Options) -> Result<()> {
+    bench::block_on(Threads::All, run(options))
 }
 
 async fn run(options: &Options) -> Result<()> {

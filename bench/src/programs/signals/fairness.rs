@@ -9,7 +9,7 @@ use bench::{
 };
 use kernel::Ticker;
 
-use crate::{
+use super::{
     deliveries::rename_often,
     receiver::{Manner, Receiver},
     server::Server,

@@ -8,23 +8,18 @@ mod server;
 mod subject;
 mod sync;
 
-use std::process::ExitCode;
-
 use bench::{
-    Flags, Result,
+    Flags, Result, Threads,
     database::Database,
     report::{self, Aim},
     series::Series,
 };
-use clap::{Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 use server::Server;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Measures sign-in through identity providers, and provisioning.
-#[derive(Parser)]
-struct Options {
+#[derive(Args)]
+pub struct Options {
     #[command(flatten)]
     flags: Flags,
     /// Connections that are kept open, each with one request at a time.
@@ -67,27 +62,13 @@ impl Options {
     }
 }
 
-fn main() -> ExitCode {
-    let options = Options::parse();
-    let mut builder = match options.serve {
-        true => tokio::runtime::Builder::new_multi_thread(),
-        false => tokio::runtime::Builder::new_current_thread(),
-    };
-    let outcome = builder.enable_all().build().map_err(Into::into).and_then(|runtime| {
-        runtime.block_on(async {
-            match options.serve {
-                true => Box::pin(subject::serve(options.database.as_deref())).await,
-                false => Box::pin(run(&options)).await,
-            }
-        })
-    });
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-federation: {error}");
-            ExitCode::FAILURE
+pub fn start(options: &Options) -> Result<()> {
+    bench::block_on(Threads::for_part(options.serve), async {
+        match options.serve {
+            true => Box::pin(subject::serve(options.database.as_deref())).await,
+            false => Box::pin(run(options)).await,
         }
-    }
+    })
 }
 
 async fn run(options: &Options) -> Result<()> {

@@ -4,7 +4,7 @@ use bench::{Result, process, subject::open};
 use kernel::{AppId, Ticker};
 use serde_json::json;
 
-use crate::sample;
+use super::sample;
 
 const APPS: usize = 1_000;
 const FLAGS_PER_APP: usize = 100;

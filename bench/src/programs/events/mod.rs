@@ -3,16 +3,16 @@
 
 mod sample;
 
-use std::{process::ExitCode, time::Duration};
+use std::time::Duration;
 
 use bench::{
-    Flags, Result,
+    Flags, Result, Threads,
     database::Database,
     process,
     report::{self, Aim, Bound, Table, count, figure},
     subject::{open, post},
 };
-use clap::Parser;
+use clap::Args;
 use kernel::Ticker;
 use serde_json::{Value, json};
 use service::Service;
@@ -20,13 +20,9 @@ use store::testing::statement;
 
 use sample::{Dice, MAIN_NAME, Sample};
 
-// As in the server.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Measures the event log.
-#[derive(Parser)]
-struct Options {
+#[derive(Args)]
+pub struct Options {
     #[command(flatten)]
     flags: Flags,
     /// How many events.
@@ -40,20 +36,8 @@ const CALLERS: usize = 8;
 /// The median of so many answers counts.
 const TIMES: usize = 7;
 
-fn main() -> ExitCode {
-    let options = Options::parse();
-    let outcome = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(Into::into)
-        .and_then(|runtime| runtime.block_on(run(&options)));
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-events: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub fn start(options: &Options) -> Result<()> {
+    bench::block_on(Threads::All, run(options))
 }
 
 async fn run(options: &Options) -> Result<()> {

@@ -8,7 +8,7 @@ use bench::{
     series::{Round, Series, Spread},
 };
 
-use crate::{
+use super::{
     Options,
     provider::{Answer, groups},
     server::Server,

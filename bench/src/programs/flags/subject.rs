@@ -14,7 +14,7 @@ use service::{Core, Service};
 use store::args;
 use web::{Conventions, RateLimits, RawBody, Routes, State};
 
-use crate::sample;
+use super::sample;
 
 /// Shared whole, so that the static routes pay for nothing but themselves.
 struct Measured {

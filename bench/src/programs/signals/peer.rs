@@ -10,7 +10,7 @@ use bench::{
 };
 use serde_json::Value;
 
-use crate::receiver::{Manner, Receiver};
+use super::receiver::{Manner, Receiver};
 
 /// `ours` is what a change and its delivery cost the service on SQLite, in microseconds.
 pub async fn compare(postgres: &str, events: usize, ours: f64, aims: &mut Vec<Aim>) -> Result<()> {

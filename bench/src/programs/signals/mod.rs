@@ -10,21 +10,18 @@ mod server;
 mod soak;
 mod streams;
 
-use std::{net::SocketAddr, process::ExitCode};
+use std::net::SocketAddr;
 
 use bench::{
-    Flags, Result,
+    Flags, Result, Threads,
     database::Database,
     report::{self, Aim},
 };
-use clap::Parser;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+use clap::Args;
 
 /// Measures webhooks and streams.
-#[derive(Parser)]
-struct Options {
+#[derive(Args)]
+pub struct Options {
     #[command(flatten)]
     flags: Flags,
     /// Events in one measurement of deliveries.
@@ -62,29 +59,15 @@ enum Part {
     BareStreams,
 }
 
-fn main() -> ExitCode {
-    let options = Options::parse();
-    let mut builder = match options.act_as {
-        Some(_) => tokio::runtime::Builder::new_multi_thread(),
-        None => tokio::runtime::Builder::new_current_thread(),
-    };
-    let outcome = builder.enable_all().build().map_err(Into::into).and_then(|runtime| {
-        runtime.block_on(async {
-            match options.act_as {
-                Some(Part::Server) => server::serve(options.database.as_deref()).await,
-                Some(Part::BareClient) => bare::send(options.target.ok_or("no target")?, options.events).await,
-                Some(Part::BareStreams) => bare::stream().await,
-                None => run(&options).await,
-            }
-        })
-    });
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-signals: {error}");
-            ExitCode::FAILURE
+pub fn start(options: &Options) -> Result<()> {
+    bench::block_on(Threads::for_part(options.act_as.is_some()), async {
+        match options.act_as {
+            Some(Part::Server) => server::serve(options.database.as_deref()).await,
+            Some(Part::BareClient) => bare::send(options.target.ok_or("no target")?, options.events).await,
+            Some(Part::BareStreams) => bare::stream().await,
+            None => run(options).await,
         }
-    }
+    })
 }
 
 async fn run(options: &Options) -> Result<()> {

@@ -17,7 +17,7 @@ use x509_cert::{
     der::{Decode as _, Encode as _},
 };
 
-use crate::{
+use super::{
     Options,
     provider::{Answer, envelope, groups},
     server::Server,

@@ -4,10 +4,10 @@
 mod many;
 mod subject;
 
-use std::{net::SocketAddr, path::Path, process::Command, process::ExitCode, time::Duration};
+use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
 
 use bench::{
-    Flags, Result,
+    Flags, Result, Threads,
     child::Child,
     client::{Connection, Request},
     database::Database,
@@ -15,15 +15,12 @@ use bench::{
     report::{self, Aim, Bound, times},
     series::{Round, Series},
 };
-use clap::Parser;
+use clap::Args;
 use serde_json::{Value, json};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Measures usage and entitlements.
-#[derive(Parser)]
-struct Options {
+#[derive(Args)]
+pub struct Options {
     #[command(flatten)]
     flags: Flags,
     /// Connections that are kept open, each with one request at a time.
@@ -47,28 +44,14 @@ const READ: usize = 3;
 const BATCHES: usize = 4;
 const CROWDED: usize = 5;
 
-fn main() -> ExitCode {
-    let options = Options::parse();
-    let mut builder = match options.act_as {
-        Some(_) => tokio::runtime::Builder::new_multi_thread(),
-        None => tokio::runtime::Builder::new_current_thread(),
-    };
-    let outcome = builder.enable_all().build().map_err(Into::into).and_then(|runtime| {
-        runtime.block_on(async {
-            match options.act_as.as_deref() {
-                Some("server") => Box::pin(subject::serve(options.database.as_deref())).await,
-                Some(_) => Box::pin(many::run()).await,
-                None => run(&options).await,
-            }
-        })
-    });
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-billing: {error}");
-            ExitCode::FAILURE
+pub fn start(options: &Options) -> Result<()> {
+    bench::block_on(Threads::for_part(options.act_as.is_some()), async {
+        match options.act_as.as_deref() {
+            Some("server") => Box::pin(subject::serve(options.database.as_deref())).await,
+            Some(_) => Box::pin(many::run()).await,
+            None => run(options).await,
         }
-    }
+    })
 }
 
 async fn run(options: &Options) -> Result<()> {

@@ -12,7 +12,7 @@ use bench::{
 use serde_json::{Value, json};
 use url::{Url, form_urlencoded::byte_serialize};
 
-use crate::provider::{ENTITY_ID, Provider};
+use super::provider::{ENTITY_ID, Provider};
 
 const CALLBACK: &str = "https://app.example/callback";
 

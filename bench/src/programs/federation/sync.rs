@@ -12,7 +12,7 @@ use bench::{
 use kernel::Ticker;
 use serde_json::{Value, json};
 
-use crate::{Options, server::Server};
+use super::{Options, server::Server};
 
 /// Readers of the point read; each makes up to a hundred reads a second.
 const READERS: usize = 8;

@@ -12,7 +12,7 @@ use bench::{
 use kernel::{Tick, Ticker};
 use tokio::task::JoinSet;
 
-use crate::{
+use super::{
     Options,
     receiver::{Manner, Receiver},
     server::{Server, Workspace},

@@ -6,12 +6,11 @@ mod subject;
 
 use std::{
     net::SocketAddr,
-    process::ExitCode,
     sync::{Arc, Mutex},
 };
 
 use bench::{
-    Flags, Result,
+    Flags, Result, Threads,
     child::Child,
     client::{Connection, Request},
     database::Database,
@@ -23,15 +22,12 @@ use bench::{
     subject::PASSWORD,
 };
 use callers::{Held, Refresher};
-use clap::Parser;
+use clap::Args;
 use serde_json::{Value, json};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Measures sign-in and tokens.
-#[derive(Parser)]
-struct Options {
+#[derive(Args)]
+pub struct Options {
     #[command(flatten)]
     flags: Flags,
     /// Connections that are kept open, each with one request at a time.
@@ -55,24 +51,10 @@ const READERS: usize = 8;
 /// Enough to keep every core signing.
 const SIGNERS: usize = 4;
 
-fn main() -> ExitCode {
-    let options = Options::parse();
-    let mut builder = match options.serve {
-        true => tokio::runtime::Builder::new_multi_thread(),
-        false => tokio::runtime::Builder::new_current_thread(),
-    };
-    let outcome = builder.enable_all().build().map_err(Into::into).and_then(|runtime| {
-        runtime.block_on(async {
-            if options.serve { subject::serve(options.database.as_deref()).await } else { run(&options).await }
-        })
-    });
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-login: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub fn start(options: &Options) -> Result<()> {
+    bench::block_on(Threads::for_part(options.serve), async {
+        if options.serve { subject::serve(options.database.as_deref()).await } else { run(options).await }
+    })
 }
 
 async fn run(options: &Options) -> Result<()> {

@@ -12,7 +12,7 @@ use flags::{
 };
 use serde_json::{Value, json};
 
-use crate::sample;
+use super::sample;
 
 const TIMES: u32 = 2_000;
 /// Fifty ticks of what Linux tells.

@@ -16,7 +16,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::server::Server;
+use super::server::Server;
 
 /// How long the allocator has to settle.
 const REST: Duration = Duration::from_secs(2);

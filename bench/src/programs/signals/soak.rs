@@ -9,7 +9,7 @@ use bench::{
 };
 use kernel::Ticker;
 
-use crate::{
+use super::{
     receiver::{Manner, Receiver},
     server::Server,
     streams::{Listening, open_many, paths},

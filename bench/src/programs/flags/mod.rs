@@ -6,25 +6,22 @@ mod many;
 mod sample;
 mod subject;
 
-use std::{net::SocketAddr, process::ExitCode};
+use std::net::SocketAddr;
 
 use bench::{
-    Flags, Result,
+    Flags, Result, Threads,
     child::Child,
     client::{Connection, Request},
     load, process,
     report::{self, Aim, Bound, times},
     series::{Round, Series},
 };
-use clap::Parser;
+use clap::Args;
 use serde_json::Value;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Measures the evaluation of feature flags.
-#[derive(Parser)]
-struct Options {
+#[derive(Args)]
+pub struct Options {
     #[command(flatten)]
     flags: Flags,
     /// Connections that are kept open, each with one request at a time.
@@ -35,28 +32,14 @@ struct Options {
     act_as: Option<String>,
 }
 
-fn main() -> ExitCode {
-    let options = Options::parse();
-    let mut builder = match options.act_as.as_deref() {
-        Some(_) => tokio::runtime::Builder::new_multi_thread(),
-        None => tokio::runtime::Builder::new_current_thread(),
-    };
-    let outcome = builder.enable_all().build().map_err(Into::into).and_then(|runtime| {
-        runtime.block_on(async {
-            match options.act_as.as_deref() {
-                Some("server") => Box::pin(subject::serve()).await,
-                Some(_) => many::run().await,
-                None => run(&options).await,
-            }
-        })
-    });
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench-flags: {error}");
-            ExitCode::FAILURE
+pub fn start(options: &Options) -> Result<()> {
+    bench::block_on(Threads::for_part(options.act_as.is_some()), async {
+        match options.act_as.as_deref() {
+            Some("server") => Box::pin(subject::serve()).await,
+            Some(_) => many::run().await,
+            None => run(options).await,
         }
-    }
+    })
 }
 
 async fn run(options: &Options) -> Result<()> {
