@@ -11,6 +11,7 @@ on_both_engines!(MIGRATIONS:
     failures_stay_alone,
     an_ignored_error_fails_the_closure,
     a_savepoint_undoes_only_its_own_work,
+    much_is_kept_or_undone_like_little,
     a_constraint_checked_at_commit_fails_its_closure_only,
     hooks_follow_the_commit_and_precede_the_answer,
     hooks_of_what_was_undone_are_dropped,
@@ -114,6 +115,35 @@ async fn a_savepoint_undoes_only_its_own_work(test: TestDb) {
     });
     answer.await.expect("what failed was isolated");
     assert_eq!(names(&test.db).await, ["after", "before", "inside"]);
+}
+
+/// Some 16 MiB of pages that are there already: more than any engine keeps aside without a thought.
+async fn much_is_kept_or_undone_like_little(test: TestDb) {
+    const ROWS: i64 = 4_000;
+    for batch in 0..ROWS / 500 {
+        let filled = test.db.write(move |tx| {
+            for number in batch * 500..(batch + 1) * 500 {
+                let insert = "INSERT INTO things (id, number, body) VALUES ($1, $2, $3)";
+                tx.exec(insert, &args![format!("thing-{number}"), 0_i64, "x".repeat(3_500)])?;
+            }
+            Ok(())
+        });
+        filled.await.expect("stored");
+    }
+    let change = |fails: bool| {
+        test.db.write(move |tx| {
+            let changed = tx.exec("UPDATE things SET number = number + 1", &[])?;
+            if fails { Err(Error::new(Code::Conflict, "no")) } else { Ok(changed) }
+        })
+    };
+    let sum = async || {
+        let sum = "SELECT CAST(sum(number) AS BIGINT) FROM things";
+        test.db.read(move |tx| tx.one::<(i64,)>(sum, &[])).await.expect("a sum").0
+    };
+    assert_eq!(change(true).await.expect_err("refused").code(), Code::Conflict);
+    assert_eq!(sum().await, 0);
+    assert_eq!(change(false).await.expect("kept"), ROWS as u64);
+    assert_eq!(sum().await, ROWS);
 }
 
 async fn a_constraint_checked_at_commit_fails_its_closure_only(test: TestDb) {
