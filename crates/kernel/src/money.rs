@@ -229,6 +229,14 @@ mod tests {
     }
 
     #[test]
+    fn refuses_what_a_double_could_not_hold() {
+        assert_eq!(read("4503599627370496", "JPY"), Some(MAX_MINOR));
+        assert_eq!(read("4503599627370497", "JPY"), None);
+        assert_eq!(read("-4503599627370497", "JPY"), None);
+        assert_eq!(read("45035996273704.97", "EUR"), None);
+    }
+
+    #[test]
     fn currencies_are_iso_4217_in_any_case() {
         assert_eq!(currency("eur").code(), "EUR");
         assert_eq!("EURO".parse::<Currency>(), Err("must be an ISO 4217 currency code such as EUR"));

@@ -93,9 +93,14 @@ impl S3 {
         self.tell(Method::PUT, &format!("fault/{status}"), b"").await;
     }
 
-    /// Changes an object right after it is looked at.
-    pub async fn change_once(&self, key: &str) {
-        self.tell(Method::PUT, &format!("race/{key}"), b"").await;
+    /// Changes an object right after the next such request for it: `HEAD` looks at it, `GET` reads some of it.
+    pub async fn change_once_after(&self, method: Method, key: &str) {
+        self.tell(Method::PUT, &format!("race/{method}/{key}"), b"").await;
+    }
+
+    /// Lets the next copy fail after it has said 200.
+    pub async fn fail_a_copy(&self) {
+        self.tell(Method::PUT, "late/copy", b"").await;
     }
 
     async fn tell(&self, method: Method, what: &str, body: &[u8]) {

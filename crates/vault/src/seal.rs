@@ -305,6 +305,17 @@ mod tests {
     }
 
     #[test]
+    fn a_fingerprint_is_known_by_the_current_and_the_previous_key() {
+        let made = ring(1, None).fingerprint("device", "x");
+        assert!(ring(1, None).matches_fingerprint("device", "x", &made));
+        assert!(ring(2, Some(1)).matches_fingerprint("device", "x", &made));
+        assert!(!ring(2, None).matches_fingerprint("device", "x", &made));
+        for (context, value) in [("device", "y"), ("other", "x"), ("devic", "e:x")] {
+            assert!(!ring(1, None).matches_fingerprint(context, value, &made), "{context} {value}");
+        }
+    }
+
+    #[test]
     fn moving_a_character_between_parts_is_another_place() {
         let ring = ring(1, None);
         let sealed = ring.seal(&Place { table: "ab", column: "c", row: "d", app: None }, b"x");

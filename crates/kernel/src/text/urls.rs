@@ -81,12 +81,24 @@ mod tests {
         for good in ["https://a.example/cb?x=1", "http://127.0.0.1:3000/", "com.example.app:/cb"] {
             assert!(is_redirect_uri(good), "{good}");
         }
-        for bad in ["", "/cb", "a.example/cb", "javascript:alert(1)", "data:text/html,x", "https://a.example/#x"] {
+        for bad in [
+            "",
+            "/cb",
+            "a.example/cb",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "https://a.example/#x",
+            "com.example.app:/cb#x",
+        ] {
             assert!(!is_redirect_uri(bad), "{bad}");
         }
-        for read_differently in
-            ["https:a.example", "https:\\\\a.example", "https://a.example\\@b.example", "https://a@b.example"]
-        {
+        for read_differently in [
+            "https:a.example",
+            "https:\\\\a.example",
+            "https://a.example\\@b.example",
+            "https://a.example\\.b.example",
+            "https://a@b.example",
+        ] {
             assert!(!is_redirect_uri(read_differently), "{read_differently}");
         }
     }
@@ -115,6 +127,7 @@ mod tests {
             "ftp://a.example",
             "javascript:alert(1)",
             "https://a.example/\n",
+            "https://a.example\\@b.example",
             "https:// a",
         ] {
             assert!(!is_web_url(bad), "{bad}");

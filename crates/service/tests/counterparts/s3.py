@@ -2,8 +2,8 @@
 judged by botocore before moto sees a request. `s3.py` prints its port when it is ready, and runs until it is killed.
 
 Beside S3 it has `/_test/`: `GET objects` lists all keys, `PUT objects/KEY` puts one, `DELETE objects/KEY` removes one,
-`PUT many/COUNT` puts so many below our prefix, `PUT fault/STATUS` makes it answer everything with that status (0 ends that), and `PUT race/KEY` changes that object once,
-right after it was looked at."""
+`PUT many/COUNT` puts so many below our prefix, `PUT fault/STATUS` makes it answer everything with that status (0 ends that), `PUT race/METHOD/KEY` changes that object once,
+right after such a request for it, and `PUT late/COPY` makes the next copy fail after its status was sent."""
 
 import base64
 import datetime
@@ -104,7 +104,7 @@ class Storage:
         self.moto = DomainDispatcherApplication(create_backend_app)
         self.backend = s3_backends[ACCOUNT]["aws"]
         self.backend.create_bucket(BUCKET, REGION)
-        self.fault, self.race = 0, None
+        self.fault, self.race, self.late = 0, None, False
 
     def __call__(self, environ, start_response):
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
@@ -121,9 +121,14 @@ class Storage:
         refused = refused or self.judge_copy(request)
         if refused:
             return refused(environ, start_response)
+        if self.late and "x-amz-copy-source" in request.headers:
+            self.late = False
+            return refusal(200, "InternalError")(environ, start_response)
         answer = self.moto(environ, start_response)
-        if self.race and request.method == "HEAD" and request.path == f"/{BUCKET}/{self.race}":
-            self.backend.put_object(BUCKET, self.race, b"other bytes")
+        if self.race and [request.method, request.path.removeprefix(f"/{BUCKET}/")] == self.race:
+            # Read now: the answer may be made when somebody asks for it.
+            answer = [b"".join(answer)]
+            self.backend.put_object(BUCKET, self.race[1], b"other bytes")
             self.race = None
         return answer
 
@@ -141,7 +146,9 @@ class Storage:
         if what == "fault":
             self.fault = int(which)
         elif what == "race":
-            self.race = which
+            self.race = which.split("/", 1)
+        elif what == "late":
+            self.late = True
         elif what == "many":
             for number in range(int(which)):
                 name = f"{number:032}"

@@ -64,6 +64,26 @@ async fn a_kept_lease_does_not_end_until_it_is_taken_away(test: TestDb) {
     assert!(!one.hold().await.unwrap());
 }
 
+async fn end(db: &Db) -> i64 {
+    db.get_one::<(i64,)>("SELECT until FROM leases", &[]).await.unwrap().unwrap().0
+}
+
+/// Else there would be a moment at every end at which another node could take it.
+async fn a_lease_is_renewed_long_before_it_ends(test: TestDb) {
+    let lease = Lease::new(&test.db, "work").with_length(Duration::from_secs(3));
+    assert!(lease.hold().await.unwrap());
+    let first = end(&test.db).await;
+    let renewed = async {
+        while end(&test.db).await == first {
+            assert!(lease.hold().await.unwrap());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    soon("a renewal", renewed).await;
+    let later = end(&test.db).await - first;
+    assert!(later < lease::micros(Duration::from_secs(2)), "renewed after {later} microseconds");
+}
+
 async fn all_can_be_freed(test: TestDb) {
     let (one, other) = (Lease::new(&test.db, "work"), Lease::new(&test.db, "work"));
     assert!(one.hold().await.unwrap());
@@ -201,6 +221,7 @@ on_both_engines!(
     MIGRATIONS: one_at_a_time_and_another_after_the_end,
     sixteen_callers_get_it_once,
     a_kept_lease_does_not_end_until_it_is_taken_away,
+    a_lease_is_renewed_long_before_it_ends,
     all_can_be_freed,
     an_exclusive_job_runs_on_one_node_and_goes_on_when_that_stops,
     a_run_without_its_lease_is_cut_off,

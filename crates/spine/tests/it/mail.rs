@@ -251,7 +251,9 @@ async fn headers_cannot_be_smuggled_in(test: TestDb) {
         ("to", NewMail { to: format!("a@example.com{smuggled}"), ..mail("") }),
         ("to", mail("not an address")),
         ("fromName", NewMail { from_name: smuggled.into(), ..mail("a@example.com") }),
+        ("fromName", NewMail { from_name: "x\0".into(), ..mail("a@example.com") }),
         ("subject", NewMail { subject: smuggled.into(), ..mail("a@example.com") }),
+        ("subject", NewMail { subject: "x\rBcc: everybody@example.com".into(), ..mail("a@example.com") }),
         ("replyTo", NewMail { reply_to: Some(smuggled.into()), ..mail("a@example.com") }),
     ] {
         let error = test.db.write(move |tx| queue_mail(tx, &keyring(), &wrong)).await.unwrap_err();

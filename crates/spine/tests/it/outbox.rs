@@ -112,6 +112,44 @@ async fn a_fact_that_succeeds_at_last_is_not_parked(test: TestDb) {
     assert!(test.db.read(|tx| outbox::parked(tx, 10)).await.unwrap().is_empty());
 }
 
+/// What one fact needed is not counted against the next.
+async fn each_fact_has_attempts_of_its_own(test: TestDb) {
+    // Both facts together once, and then the first of them nine times.
+    let left = Arc::new(AtomicUsize::new(10));
+    let runner = Runner::new();
+    let mut outbox = Outbox::new(test.db.clone());
+    outbox.consume(Reader::of_all("late"), move |tx, fact| {
+        let failing = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        if failing { Err(Error::internal("not yet")) } else { see_unless_bad(tx, "late", fact) }
+    });
+    outbox.open(&runner).await.unwrap();
+    emit_kinds(&test.db, &["good", "bad"]).await;
+    assert_eq!(settle(&test.db, &runner).await, 18, "nine pauses each");
+    assert_eq!(seen(&test.db, "late").await, [1]);
+}
+
+/// More than a consumer or a follower reads at once.
+async fn behind_a_full_batch_comes_the_rest(test: TestDb) {
+    let (handled, heard) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let runner = Runner::new();
+    let mut outbox = Outbox::new(test.db.clone());
+    let (total, ears) = (handled.clone(), heard.clone());
+    outbox.consume_together(Reader::of("choosy", &[Good::KIND]), move |tx, facts| {
+        let (total, count) = (total.clone(), facts.len());
+        tx.on_commit(move || drop(total.fetch_add(count, Ordering::Relaxed)));
+        Ok(())
+    });
+    outbox.follow(Reader::of("test", &[Good::KIND]), move |news| {
+        assert!(matches!(news, News::Fact(_)), "nothing was trimmed");
+        ears.fetch_add(1, Ordering::Relaxed);
+    });
+    outbox.open(&runner).await.unwrap();
+    emit_kinds(&test.db, &["good"; 600]).await;
+    while test.db.write(outbox::number).await.unwrap() > 0 {}
+    runner.drain().await.unwrap();
+    assert_eq!([handled, heard].map(|count| count.load(Ordering::Relaxed)), [600, 600]);
+}
+
 async fn positions(db: &Db) -> Vec<i64> {
     let sql = "SELECT position FROM outbox ORDER BY position";
     let rows: Vec<(i64,)> = db.read(move |tx| tx.all(sql, &[])).await.unwrap();
@@ -280,6 +318,8 @@ on_both_engines!(
     a_lone_failing_fact_is_not_lost,
     a_consumer_of_some_kinds_passes_over_the_others,
     a_fact_that_succeeds_at_last_is_not_parked,
+    each_fact_has_attempts_of_its_own,
+    behind_a_full_batch_comes_the_rest,
     only_old_facts_that_all_consumers_passed_are_trimmed,
     a_follower_hears_facts_in_order_and_of_gaps,
     facts_keep_their_content_and_belong_to_somebody,

@@ -206,7 +206,11 @@ async fn unfit_files_and_targets_are_refused(test: TestDb) {
     let plain = rusqlite::Connection::open(shelf.path("plain")).expect("opens");
     plain.execute_batch("CREATE TABLE t (id INTEGER)").expect("made");
     refused(&shelf.path("plain"), MIGRATIONS, "is not a backup").await;
-    let mut damaged = fs::read(&path).expect("readable");
+    let whole = fs::read(&path).expect("readable");
+    let line = whole.windows(17).rposition(|window| window == b"\ntenantry-backup ").expect("its last line");
+    fs::write(shelf.path("without"), &whole[..line]).expect("written");
+    refused(&shelf.path("without"), MIGRATIONS, "its checksum does not fit").await;
+    let mut damaged = whole;
     let half = damaged.len() / 2;
     damaged[half..half + 4_096].fill(0x5A);
     fs::write(shelf.path("damaged"), damaged).expect("written");

@@ -102,7 +102,9 @@ fn right(password: &str, outdated: bool, salt: &[u8; 16]) -> Result<PasswordVerd
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::{sync::mpsc, time::Duration};
+
+    use kernel::Ticker;
 
     use super::*;
     use crate::passwords::DigestAlgorithm;
@@ -141,6 +143,27 @@ mod tests {
             passwords.verify(secret(""), StoredPassword::Nothing).await.expect("verifies"),
             PasswordVerdict::Wrong
         );
+    }
+
+    /// Of several runs the shortest, since the machine may do something else in the middle of one.
+    fn cost(stored: &StoredPassword, dummy: &str) -> Duration {
+        let one = |_| {
+            let began = Ticker.now();
+            assert_eq!(verify("wrong", stored, dummy, &[7; 16]).expect("verifies"), PasswordVerdict::Wrong);
+            Ticker.since(began)
+        };
+        (0..3).map(one).min().expect("several")
+    }
+
+    /// Else an answer's time would tell which addresses have an account, and which of them came from where.
+    #[test]
+    fn whoever_has_no_password_or_a_quick_digest_costs_as_much() {
+        let dummy = argon::of_no_password(&[1; 16], &[2; 32]);
+        let own = cost(&StoredPassword::Own(argon::digest("right", &[3; 16]).expect("a digest")), &dummy);
+        for other in [StoredPassword::Nothing, imported("5f4dcc3b5aa765d61d8327deb882cf99")] {
+            let cost = cost(&other, &dummy);
+            assert!(cost > own / 4, "{cost:?} instead of {own:?}");
+        }
     }
 
     #[tokio::test]

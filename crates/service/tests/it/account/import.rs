@@ -14,6 +14,7 @@ on_both_engines!(
     workspaces_and_their_people_are_imported,
     a_batch_is_only_judged_by_validation,
     everything_that_is_wrong_is_said_at_once_and_nothing_is_stored,
+    a_batch_that_is_wrong_at_its_end_leaves_nothing,
     what_is_no_list_or_too_long_is_refused,
     the_order_of_members_makes_no_difference,
     an_empty_list_completes_at_once,
@@ -32,11 +33,11 @@ on_both_engines!(
     its_beginning_and_end_are_in_the_audit_trail,
 );
 
-const IMPORT: &str = "/account/import/tenants";
+pub(super) const IMPORT: &str = "/account/import/tenants";
 const VALIDATE: &str = "/account/import/validateTenants";
 
 /// A workspace with so many members beside its owner.
-fn item(name: &str, members: usize) -> Value {
+pub(super) fn item(name: &str, members: usize) -> Value {
     let user = |number: usize| json!({ "username": format!("user{number}@{name}.example"), "role": "ADMIN" });
     let owner = json!({ "username": format!("owner@{name}.example"), "firstName": "Ada", "lastName": "Lovelace" });
     let users: Vec<Value> = (0..members).map(user).collect();
@@ -200,6 +201,15 @@ async fn everything_that_is_wrong_is_said_at_once_and_nothing_is_stored(app: Tes
     assert_eq!(app.key().get("/account/import").await.expect(200).json(), json!([]));
 }
 
+/// By then the first of it has been put aside.
+async fn a_batch_that_is_wrong_at_its_end_leaves_nothing(app: TestApp) {
+    let mut batch: Vec<Value> = (0..600).map(|number| item(&format!("w{number}"), 0)).collect();
+    batch.push(json!({ "users": [] }));
+    let answer = app.key().post(IMPORT, batch).await.expect(200);
+    assert_eq!((answer.at("/status"), answer.at("/import/users")), (json!("ERROR"), json!(600)));
+    assert_eq!(staged(&app).await, 0);
+}
+
 async fn what_is_no_list_or_too_long_is_refused(app: TestApp) {
     let key = app.key().header("content-type", "application/json");
     for route in [IMPORT, VALIDATE] {
@@ -356,7 +366,7 @@ async fn the_last_hundred_are_listed_newest_first(app: TestApp) {
 }
 
 /// Everybody of every workspace, as the batch has them.
-async fn everybody(app: &TestApp) -> Vec<(String, String)> {
+pub(super) async fn everybody(app: &TestApp) -> Vec<(String, String)> {
     let query = "SELECT tenants.name, users.email FROM members JOIN tenants ON tenants.id = members.tenant_id \
                  JOIN users ON users.id = members.user_id ORDER BY 1, 2";
     let mut all: Vec<(String, String)> =
@@ -365,7 +375,7 @@ async fn everybody(app: &TestApp) -> Vec<(String, String)> {
     all
 }
 
-fn expected(batch: &[Value]) -> Vec<(String, String)> {
+pub(super) fn expected(batch: &[Value]) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let mut all: Vec<(String, String)> = Vec::new();
     for item in batch {
@@ -380,7 +390,7 @@ fn expected(batch: &[Value]) -> Vec<(String, String)> {
 }
 
 /// Ends what a node held that was cut off. A start on SQLite does so by itself; on PostgreSQL its claims lapse in real time.
-async fn free_claims(app: &TestApp) {
+pub(super) async fn free_claims(app: &TestApp) {
     let freed = app.service().core().db.write(|tx| {
         for claims in [spine::lease::CLAIMS, signals::CLAIMS, import::CLAIMS] {
             spine::lease::free(tx, claims)?;

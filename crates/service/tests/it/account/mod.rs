@@ -8,6 +8,7 @@ mod app_credentials;
 pub(crate) mod federation;
 mod import;
 mod import_file;
+mod import_nodes;
 mod import_passwords;
 mod me;
 mod payments_dry_run;

@@ -25,6 +25,7 @@ on_both_engines!(
     names_and_types_are_cleaned_or_refused,
     files_of_others_are_unknown,
     bytes_go_with_what_they_belong_to,
+    bytes_without_a_row_go_when_they_are_seen_again,
     what_happens_to_files_is_told,
 );
 
@@ -301,6 +302,18 @@ async fn bytes_go_with_what_they_belong_to(app: TestApp) {
         app.advance(Duration::from_secs(60)).await;
     }
     assert_eq!(objects(&app), 1);
+}
+
+/// Whoever uploads has written the bytes before the row.
+async fn bytes_without_a_row_go_when_they_are_seen_again(app: TestApp) {
+    app.drain().await;
+    let folder = app.site().folder().join("files/ab");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("abcdefghijklmnopqrstuvwxyz012345"), b"on their way").expect("written");
+    app.drain().await;
+    assert_eq!(objects(&app), 1);
+    app.drain().await;
+    assert_eq!(objects(&app), 0);
 }
 
 async fn what_happens_to_files_is_told(app: TestApp) {

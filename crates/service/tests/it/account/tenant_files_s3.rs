@@ -159,10 +159,15 @@ async fn what_is_posted_again_changes_nothing(app: TestApp) {
 
 async fn bytes_that_change_while_they_are_taken_over_are_not_taken(app: TestApp) {
     let (s3, _, caller) = somewhere(&app).await;
-    for (kind, remove) in [("image/png", false), ("image/jpeg", true)] {
+    for (after, kind, remove) in [
+        (Method::HEAD, "image/png", false),
+        (Method::HEAD, "image/jpeg", true),
+        (Method::GET, "image/png", false),
+        (Method::GET, "image/png", true),
+    ] {
         let form = s3.prepare(&caller, "a", kind).await;
         assert_eq!(s3.post(&form, b"\x89PNG\r\n\x1a\n...").await.0, 204);
-        s3.change_once(form["key"].as_str().expect("a key")).await;
+        s3.change_once_after(after, form["key"].as_str().expect("a key")).await;
         let finish = json!({ "key": form["key"], "removeMetaData": remove });
         caller.post(FINISH, finish).await.error(409, "CONFLICT");
         let (_, address) = finished(&caller, &form, json!({ "removeMetaData": remove })).await;
@@ -176,8 +181,8 @@ async fn bytes_that_change_while_they_are_taken_over_are_not_taken(app: TestApp)
     let finish = async || caller.post(FINISH, json!({ "key": form["key"] })).await.status();
     let both = tokio::join!(finish(), finish());
     assert!(both.0 == 200 || both.1 == 200, "{both:?}");
-    assert_eq!(testkit::facts::told(&app, "file.stored").await.len(), 3);
-    assert_eq!(s3.objects().await.len(), 3);
+    assert_eq!(testkit::facts::told(&app, "file.stored").await.len(), 5);
+    assert_eq!(s3.objects().await.len(), 5);
 }
 
 async fn a_storage_that_is_away_leaves_nothing_half_done(app: TestApp) {
@@ -191,8 +196,10 @@ async fn a_storage_that_is_away_leaves_nothing_half_done(app: TestApp) {
         assert_eq!(refused.header("retry-after"), Some("5"));
         assert!(!refused.body().contains(KEY) && !refused.body().contains("127.0.0.1"), "{}", refused.body());
     }
-    assert_eq!(caller.get(LIST).await.expect(200).json(), json!([]));
     s3.answer_with(0).await;
+    s3.fail_a_copy().await;
+    caller.post(FINISH, json!({ "key": form["key"] })).await.error(503, "STORAGE_UNAVAILABLE");
+    assert_eq!(caller.get(LIST).await.expect(200).json(), json!([]));
     let (key, _) = finished(&caller, &form, json!({ "persist": true })).await;
     s3.answer_with(503).await;
     caller.post(DELETE, json!({ "key": key })).await.expect(200);

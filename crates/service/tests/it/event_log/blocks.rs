@@ -12,6 +12,7 @@ on_both_engines!(
     packed_events_answer_as_before,
     few_and_young_events_stay_rows,
     months_are_packed_apart_and_late_events_later,
+    a_page_may_end_where_blocks_meet,
     packed_events_go_with_the_retention,
     an_erased_entity_leaves_blocks_and_their_sums,
     sinks_are_sent_packed_events_once_and_unsent_ones_stay_rows,
@@ -201,6 +202,26 @@ async fn months_are_packed_apart_and_late_events_later(app: TestApp) {
     let listed = listed.as_array().expect("a list");
     assert_eq!((&listed[0]["timestamp"], &listed[1]["timestamp"]), (&json!("2026-02-01T00:00:00.000Z"), &json!(at[0])));
     assert_eq!(listed.len(), 601);
+}
+
+/// A block that was packed later has events of the same instant, of which some belong before those of the first.
+async fn a_page_may_end_where_blocks_meet(app: TestApp) {
+    let meeting = "2026-03-01T10:05:00Z";
+    for other in ["2026-03-01T10:10:00Z", "2026-03-01T10:00:00Z"] {
+        let at = |number: usize| if number.is_multiple_of(2) { meeting } else { other };
+        let events: Vec<Value> = (0..300).map(|number| event(&app, "e", at(number), json!({ "n": number }))).collect();
+        app.key().post("/event-log/batch", json!(events)).await.expect(201);
+        pack(&app).await;
+    }
+    assert_eq!((blocks(&app).await, rows(&app).await), (2, 0));
+    let listed = async |page: &str| {
+        let list = get(&app, "/events", &format!("&eventName=e{page}")).await.expect(200).json();
+        list.as_array().expect("a list").clone()
+    };
+    let all = listed("&limit=1000").await;
+    assert_eq!(all.len(), 600);
+    assert_eq!(listed("&limit=200").await, all[..200]);
+    assert_eq!(listed("&limit=200&offset=200").await, all[200..400]);
 }
 
 async fn packed_events_go_with_the_retention(app: TestApp) {

@@ -71,6 +71,10 @@ async fn whatever_is_changed_removed_or_put_in_is_found(app: TestApp) {
             "UPDATE event_rows SET parameters = '{' || substr(parameters, 8) WHERE app_id = $1 AND id = $2",
         ),
         (
+            "UPDATE event_rows SET tenant_id = 'tenant_00000000000000000000000007' WHERE app_id = $1 AND id = $2",
+            "UPDATE event_rows SET tenant_id = NULL WHERE app_id = $1 AND id = $2",
+        ),
+        (
             "UPDATE event_links SET content = content || 'x' WHERE app_id = $1 AND event_id = $2",
             "UPDATE event_links SET content = substr(content, 1, length(content) - 1) WHERE app_id = $1 AND event_id = $2",
         ),

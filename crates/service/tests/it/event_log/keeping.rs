@@ -98,6 +98,8 @@ async fn events_older_than_the_retention_are_refused(app: TestApp) {
     assert_eq!(answer.at("/results/2"), json!({ "queued": true }));
     app.operator().put(&settings(&app), json!({ "retentionDays": null })).await.expect(200);
     app.key().post("/event-log", once).await.expect(201);
+    app.drain().await;
+    assert_eq!(total(&app, "once", json!({})).await, 3, "its id went with it");
 }
 
 async fn settings_are_changed_in_part_and_checked(app: TestApp) {
@@ -152,6 +154,9 @@ async fn an_erased_entity_is_found_nowhere(app: TestApp) {
     // Whoever comes again is counted again.
     record(&app, &[("a", at, json!({ "userId": "u1" }))]).await;
     assert_eq!(march(&app, "a").await["parameterCounts"]["userId"], json!({ "__erased__": 3, "u1": 1, "u2": 1 }));
+    let orders = "SELECT count(*) FROM event_erasures WHERE entity_value <> ''";
+    let naming = app.service().core().db.read(move |tx| tx.one::<(i64,)>(orders, &[])).await;
+    assert_eq!(naming.expect("a count"), (0,), "not even what asked for it names it");
 }
 
 async fn numbers_are_erased_from_sums(app: TestApp) {

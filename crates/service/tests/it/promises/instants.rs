@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kernel::{Clock, Timestamp};
+use kernel::{Clock, TenantId, Timestamp};
 use serde_json::json;
 use testkit::{
-    EngineName, TestApp, api_tokens, on_both_engines, passkeys,
+    EngineName, TestApp, api_tokens, files, on_both_engines, passkeys,
     tokens::{code, exchange, is_signed_in, refresh},
 };
 
@@ -28,6 +28,17 @@ async fn magic_link(app: &TestApp, email: &str) -> String {
     app.page().post("/auth/auth/magic-link", body).await.expect(200);
     app.drain().await;
     app.mailed_token(email)
+}
+
+/// The address of a file.
+async fn kept_file(app: &TestApp, tenant: TenantId) -> String {
+    let caller = app.key().in_workspace(tenant);
+    let form = files::prepare(&caller, "a.txt", "text/plain").await;
+    files::post(app, &form, b"bytes").await.expect(204);
+    let finish = json!({ "key": form["key"], "persist": true });
+    let address = caller.post("/account/tenant/upload/finish", finish).await.expect(200).json();
+    let address = address.as_str().and_then(|address| address.strip_prefix("http://tenantry.test"));
+    address.expect("an address of this service").to_owned()
 }
 
 async fn nothing_outlives_its_last_instant(engine: EngineName) {
@@ -67,6 +78,12 @@ async fn nothing_outlives_its_last_instant(engine: EngineName) {
     assert!(is_signed_in(&app, &tokens.access).await);
     seconds(&app, 1).await;
     assert!(!is_signed_in(&app, &tokens.access).await);
+
+    let address = kept_file(&app, ada.tenant).await;
+    seconds(&app, 3599).await;
+    app.anon().get(&address).await.expect(200);
+    seconds(&app, 1).await;
+    app.anon().get(&address).await.error(403, "FORBIDDEN");
     app.end().await;
 }
 

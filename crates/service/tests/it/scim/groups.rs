@@ -274,6 +274,9 @@ async fn a_large_group_changes_in_steps(app: TestApp) {
     let id = directory.group("All", &ids).await;
     assert_eq!(members(&directory, &id).await, users);
     carry(&acme, &id, json!("ADMIN")).await;
+    for user in [&users[0], &users[49], &users[50], &users[119]] {
+        assert_eq!(role(&acme, user).await, "ADMIN");
+    }
     let listed = json!(users.iter().map(|id| json!({ "value": id })).collect::<Vec<_>>());
     directory.put(&group(&id), json!({ "displayName": "Staff", "members": listed })).await.expect(200);
     for user in [&users[0], &users[60], &users[119]] {

@@ -106,6 +106,9 @@ async fn users_are_found_sorted_and_paged(app: TestApp) {
     assert_eq!(rest.at("/itemsPerPage"), 0);
     let rest = directory.get("/Users?startIndex=4").await.expect(200);
     assert_eq!((rest.at("/totalResults"), rest.at("/itemsPerPage")), (json!(4), json!(1)));
+    let found = directory.get("/Users?filter=externalId%20pr&startIndex=1&count=2").await.expect(200);
+    assert_eq!((found.at("/totalResults"), found.at("/itemsPerPage")), (json!(3), json!(2)));
+    assert_eq!(found.at("/Resources").as_array().map(Vec::len), Some(2));
     let both = directory.post("/.search", json!({ "filter": "meta.resourceType eq \"User\"" })).await.expect(200);
     assert_eq!(both.at("/totalResults"), 4);
 }
