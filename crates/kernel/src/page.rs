@@ -36,3 +36,18 @@ impl Page {
         list.into_iter().skip(self.offset.map_or(0, places)).take(limit).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_does_not_count_towards_the_limit() {
+        let part = |limit, offset| Page { limit, offset }.of(1..=5);
+        assert_eq!(part(Some(2), Some(1)), [2, 3]);
+        assert_eq!(part(Some(2), None), [1, 2]);
+        assert_eq!(part(None, Some(3)), [4, 5]);
+        assert_eq!(part(Some(2), Some(9)), [0; 0]);
+        assert_eq!(Page::ALL.of(1..=5), [1, 2, 3, 4, 5]);
+    }
+}

@@ -156,7 +156,12 @@ impl Kept {
 
     fn tell_invoice(&mut self, subscription: &Value, paid: bool, attempt: u32) {
         let amount = whole(&subscription["items"]["data"][0]["price"]["unit_amount"]);
-        let id = self.new_id("in");
+        // What could not be paid is tried again with the same invoice.
+        let earlier = subscription["latest_invoice"].as_str().filter(|_| attempt > 1).map(str::to_owned);
+        let id = earlier.unwrap_or_else(|| self.new_id("in"));
+        if let Some(kept) = subscription["id"].as_str().and_then(|id| self.objects.get_mut(id)) {
+            kept["latest_invoice"] = json!(id);
+        }
         let invoice = json!({
             "id": id, "object": "invoice", "customer": subscription["customer"],
             "currency": subscription["items"]["data"][0]["price"]["currency"],
