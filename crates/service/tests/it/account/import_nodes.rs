@@ -3,17 +3,25 @@
 use std::sync::{Mutex, mpsc};
 
 use serde_json::Value;
+use store::DatabaseUrl;
 use testkit::{EngineName, TestApp};
 
 use super::import::{IMPORT, everybody, expected, free_claims, item};
 
-/// Until so many transactions wait for a lock, and a node has claimed the import.
+const WAITING: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                       AND wait_event_type = 'Lock' AND EXISTS (SELECT 1 FROM imports WHERE lease_owner IS NOT NULL)";
+
+/// Until so many transactions wait for a lock, and a node has claimed the import. Asked beside the service, whose statements
+/// are those of both engines.
 async fn until_they_wait(app: &TestApp, count: i64) {
-    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' \
-                   AND EXISTS (SELECT 1 FROM imports WHERE lease_owner IS NOT NULL)";
-    while app.service().core().db.read(move |tx| tx.one::<(i64,)>(waiting, &[])).await.expect("a count") < (count,) {
-        tokio::task::yield_now().await;
-    }
+    let DatabaseUrl::Postgres(url) = app.site().database().clone() else { panic!("PostgreSQL") };
+    let asked = tokio::task::spawn_blocking(move || {
+        let mut client = postgres::Client::connect(url.expose(), postgres::NoTls).expect("connects");
+        while client.query_one(WAITING, &[]).expect("a row").get::<_, i64>(0) < count {
+            std::thread::yield_now();
+        }
+    });
+    asked.await.expect("they wait");
 }
 
 /// Both have read the same rows when the first of them stores them: a node that is slow may have lost its claim.
