@@ -390,7 +390,7 @@ impl Db {
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        self.run_logging(Lane::Write, work, false)
+        self.run_on(Lane::Write, work, false)
     }
 
     #[track_caller]
@@ -401,16 +401,12 @@ impl Db {
     {
         // Only on SQLite's write lane does a slow closure hold up others.
         let log_slow = lane == Lane::Write && matches!(self.inner.engine, Engine::Sqlite(_));
-        self.run_logging(lane, work, log_slow)
+        self.run_on(lane, work, log_slow)
     }
 
+    /// `log_slow`: whether a closure that takes long is worth a line in the log.
     #[track_caller]
-    fn run_logging<T, F>(
-        &self,
-        lane: Lane,
-        work: F,
-        log_slow: bool,
-    ) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    fn run_on<T, F>(&self, lane: Lane, work: F, log_slow: bool) -> impl Future<Output = Result<T>> + Send + use<T, F>
     where
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,

@@ -29,8 +29,8 @@ use serde_json::Value;
 
 use crate::cli::Output;
 
-/// A line to standard output; an error when nobody reads it any more, as behind `head`. Who does not go on for ever need
-/// not care.
+/// Prints a line. Fails once nobody reads it any more, as behind `head`: a command that would print forever stops then, all
+/// others ignore it.
 pub fn say(line: impl Display) -> io::Result<()> {
     writeln!(io::stdout(), "{line}")
 }
