@@ -7,6 +7,7 @@ use store::Tx;
 use tenancy::{
     App,
     logins::{self, BrowserSessionId, Reach},
+    people,
     standing::{self, Standing},
 };
 
@@ -165,6 +166,8 @@ pub(super) async fn try_finish(
         SignInProof::Browser(cookie) => {
             let session = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(logins::ended)?;
             check_forced(tx, &request, session.reach(), session.method)?;
+            // As whoever begins to sign in.
+            people::hold(tx, app.id, session.user)?;
             let standing = tokens::choose(standing::of_user(tx, app.id, session.user, session.reach())?, member)?;
             tokens::check_way_in(&standing, session.reach())?;
             match tokens::check_factors(&app, &standing, session.mfa) {

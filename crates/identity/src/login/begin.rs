@@ -5,6 +5,7 @@ use store::Tx;
 use tenancy::{
     App,
     logins::Reach,
+    people,
     standing::{self, Standing},
 };
 
@@ -48,6 +49,8 @@ pub(crate) fn try_begin(
     first: FirstFactor,
 ) -> Result<Option<BegunSession>> {
     let FirstFactor { user, method, strong, authenticated_at, reach } = first;
+    // Whoever ends the person's sign-ins waits for this one and ends it too, or has changed the standing by now.
+    people::hold(tx, app.id, user)?;
     let standings = standing::of_user(tx, app.id, user, reach)?;
     if standings.is_empty() {
         return Ok(None);

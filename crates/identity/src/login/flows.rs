@@ -118,6 +118,8 @@ fn begin_with_password(
     account: &Account,
     renewed: Option<&str>,
 ) -> Result<Option<BegunSession>> {
+    // Whoever changes the password holds the person too, and ends what began before.
+    people::hold(tx, app.id, account.user)?;
     if !credentials::still_stored(tx, app.id, account)? {
         return Ok(None);
     }

@@ -141,6 +141,12 @@ pub(crate) fn end(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<bool> {
     store::end(tx, session)
 }
 
+/// Waits for exchanges of a person's sessions that are under way, and keeps others from beginning until this transaction
+/// ends.
+pub(crate) fn hold_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    store::hold_all(tx, app, user)
+}
+
 /// Ends all of a person's sessions.
 pub(crate) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     store::end_all(tx, app, user)

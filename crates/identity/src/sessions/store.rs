@@ -28,6 +28,13 @@ pub(super) fn end(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<bool> {
     )
 }
 
+pub(super) fn hold_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    tx.run(
+        "UPDATE login_sessions SET exchanges = exchanges WHERE app_id = $1 AND user_id = $2 AND ended_at IS NULL",
+        &args![app, user],
+    )
+}
+
 pub(super) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     tx.run(
         "UPDATE login_sessions SET ended_at = $3 WHERE app_id = $1 AND user_id = $2 AND ended_at IS NULL",

@@ -25,7 +25,7 @@ use tenancy::{
     App, Tenancy,
     callers::{ACCESS_TOKEN, SignedIn},
     logins::{self, Login, Reach},
-    members, roles,
+    members, people, roles,
     standing::{self, Standing},
 };
 
@@ -251,6 +251,10 @@ pub async fn from_access_token(
     let prepared = tenancy.db.write(move |tx| {
         check_scope(tx, &app, &asked)?;
         let (login, member) = (user.claims.sid.parse().map_err(|_| logins::ended())?, to.unwrap_or(user.member()));
+        if to.is_some() {
+            // Whoever ends the sign-ins of that membership looks for its tokens.
+            people::hold(tx, app.id, user.user())?;
+        }
         let (login, standing) = standing::of_login(tx, app.id, login, member)?.ok_or_else(logins::ended)?;
         let lifetime = Duration::from_secs(app.profile.refresh_token_ttl.into());
         if login.authenticated_at.plus(lifetime) <= tx.now() {
@@ -293,7 +297,7 @@ pub async fn revoke(tenancy: &Tenancy, token: &str, everywhere: bool) -> Result<
         logins::revoke(tx, shown.aud, shown.sid)?;
         match live.filter(|_| current).map(|login| login.reach.connection) {
             None => Ok(()),
-            Some(None) => tenancy::people::end_sessions(tx, shown.aud, shown.sub),
+            Some(None) => people::end_sessions(tx, shown.aud, shown.sub),
             // What an identity provider began ends there, and nowhere else.
             Some(Some(connection)) => logins::revoke_of_connection(tx, shown.aud, shown.sub, connection),
         }

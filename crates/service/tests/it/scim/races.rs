@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 on_both_engines!(
     whatever_comes_at_once_roles_follow_the_groups,
     whoever_is_deactivated_while_they_sign_in_is_out,
+    whoever_is_deactivated_while_they_come_from_another_workspace_is_out,
     a_group_and_its_role_change_while_members_come_and_go,
 );
 
@@ -171,10 +172,57 @@ async fn whoever_is_deactivated_while_they_sign_in_is_out(app: TestApp) {
         });
     }
     directory.join_all().await;
+    let signed_in = logins.join_all().await.into_iter().flatten();
     let first = setting.people.iter().take(4).map(|(_, tokens, _)| tokens.clone());
-    for tokens in logins.join_all().await.into_iter().flatten().chain(first) {
-        assert!(!is_signed_in(&app, &tokens.access).await, "a sign-in outlived the membership");
-        assert_eq!(refresh(&app, &tokens.refresh).await.status(), 400);
+    let back = setting.people.iter().take(4).step_by(2).map(|(person, ..)| person);
+    nothing_from_before_counts(&app, &setting.directory, back, signed_in.chain(first)).await;
+}
+
+async fn whoever_is_deactivated_while_they_come_from_another_workspace_is_out(app: TestApp) {
+    let (acme, other) = (app.workspace("acme").await, app.workspace("other").await);
+    let directory = acme.directory().await;
+    let mut people = Vec::new();
+    for n in 0..3 {
+        let email = format!("user{n}@acme.example");
+        let elsewhere = app.member(&email, other.id, "MEMBER").await;
+        people.push((app.member(&email, acme.id, "MEMBER").await, elsewhere));
+    }
+    let (mut logins, mut deactivations) = (JoinSet::new(), JoinSet::new());
+    for (person, elsewhere) in &people {
+        for _ in 0..2 {
+            let access = elsewhere.sign_in().await.access;
+            let (session, person) = (person.log_in().await.expect(200).text("/session"), person.clone());
+            let coming = json!({ "accessToken": access, "targetTenantUserId": person.member });
+            let anon = app.anon();
+            logins.spawn(async move { anon.post("/auth/token/workspace-switch", coming).await });
+            logins.spawn(async move { person.exchange(&session).await });
+        }
+        let (caller, path) = (directory.clone(), format!("/Users/{}", person.member));
+        let off = json!([{ "op": "replace", "path": "active", "value": false }]);
+        deactivations.spawn(async move { caller.patch(&path, off).await.expect(200) });
+    }
+    deactivations.join_all().await;
+    let answers = logins.join_all().await;
+    assert!(answers.iter().all(|answer| matches!(answer.status(), 200 | 401 | 403)), "{answers:?}");
+    let signed_in = answers.iter().filter(|answer| answer.status() == 200).map(Tokens::of);
+    nothing_from_before_counts(&app, &directory, people.iter().map(|(person, _)| person), signed_in).await;
+}
+
+/// Whoever comes back signs in again; nothing from before counts, nor what began while they were put out.
+async fn nothing_from_before_counts(
+    app: &TestApp,
+    directory: &DirectoryCaller,
+    back: impl Iterator<Item = &Person>,
+    before: impl Iterator<Item = Tokens>,
+) {
+    for person in back {
+        let on = json!([{ "op": "replace", "path": "active", "value": true }]);
+        directory.patch(&format!("/Users/{}", person.member), on).await.expect(200);
+        assert!(is_signed_in(app, &person.sign_in().await.access).await);
+    }
+    for tokens in before {
+        assert!(!is_signed_in(app, &tokens.access).await, "a sign-in outlived the membership");
+        assert_eq!(refresh(app, &tokens.refresh).await.status(), 400);
     }
 }
 
