@@ -331,8 +331,20 @@ keep("no-authn-statement", "times", "no AuthnStatement", sign(response(A[:A.inde
 keep("audience-none", "audience", "no restriction", sign(response(A.replace(f"<saml:AudienceRestriction><saml:Audience>{ENTITY}</saml:Audience></saml:AudienceRestriction>", "")), "_assertion"))
 keep("audience-two-restrictions", "audience", "a second restriction that does not name us", sign(response(A.replace("</saml:Conditions>", "<saml:AudienceRestriction><saml:Audience>x</saml:Audience></saml:AudienceRestriction></saml:Conditions>")), "_assertion"))
 
+def bare(inner, attributes=""):
+    end = f">{inner}</samlp:Response>" if inner else "/>"
+    return f'<samlp:Response xmlns:samlp="{SAMLP}"{attributes}{end}\n'
+
+
+def attributes(count):
+    return "".join(f' a{n}="x"' for n in range(count))
+
+
+keep("attributes-too-many", "well_formed", "one element with 70 attributes", bare("", attributes(70)))
+keep("attributes-too-many-in-all", "well_formed", "100 elements with 50 attributes each", bare(f"<e{attributes(50)}/>" * 100))
 declarations = "".join(f' xmlns:p{n}="urn:x:{n}"' for n in range(25))
 keep("declarations-too-many", "well_formed", "a tag that declares more namespaces than any message needs", signed_assertion.replace("<samlp:Status>", f"<samlp:Status{declarations}>", 1))
+keep("tags-too-many", "well_formed", "10,001 empty elements", bare("<e/>" * 10_001))
 
 intro = """# Responses, good and hostile
 
