@@ -1,7 +1,7 @@
 //! Forms and token requests: decoded as others decode them, and the same request as the same members in JSON.
 #![no_main]
 
-use identity::tokens::{Asked, Granted, TokenRequest};
+use identity::tokens::{Granted, ScopeRequest, TokenRequest};
 use kernel::Code;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         let same = TokenRequest::read("application/json", Value::Object(members).to_string().as_bytes());
         assert_eq!(same.expect("the same members"), form);
     }
-    let once = Granted::everything().narrowed(&Asked::parse(text));
-    assert_eq!(once.narrowed(&Asked::parse(text)), once);
+    let once = Granted::everything().narrowed(&ScopeRequest::parse(text));
+    assert_eq!(once.narrowed(&ScopeRequest::parse(text)), once);
     assert_eq!(Granted::read(&once.oidc_text(), once.privileges_text().as_deref()), once);
 });

@@ -3,7 +3,7 @@
 use aws_lc_rs::digest::{SHA256, digest};
 use kernel::{Code, Error, Result};
 
-use crate::{Db, EngineName, FromRow, Row, Tx, args, dialect};
+use crate::{Db, EngineName, FromRow, Row, Tx, args, dialect, sqlite};
 
 /// One step of the schema. The text is shared by both engines and uses the type tokens of `docs/conventions.md`; only
 /// where that is impossible does a step have a text per engine.
@@ -89,9 +89,13 @@ impl Db {
                         tracing::info!(number = migration.number, name = migration.name, "migration applied");
                     }
                 }
-                None => return Ok(report),
+                None => break,
             }
         }
+        if engine == EngineName::Sqlite {
+            self.write_alone(sqlite::estimates::tell).await?;
+        }
+        Ok(report)
     }
 
     /// Whether no step was ever applied here: there is no store, and whoever did not mean to make one should stop.

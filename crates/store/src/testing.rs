@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 pub use self::{
     own_postgres::OwnPostgres,
-    prepared::unprepared,
+    prepared::{sqlite_plans, unprepared},
     schema::{SchemaIndex, SchemaTable, indexes, schema, statement},
 };
 use crate::{DatabaseUrl, Db, EngineName, Limits, Migration, Options};

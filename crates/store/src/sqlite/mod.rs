@@ -1,6 +1,7 @@
 //! SQLite: one writer thread with group commit, dedicated reader threads, a lane of its own for long scans.
 
 mod connection;
+pub(crate) mod estimates;
 pub(crate) mod folder_lock;
 mod readers;
 mod writer;

@@ -1,5 +1,7 @@
 //! Whether statements that were recorded once still suit a database's schema.
 
+use std::path::Path;
+
 use postgres::{Client, NoTls};
 use rusqlite::{Connection, OpenFlags};
 
@@ -25,6 +27,23 @@ pub fn unprepared(url: &DatabaseUrl, statements: &[String]) -> Vec<String> {
             })
         }),
     }
+}
+
+/// How SQLite would go about each of the statements, as the record has them: the steps of its plan in one text.
+pub fn sqlite_plans(path: &Path, statements: &[String]) -> Vec<String> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("it opens");
+    let plan = |sql: &String| {
+        let sql = format!("EXPLAIN QUERY PLAN {}", dialect::recorded(sql, EngineName::Sqlite));
+        let mut explained = connection.prepare(&sql).expect("it can be prepared");
+        let mut steps = explained.raw_query();
+        let mut plan = String::new();
+        while let Some(step) = steps.next().expect("it can be explained") {
+            plan.push_str(&step.get::<_, String>("detail").expect("a text"));
+            plan.push('\n');
+        }
+        plan
+    };
+    statements.iter().map(plan).collect()
 }
 
 fn failures(

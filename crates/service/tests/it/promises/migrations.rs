@@ -2,20 +2,42 @@
 
 use kernel::{AppId, TenantId};
 use service::MIGRATIONS;
-use store::{Db, args, testing::unprepared};
-use testkit::{Site, TestApp, on_both_engines};
+use store::{
+    Db, args,
+    testing::{sqlite_plans, unprepared},
+};
+use testkit::{Site, TestApp, on_both_engines, on_one_engine};
 
+on_one_engine!(what_is_about_one_person_or_thing_does_not_walk_through_an_app);
 on_both_engines!(the_last_releases_statements_suit_this_schema, workspaces_that_had_a_plan_get_their_subscription);
 
 /// `migrations/README.md` says what to do when this fails, and when the file is written again.
 const RELEASED: &str = include_str!("../../../migrations/released.jsonl");
 
+fn released() -> Vec<String> {
+    RELEASED.lines().map(|line| serde_json::from_str(line).expect("a JSON string")).collect()
+}
+
 async fn the_last_releases_statements_suit_this_schema(app: TestApp) {
-    let statements: Vec<String> =
-        RELEASED.lines().map(|line| serde_json::from_str(line).expect("a JSON string")).collect();
+    let statements = released();
     assert!(statements.len() > 200, "the record has {} statements", statements.len());
     let broken = unprepared(&app.site().options().database, &statements);
     assert!(broken.is_empty(), "the release that still runs would fail on:\n{}", broken.join("\n"));
+}
+
+/// SQLite measures nothing: it is told which columns say much (see `store`'s `estimates`).
+async fn what_is_about_one_person_or_thing_does_not_walk_through_an_app(app: TestApp) {
+    let store::DatabaseUrl::Sqlite(path) = app.site().options().database else { panic!("SQLite is a file") };
+    let says = |sql: &String, part: &str| sql.contains(part);
+    let is_narrow =
+        |sql: &String| ["user_id = $", " id = $", ".id = $", "id = ANY("].iter().any(|part| says(sql, part));
+    let statements: Vec<String> =
+        released().into_iter().filter(|sql| says(sql, "app_id = $") && is_narrow(sql)).collect();
+    assert!(statements.len() > 50, "{} statements", statements.len());
+    let walks = |plan: &str| plan.contains(" (app_id=?)") || plan.contains(" (app_id=? AND tenant_id=?)");
+    let plans = sqlite_plans(&path, &statements);
+    let wide: Vec<_> = statements.iter().zip(&plans).filter(|(_, plan)| walks(plan)).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
 }
 
 async fn workspaces_that_had_a_plan_get_their_subscription(site: Site) {
