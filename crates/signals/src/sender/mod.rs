@@ -1,17 +1,15 @@
 //! The job that sends what is due.
 //!
 //! Some hundred deliveries are under way at a time, at most sixteen to one endpoint, and endpoints are served in turn, so
-//! that a receiver that hangs delays only its own; one that is quick has more of them claimed ahead (see `lines`). Each
-//! delivery is claimed, with the number of its attempt, before it is sent, and its outcome is written only while the claim
-//! is held. An attempt without an outcome is repeated under the same number: on SQLite at the next start, on PostgreSQL
-//! when the claim has run out.
+//! that a receiver that hangs delays only its own. Each delivery is claimed, with the number of its attempt, before it is
+//! sent, and its outcome is written only while the claim is held. An attempt without an outcome is repeated under the
+//! same number: on SQLite at the next start, on PostgreSQL when the claim has run out.
 
 mod attempt;
-mod lines;
 mod rows;
 mod turns;
 
-use std::{collections::HashSet, panic::AssertUnwindSafe, time::Duration};
+use std::{collections::HashMap, panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::FutureExt as _;
 use kernel::{Result, Tick, Ticker, Timestamp};
@@ -24,16 +22,13 @@ use tokio::{
 };
 
 pub(crate) use attempt::{Answered, Parcel, send};
-use lines::Lines;
-use rows::{Claimed, Ended, Outcome};
+use rows::{Claimed, Ended};
 use turns::Turns;
 
 use crate::endpoints::EndpointId;
 
-/// Deliveries on the wire at a time.
-pub(crate) const ON_THE_WIRE: usize = 256;
-/// Deliveries that are claimed at a time: those, and those that wait for their turn.
-const CLAIMED: usize = 1_024;
+/// Deliveries under way at a time.
+pub(crate) const SLOTS: usize = 256;
 /// Longer than any attempt takes.
 const LEASE: Duration = Duration::from_secs(30);
 /// A claim that could not be acted on for so long is left to whoever takes it next.
@@ -54,7 +49,8 @@ pub(crate) struct Sender {
 
 struct State {
     under_way: JoinSet<Ended>,
-    lines: Lines,
+    /// How many are under way to each endpoint.
+    busy: HashMap<EndpointId, usize>,
     /// Outcomes that are not written yet.
     ended: Vec<Ended>,
     /// Since when the first of them waits.
@@ -74,7 +70,12 @@ impl State {
     fn take(&mut self, joined: std::result::Result<Ended, tokio::task::JoinError>) {
         // Attempts do not panic (see `attempt`): only the end of the runtime cuts one off.
         let Ok(ended) = joined else { return };
-        self.lines.leave(ended.delivery.endpoint, ended.left());
+        if let Some(count) = self.busy.get_mut(&ended.delivery.endpoint) {
+            *count -= 1;
+            if *count == 0 {
+                self.busy.remove(&ended.delivery.endpoint);
+            }
+        }
         self.ended.push(ended);
         self.ended_since.get_or_insert_with(|| Ticker.now());
     }
@@ -84,15 +85,14 @@ impl State {
         self.ended_since.is_some_and(|since| self.under_way.is_empty() || Ticker.since(since) >= GATHERED)
     }
 
-    /// What to claim. An endpoint with outcomes that wait gets nothing new before these are written: it would be served in
-    /// many small steps.
-    fn plan(&mut self, due: &[EndpointId], free: usize) -> turns::Plan {
-        let waits: HashSet<EndpointId> = match self.is_to_be_written() {
-            true => HashSet::new(),
-            false => self.ended.iter().map(|ended| ended.delivery.endpoint).collect(),
-        };
-        let room = |endpoint| if waits.contains(&endpoint) { (true, 0) } else { self.lines.room(endpoint) };
-        self.turns.plan(due, room, free)
+    /// The places that each endpoint has taken. One with outcomes that wait gets no new ones before these are written: it
+    /// would be served in many small steps.
+    fn taken(&self) -> HashMap<EndpointId, usize> {
+        let mut taken = self.busy.clone();
+        if !self.is_to_be_written() {
+            taken.extend(self.ended.iter().map(|ended| (ended.delivery.endpoint, turns::MOST_PER_ENDPOINT)));
+        }
+        taken
     }
 
     /// Until outcomes are to be written, there is news, or it is time to look again.
@@ -121,7 +121,7 @@ impl Sender {
         let db = tenancy.db.clone();
         let state = State {
             under_way: JoinSet::new(),
-            lines: Lines::new(ON_THE_WIRE),
+            busy: HashMap::new(),
             ended: Vec::new(),
             ended_since: None,
             turns: Turns::default(),
@@ -147,23 +147,17 @@ impl Sender {
 
     fn begin(&self, state: &mut State, claimed: Vec<Claimed>, claimed_at: Tick) {
         for claimed in claimed {
-            let place = state.lines.join(claimed.delivery.endpoint);
+            *state.busy.entry(claimed.delivery.endpoint).or_default() += 1;
             let (outbound, clock) = (self.outbound.clone(), self.db.clock().clone());
             state.under_way.spawn(async move {
                 let Claimed { delivery, secrets } = claimed;
-                let turn = place.turn().await.filter(|_| Ticker.since(claimed_at) < STALE_AFTER);
+                let parcel = Parcel::of(&delivery, secrets);
                 let at = clock.now();
-                let outcome = match turn {
-                    Some(_turn) => {
-                        let parcel = Parcel::of(&delivery, secrets);
-                        match AssertUnwindSafe(send(&outbound, at, parcel)).catch_unwind().await {
-                            Ok(answered) => Outcome::Answered(answered),
-                            Err(_) => Outcome::Unknown,
-                        }
-                    }
-                    None => Outcome::Unsent,
+                let answered = match Ticker.since(claimed_at) < STALE_AFTER {
+                    true => AssertUnwindSafe(send(&outbound, at, parcel)).catch_unwind().await.ok(),
+                    false => None,
                 };
-                Ended { delivery, at, until: clock.now(), outcome }
+                Ended { delivery, at, until: clock.now(), answered }
             });
         }
     }
@@ -186,13 +180,13 @@ impl Job for Sender {
         self.db.read(rows::next_due).await
     }
 
-    /// One round: what ended is written down, free places are filled; with nothing to do of either kind it waits for what
+    /// One round: what ended is written down, free slots are filled; with nothing to do of either kind it waits for what
     /// is under way, and ends when there is none. Short, so that a node that stops is not kept waiting.
     async fn run(&self) -> Result<Worked> {
         let mut state = self.state.lock().await;
         state.gather();
         state.news.mark_unchanged();
-        let free = CLAIMED.saturating_sub(state.under_way.len());
+        let free = SLOTS.saturating_sub(state.under_way.len());
         let plan = match free {
             0 => turns::Plan::default(),
             _ => {
@@ -201,7 +195,8 @@ impl Job for Sender {
                     self.db.write(rows::free_abandoned).await?;
                     return Ok(Worked::Something);
                 }
-                state.plan(&waiting.due, free)
+                let state = &mut *state;
+                state.turns.plan(&waiting.due, &state.taken(), free)
             }
         };
         if !plan.is_empty() || state.is_to_be_written() {
@@ -217,10 +212,9 @@ impl Job for Sender {
         Ok(Worked::Something)
     }
 
-    /// Waits for what is under way: left alone, it would be sent a second time. Who still waits in a line gives way.
+    /// Waits for what is under way: left alone, it would be sent a second time.
     async fn stopped(&self) {
         let mut state = self.state.lock().await;
-        state.lines.close();
         while let Some(joined) = state.under_way.join_next().await {
             state.take(joined);
         }

@@ -1,6 +1,11 @@
-//! Whose turn it is. Pure: who waits and how much room each has in, how many each may claim out.
+//! Whose turn it is. Pure: who waits and how many are under way in, how many each may have out.
+
+use std::collections::HashMap;
 
 use crate::endpoints::EndpointId;
+
+/// Deliveries under way to one endpoint.
+pub(super) const MOST_PER_ENDPOINT: usize = 16;
 
 /// How many deliveries each endpoint may have claimed.
 pub(super) type Plan = Vec<(EndpointId, usize)>;
@@ -12,23 +17,24 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Shares out the free places: to each endpoint in turn, the quiet ones first when there are not enough. `room` tells
-    /// whether an endpoint has anything claimed, and how many more it may have.
-    pub(super) fn plan(&mut self, due: &[EndpointId], room: impl Fn(EndpointId) -> (bool, usize), free: usize) -> Plan {
-        let with_room = |endpoint: &EndpointId| (*endpoint, room(*endpoint));
-        let mut in_turn: Vec<(EndpointId, (bool, usize))> =
-            due.iter().map(with_room).filter(|(_, (_, room))| *room > 0).collect();
+    /// Shares out the free places: to each endpoint in turn, the quiet ones first when there are not enough.
+    pub(super) fn plan(&mut self, due: &[EndpointId], taken: &HashMap<EndpointId, usize>, free: usize) -> Plan {
+        let mut in_turn: Vec<(EndpointId, usize)> = due
+            .iter()
+            .map(|endpoint| (*endpoint, taken.get(endpoint).copied().unwrap_or(0)))
+            .filter(|(_, under_way)| *under_way < MOST_PER_ENDPOINT)
+            .collect();
         let split = in_turn.partition_point(|(endpoint, _)| Some(*endpoint) <= self.last);
         in_turn.rotate_left(split);
         // An endpoint that has several under way gives way to one that has none.
-        in_turn.sort_by_key(|(_, (is_busy, _))| *is_busy);
+        in_turn.sort_by_key(|(_, under_way)| *under_way > 0);
         let mut left = free;
         let mut plan = Plan::new();
-        for (endpoint, (_, room)) in in_turn {
+        for (endpoint, under_way) in in_turn {
             if left == 0 {
                 break;
             }
-            let share = room.min(left);
+            let share = (MOST_PER_ENDPOINT - under_way).min(left);
             plan.push((endpoint, share));
             left -= share;
         }
@@ -45,17 +51,13 @@ mod tests {
         numbers.iter().map(|number| EndpointId::from_u128(*number)).collect()
     }
 
-    /// With room for sixteen each, of which some are taken.
     fn plan(turns: &mut Turns, due: &[u128], busy: &[(u128, usize)], free: usize) -> Vec<(u128, usize)> {
-        let room = |endpoint: EndpointId| match busy.iter().find(|(id, _)| *id == endpoint.as_u128()) {
-            Some((_, taken)) => (true, 16 - taken),
-            None => (false, 16),
-        };
-        turns.plan(&ids(due), room, free).into_iter().map(|(id, count)| (id.as_u128(), count)).collect()
+        let busy = busy.iter().map(|(id, count)| (EndpointId::from_u128(*id), *count)).collect();
+        turns.plan(&ids(due), &busy, free).into_iter().map(|(id, count)| (id.as_u128(), count)).collect()
     }
 
     #[test]
-    fn each_endpoint_gets_what_it_has_room_for() {
+    fn each_endpoint_has_at_most_sixteen_under_way() {
         let mut turns = Turns::default();
         assert_eq!(plan(&mut turns, &[1, 2], &[], 256), [(1, 16), (2, 16)]);
         assert_eq!(plan(&mut turns, &[1, 2], &[(1, 16), (2, 15)], 256), [(2, 1)]);
