@@ -81,9 +81,9 @@ pub(crate) fn lifetime(app: &App) -> Duration {
     Duration::from_secs(app.profile.refresh_token_ttl.into())
 }
 
-/// Remembers the workspace that was chosen.
+/// Remembers the workspace that was chosen; 401 in a browser that was signed out just now.
 pub(crate) fn choose(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId, member: MemberId) -> Result<()> {
-    store::choose(tx, app, id, member)
+    if store::choose(tx, app, id, member)? { Ok(()) } else { Err(logins::ended()) }
 }
 
 /// Signs out: the browser, every login that began in it, and the codes that are still out.
@@ -100,8 +100,9 @@ pub(crate) fn end_one(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId) -> Resu
 
 fn finish(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId, user_id: UserId) -> Result<()> {
     emit(tx, app, &SignedOut { user_id })?;
-    logins::revoke_of_browser(tx, app, id)?;
-    codes::void_of_browser(tx, app, id)
+    // In this order: a login that a code is being exchanged for is seen once the code is held.
+    codes::void_of_browser(tx, app, id)?;
+    logins::revoke_of_browser(tx, app, id)
 }
 
 /// Signs a person out of all browsers but this one.

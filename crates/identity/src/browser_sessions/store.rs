@@ -88,8 +88,11 @@ pub(super) fn renew(
     Ok(kept.map(|(id,)| id))
 }
 
-pub(super) fn choose(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId, member: MemberId) -> Result<()> {
-    tx.run("UPDATE browser_sessions SET member_id = $3 WHERE app_id = $1 AND id = $2", &args![app, id, member])
+pub(super) fn choose(tx: &mut Tx<'_>, app: AppId, id: BrowserSessionId, member: MemberId) -> Result<bool> {
+    tx.changes_one(
+        "UPDATE browser_sessions SET member_id = $3 WHERE app_id = $1 AND id = $2 AND ended_at IS NULL",
+        &args![app, id, member],
+    )
 }
 
 /// What is over has expired, too: that is how it is swept.

@@ -35,6 +35,10 @@ pub(super) fn admit(
     said: &Asserted,
 ) -> Result<Admitted> {
     let subject = subject_digest(app.id, &said.issuer, &said.subject);
+    if let Some(user) = identities::person_of(tx, app.id, provider, &subject)? {
+        // Whoever takes the provider's word away from them holds them too.
+        people::hold(tx, app.id, user)?;
+    }
     let known = match identities::person_of(tx, app.id, provider, &subject)? {
         Some(user) => people::find(tx, app.id, user)?,
         None => None,

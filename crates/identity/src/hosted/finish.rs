@@ -164,10 +164,11 @@ pub(super) async fn try_finish(
             Ok(Finished::Answered(AppAnswer { grant, cookie: Some(cookie), person }))
         }
         SignInProof::Browser(cookie) => {
+            let user = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(logins::ended)?.user;
+            // As whoever begins to sign in; somebody may have signed the browser out meanwhile.
+            people::hold(tx, app.id, user)?;
             let session = browser_sessions::live(tx, app.id, cookie)?.ok_or_else(logins::ended)?;
             check_forced(tx, &request, session.reach(), session.method)?;
-            // As whoever begins to sign in.
-            people::hold(tx, app.id, session.user)?;
             let standing = tokens::choose(standing::of_user(tx, app.id, session.user, session.reach())?, member)?;
             tokens::check_way_in(&standing, session.reach())?;
             match tokens::check_factors(&app, &standing, session.mfa) {

@@ -1,7 +1,7 @@
 //! A password that somebody changes while they are signed in.
 
 use kernel::{Code, Error, Result, Secret};
-use tenancy::callers::SignedIn;
+use tenancy::{callers::SignedIn, people};
 use vault::passwords::PasswordVerdict;
 
 use super::{
@@ -72,6 +72,7 @@ async fn replace(
     let tenancy = identity.tenancy.clone();
     let changed = db.write(move |tx| {
         let (app, person) = (user.app(), user.user());
+        people::hold(tx, app, person)?;
         // One that was changed meanwhile is not the right one any more.
         let still = credentials::still_stored(tx, app, &account)?;
         let Some(digest) = digest.as_deref().filter(|_| still) else {

@@ -21,7 +21,7 @@ use crate::{
 /// Ends all of a person's logins that are under way or led to tokens: those too that began while this transaction
 /// waited for them, which a comparison of times would miss.
 pub(super) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
-    hold_all(tx, app, user)?;
+    people::hold(tx, app, user)?;
     sessions::end_all(tx, app, user)?;
     browser_sessions::end_all(tx, app, user)?;
     codes::void_of_user(tx, app, user)?;
@@ -30,7 +30,7 @@ pub(super) fn end_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
 
 /// The same but for one login and the browser that it began in.
 pub(super) fn end_others(tx: &mut Tx<'_>, app: AppId, user: UserId, kept: LoginId) -> Result<()> {
-    hold_all(tx, app, user)?;
+    people::hold(tx, app, user)?;
     let browser = logins::browser_of(tx, app, kept)?;
     sessions::end_all(tx, app, user)?;
     browser_sessions::end_others(tx, app, user, browser)?;
@@ -39,13 +39,6 @@ pub(super) fn end_others(tx: &mut Tx<'_>, app: AppId, user: UserId, kept: LoginI
         logins::revoke(tx, app, login)?;
     }
     Ok(())
-}
-
-/// Waits for the steps that are being taken, and keeps others from being taken until this transaction ends. The second factor
-/// replaces a session by the next one: holding the first, in a statement of its own, makes the next one visible.
-fn hold_all(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
-    people::hold(tx, app, user)?;
-    sessions::hold_all(tx, app, user)
 }
 
 /// Voids the mailed links that could begin a login, set a password or change the address.
@@ -62,15 +55,17 @@ pub(crate) fn void_links(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()
     Ok(())
 }
 
-/// Ends the sign-ins of one membership, which this transaction goes on to disable or remove: whoever belongs nowhere else has no other; of somebody who
-/// does, the logins with tokens of this membership and the browsers that chose it, so that none of them counts again
-/// when the membership does.
+/// Ends the sign-ins of one membership, which this transaction goes on to disable or remove: whoever belongs nowhere else has
+/// no other; of somebody who does, the logins with tokens of this membership and the browsers that chose it, so that none
+/// of them counts again when the membership does.
 pub fn end_membership(tx: &mut Tx<'_>, app: AppId, user: UserId, member: MemberId) -> Result<()> {
     links::revoke_invitations_of(tx, app, user, member)?;
-    hold_all(tx, app, user)?;
+    people::hold(tx, app, user)?;
     if members::associations(tx, app, user)?.len() < 2 {
         return end_all(tx, app, user);
     }
+    // A login under way may lead to the other workspaces: it goes on once this is over.
+    sessions::hold_all(tx, app, user)?;
     browser_sessions::end_of_member(tx, app, user, member)?;
     codes::void_of_member(tx, app, user, member)?;
     let logins = logins::of_user(tx, app, user)?;

@@ -111,6 +111,7 @@ impl NewPassword {
 
     /// Sets the password, ends the person's sessions, and voids the links that could begin one or set another password.
     pub fn set_for(&self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
+        people::hold(tx, self.app, user)?;
         credentials::set(tx, &self.tenancy, self.app, user, &self.digest)?;
         people::verify_email(tx, self.app, user)?;
         ending::void_links(tx, self.app, user)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kernel::Result;
 use store::Tx;
-use tenancy::App;
+use tenancy::{App, people};
 
 use super::{NewSecret, SecondFactor, Setup, Stage};
 use crate::{
@@ -89,6 +89,11 @@ async fn judged<T: Send + 'static>(
 ) -> Result<T> {
     let attempt = Attempt::second_factor(session.aid, session.sub, source, identity.limits);
     let is_known = attempt.is_known;
-    let outcome = async { identity.tenancy.db.write(move |tx| judge(tx, &session, &attempt)).await?.settled() };
+    let judged = identity.tenancy.db.write(move |tx| {
+        // As whoever begins to sign in: the session is replaced by the next one.
+        people::hold(tx, session.aid, session.sub)?;
+        judge(tx, &session, &attempt)
+    });
+    let outcome = async { judged.await?.settled() };
     if is_known { outcome.await } else { identity.addresses.judge(source.client, outcome).await }
 }

@@ -1,7 +1,7 @@
 //! Migrations: applied once, in order, whole or not at all; foreign schemas are refused in words.
 
 use kernel::Code;
-use store::{Migration, args, on_both_engines, testing::TestDb};
+use store::{EngineName, Migration, args, on_both_engines, testing::TestDb};
 
 const NONE: &[Migration] = &[];
 const FIRST: Migration = Migration::shared(1, "first", "CREATE TABLE a (id {key} PRIMARY KEY) {strict};");
@@ -30,6 +30,7 @@ on_both_engines!(NONE:
     an_altered_step_is_refused,
     a_step_that_fails_leaves_nothing,
     tokens_name_the_same_types_on_both_engines,
+    whoever_measured_by_hand_can_start_again,
 );
 
 async fn nodes_that_start_together_apply_each_step_once(test: TestDb) {
@@ -91,4 +92,19 @@ async fn tokens_name_the_same_types_on_both_engines(test: TestDb) {
     assert_eq!(rows[0], (-1, false, vec![0, 255], 0.5, "B".to_owned()));
     let wrong = test.db.write(|tx| tx.exec("INSERT INTO c (id, yes) VALUES ($1, TRUE)", &args!["no number"]));
     assert!(wrong.await.is_err(), "a text in an integer column is refused on both");
+}
+
+/// SQLite is told what to expect of its tables, and forgets what somebody with a shell let it measure.
+async fn whoever_measured_by_hand_can_start_again(test: TestDb) {
+    test.db.migrate(THREE).await.expect("applies");
+    let measured = test.db.write(|tx| {
+        tx.run("INSERT INTO b (id) VALUES (1), (2), (3)", &args![])?;
+        tx.run("ANALYZE", &args![])
+    });
+    measured.await.expect("anybody may");
+    assert!(test.db.migrate(THREE).await.expect("applies").applied.is_empty());
+    if test.db.engine() == EngineName::Sqlite {
+        let told = test.db.read(|tx| tx.exists("SELECT 1 FROM sqlite_stat1", &args![])).await;
+        assert!(!told.expect("readable"), "there is no index of an app or a workspace here");
+    }
 }

@@ -54,8 +54,8 @@ const MADE_BY_MEMBER: &str =
 const MADE_BY_ROLE: &str = sql!(
     "SELECT ",
     ApiTokenRecord::COLUMNS,
-    " FROM api_tokens JOIN members ON members.id = api_tokens.made_by_member \
-     WHERE api_tokens.app_id = $1 AND members.role_id = $2"
+    " FROM api_tokens WHERE app_id = $1 AND made_by_member IS NOT NULL \
+     AND (SELECT members.role_id FROM members WHERE members.id = made_by_member) = $2"
 );
 const DELETE_OF_MEMBERS: &str = sql!(
     "DELETE FROM api_tokens WHERE app_id = $1 AND made_by_member IN (SELECT id FROM members WHERE tenant_id = $2) \

@@ -182,7 +182,7 @@ pub(super) fn ways_in(tx: &mut Tx<'_>, app: AppId, email_key: &str) -> Result<Ve
         "SELECT DISTINCT federation_connections.id, federation_connections.type, federation_connections.name FROM members \
          JOIN users ON users.id = members.user_id JOIN tenants ON tenants.id = members.tenant_id \
          LEFT JOIN federation_connections ON federation_connections.id = tenants.federation_connection_id \
-         WHERE members.app_id = $1 AND users.email_key = $2 AND members.enabled \
+         WHERE members.app_id = $1 AND users.app_id = $1 AND users.email_key = $2 AND members.enabled \
          ORDER BY federation_connections.id NULLS LAST LIMIT 100",
         &args![app, email_key],
     )

@@ -377,6 +377,7 @@ pub fn remove(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, tenant: TenantId, 
     if rules::is_active_owner(&member) {
         keep_an_owner(tx, app, &member)?;
     }
+    people::hold(tx, app, member.user_id)?;
     store::delete(tx, app, &member)?;
     api_tokens::revoke_of_member(tx, &tenancy.api_tokens, app, member.id)?;
     let is_gone = people::delete_if_nowhere(tx, app, member.user_id)?;

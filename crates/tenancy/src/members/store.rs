@@ -90,7 +90,7 @@ pub(super) fn find_by_address(
     tenant: TenantId,
     email_key: &str,
 ) -> Result<Option<Member>> {
-    tx.opt(select!("AND users.email_key = $3"), &args![app, tenant, email_key])
+    tx.opt(select!("AND users.app_id = $1 AND users.email_key = $3"), &args![app, tenant, email_key])
 }
 
 pub(super) fn find_all(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, ids: &[MemberId]) -> Result<Vec<Listed>> {
@@ -192,7 +192,7 @@ pub(super) fn owns_through(tx: &mut Tx<'_>, app: AppId, connection: ConnectionId
     tx.exists(
         "SELECT members.id FROM members JOIN users ON users.id = members.user_id \
          JOIN tenants ON tenants.id = members.tenant_id JOIN roles ON roles.id = members.role_id \
-         WHERE members.app_id = $1 AND tenants.federation_connection_id = $2 AND users.email_key = $3 \
+         WHERE members.app_id = $1 AND tenants.federation_connection_id = $2 AND users.app_id = $1 AND users.email_key = $3 \
          AND members.enabled AND roles.key = $4 LIMIT 1",
         &args![app, connection, email_key, OWNER],
     )

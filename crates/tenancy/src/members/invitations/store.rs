@@ -30,7 +30,7 @@ pub(super) fn find_by_address(
 pub(super) fn is_member(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, email_key: &str) -> Result<bool> {
     tx.exists(
         "SELECT members.id FROM members JOIN users ON users.id = members.user_id \
-         WHERE members.app_id = $1 AND members.tenant_id = $2 AND users.email_key = $3",
+         WHERE members.app_id = $1 AND members.tenant_id = $2 AND users.app_id = $1 AND users.email_key = $3",
         &args![app, tenant, email_key],
     )
 }
