@@ -95,8 +95,8 @@ pub async fn make_workspaces(service: &Service, key: &str, owners: usize) -> Res
     Ok(service.drain().await?)
 }
 
-/// Everybody's address and a login session; all have the same password.
-pub async fn sign_everybody_in(core: &Core, app: AppId) -> Result<Vec<Value>> {
+/// Everybody's address and so many login sessions; all have the same password.
+pub async fn sign_everybody_in(core: &Core, app: AppId, sessions: usize) -> Result<Vec<Value>> {
     let digest = core.identity.passwords.digest(Secret::new(PASSWORD.into())).await?;
     let people: Vec<(UserId, String)> =
         core.db.read(move |tx| tx.all("SELECT id, email FROM users WHERE app_id = $1", &args![app])).await?;
@@ -106,9 +106,14 @@ pub async fn sign_everybody_in(core: &Core, app: AppId) -> Result<Vec<Value>> {
         let app = core.tenancy.apps.get(app).ok_or("the app is gone")?;
         let begun = core.db.write(move |tx| {
             credentials::set(tx, &identity.tenancy, app.id, user, &digest)?;
-            login::begin(tx, &identity, &app, user, Method::Password, false)
+            let begin = |_| login::begin(tx, &identity, &app, user, Method::Password, false);
+            (0..sessions).map(begin).collect::<kernel::Result<Vec<_>>>()
         });
-        told.push(json!({ "email": email, "session": begun.await?.sign(&core.tenancy)?.session }));
+        let mut signed = Vec::new();
+        for begun in begun.await? {
+            signed.push(begun.sign(&core.tenancy)?.session);
+        }
+        told.push(json!({ "email": email, "sessions": signed }));
     }
     Ok(told)
 }

@@ -1,4 +1,5 @@
-//! Those who ask for more than the same again: refreshers, who show what they got last.
+//! Those who ask for more than the same again: exchangers, who use their login sessions up, and refreshers, who show what they
+//! got last.
 
 use std::{
     net::SocketAddr,
@@ -14,6 +15,57 @@ use serde_json::{Value, json};
 
 /// The refresh token that somebody holds at the moment.
 pub type Held = Arc<Mutex<String>>;
+
+/// How often a login session can be exchanged for tokens.
+const EXCHANGES: usize = 20;
+
+/// Somebody's login sessions, and how often they were exchanged in all.
+#[derive(Debug)]
+pub struct Stock {
+    sessions: Vec<Value>,
+    exchanged: usize,
+}
+
+impl Stock {
+    pub fn new(sessions: &Value) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self { sessions: sessions.as_array().cloned().unwrap_or_default(), exchanged: 0 }))
+    }
+
+    fn next(&mut self) -> Result<Value> {
+        let session = self.sessions.get(self.exchanged / EXCHANGES).ok_or("the login sessions are used up")?;
+        self.exchanged += 1;
+        Ok(session.clone())
+    }
+}
+
+/// The next exchange of somebody's login sessions.
+pub fn exchange(app: &str, stock: &Mutex<Stock>) -> Result<Request> {
+    let session = stock.lock().unwrap_or_else(PoisonError::into_inner).next()?;
+    let body = json!({ "session": session, "appId": app, "mode": "sdk" });
+    Ok(Request::post("/auth/token/direct", "", &body.to_string()).expecting(200))
+}
+
+/// Exchanges login sessions for tokens.
+pub struct Exchanger {
+    connection: Connection,
+    app: String,
+    stock: Arc<Mutex<Stock>>,
+}
+
+impl Exchanger {
+    pub async fn open(address: SocketAddr, app: &str, stock: Arc<Mutex<Stock>>) -> Result<Self> {
+        let connection = Connection::open(address, exchange(app, &stock)?).await?;
+        Ok(Self { connection, app: app.to_owned(), stock })
+    }
+}
+
+impl Caller for Exchanger {
+    async fn call(&mut self) -> Result<()> {
+        self.connection.ask().await?;
+        self.connection.ask_next(exchange(&self.app, &self.stock)?);
+        Ok(())
+    }
+}
 
 /// Rotates one refresh token after the other.
 pub struct Refresher {

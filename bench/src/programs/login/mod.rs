@@ -21,7 +21,7 @@ use bench::{
     series::{Round, Series},
     subject::PASSWORD,
 };
-use callers::{Held, Refresher};
+use callers::{Exchanger, Held, Refresher, Stock, exchange};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -114,13 +114,9 @@ impl Server {
         })
     }
 
-    /// The body of an exchange for everybody.
-    fn exchanges(&self) -> Vec<Request> {
-        let exchange = |person: &Value| {
-            let body = json!({ "session": person["session"], "appId": self.app, "mode": "sdk" });
-            Request::post("/auth/token/direct", "", &body.to_string()).expecting(200)
-        };
-        self.people.iter().map(exchange).collect()
+    /// Everybody's login sessions.
+    fn stocks(&self) -> Vec<Arc<Mutex<Stock>>> {
+        self.people.iter().map(|person| Stock::new(&person["sessions"])).collect()
     }
 
     fn logins(&self) -> Vec<Request> {
@@ -149,10 +145,10 @@ impl Server {
 }
 
 /// What everybody holds after an exchange: header lines with access tokens, and refresh tokens.
-async fn sign_everybody_in(server: &Server, exchanges: &[Request]) -> Result<(Vec<String>, Vec<Held>)> {
+async fn sign_everybody_in(server: &Server, stocks: &[Arc<Mutex<Stock>>]) -> Result<(Vec<String>, Vec<Held>)> {
     let (mut bearers, mut refresh_tokens) = (Vec::new(), Vec::new());
-    for request in exchanges {
-        let mut connection = Connection::open(server.address, request.clone()).await?;
+    for stock in stocks {
+        let mut connection = Connection::open(server.address, exchange(&server.app, stock)?).await?;
         let tokens: Value = serde_json::from_slice(connection.ask().await?)?;
         let text = |name: &str| tokens[name].as_str().unwrap_or_default().to_owned();
         bearers.push(format!("authorization: Bearer {}\r\nx-app-id: {}", text("access_token"), server.app));
@@ -162,8 +158,8 @@ async fn sign_everybody_in(server: &Server, exchanges: &[Request]) -> Result<(Ve
 }
 
 async fn cpu(engine: &str, options: &Options, server: &Server, aims: &mut Vec<Aim>) -> Result<Vec<Series>> {
-    let exchanges = server.exchanges();
-    let (bearers, held) = sign_everybody_in(server, &exchanges).await?;
+    let stocks = server.stocks();
+    let (bearers, held) = sign_everybody_in(server, &stocks).await?;
     let get = |path: &str| bearers.iter().map(|bearer| Request::get(path, bearer)).collect::<Vec<_>>();
     let bearer_calls = [
         ("GET /auth/userinfo", get("/auth/userinfo")),
@@ -188,7 +184,11 @@ async fn cpu(engine: &str, options: &Options, server: &Server, aims: &mut Vec<Ai
         signed.cpu_micros /= subject::THREES as f64;
         signed.per_second *= subject::THREES as f64;
         series[0].rounds.push(signed);
-        series[1].rounds.push(server.drive(server.connect(&exchanges, callers).await?, options).await?);
+        let mut exchangers = Vec::new();
+        for stock in stocks.iter().take(callers) {
+            exchangers.push(Exchanger::open(server.address, &server.app, Arc::clone(stock)).await?);
+        }
+        series[1].rounds.push(server.drive(exchangers, options).await?);
         let mut refreshers = Vec::new();
         for held in held.iter().take(callers) {
             refreshers.push(Refresher::open(server.address, &server.app, Arc::clone(held)).await?);

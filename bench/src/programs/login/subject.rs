@@ -13,6 +13,8 @@ use web::{Conventions, Json, RateLimits, Routes, State, logging::Logging};
 pub const THREES: usize = 10;
 /// So many that no row of a person is what is waited for.
 const PEOPLE: usize = 64;
+/// Login sessions of each, which are exchanged a few times and then used up.
+const SESSIONS: usize = 64;
 
 /// Three signatures each time, of next to nothing.
 async fn sign(State(keys): State<SigningKeys>) -> web::Result<Json<Value>> {
@@ -29,7 +31,7 @@ pub async fn serve(database: Option<&str>) -> Result<()> {
     let first = service.first_run().await?.ok_or("the store is not new")?;
     let app = first.app.id;
     make_workspaces(&service, &first.api_key, PEOPLE).await?;
-    let people = sign_everybody_in(service.core(), app).await?;
+    let people = sign_everybody_in(service.core(), app, SESSIONS).await?;
     service.start();
 
     let core = service.core();

@@ -28,7 +28,7 @@ pub async fn serve(database: Option<&str>) -> Result<()> {
     let service = open(folder.path(), database, adjusted).await?;
     let first = service.first_run().await?.ok_or("the store is not new")?;
     make_workspaces(&service, &first.api_key, PEOPLE).await?;
-    let people = sign_everybody_in(service.core(), first.app.id).await?;
+    let people = sign_everybody_in(service.core(), first.app.id, 1).await?;
     service.start();
     let listener = listen().await?;
     println!(
@@ -126,7 +126,7 @@ impl Server {
     pub async fn stream_tokens(&self) -> Result<Vec<String>> {
         let mut tokens = Vec::new();
         for person in self.child.told["people"].as_array().into_iter().flatten() {
-            let body = json!({ "session": person["session"], "appId": self.app, "mode": "sdk" }).to_string();
+            let body = json!({ "session": person["sessions"][0], "appId": self.app, "mode": "sdk" }).to_string();
             let told = self.ask(Request::post("/auth/token/direct", "", &body).expecting(200)).await?;
             let bearer = told["access_token"].as_str().ok_or("no access token")?;
             let header = format!("authorization: Bearer {bearer}\r\nx-app-id: {}", self.app);
