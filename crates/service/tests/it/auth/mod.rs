@@ -3,6 +3,7 @@
 mod attacks;
 mod authorize;
 mod demo;
+mod ending_at_once;
 mod federation;
 mod federation_encrypted;
 mod federation_moments;
