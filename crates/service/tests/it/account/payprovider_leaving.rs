@@ -94,6 +94,8 @@ async fn buy_until_it_is_gone(stage: &Stage, number: usize) {
         match begun.status() {
             201 => {}
             409 | 502 => continue,
+            // Whoever bought is gone with it.
+            401 => return drop(begun.error(401, "INVALID_CREDENTIAL")),
             _ => return drop(begun.error(404, "NOT_FOUND")),
         }
         let session = begun.text("/sessionId");
