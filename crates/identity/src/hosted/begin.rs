@@ -198,8 +198,8 @@ async fn signed_in(visit: &Visit, prompt: Prompt) -> Result<First> {
         Ok(Finished::Answered(answer)) => Ok(First::Finished(answer.found(visit)?)),
         Ok(Finished::NeedsFactor(_)) if prompt == Prompt::None => Ok(First::AskNobody("interaction_required")),
         Ok(Finished::NeedsFactor(begun)) => Ok(First::Finished(finish::ask_again(visit, begun)?)),
-        // The workspace asks for its identity provider since.
-        Err(error) if error.code() == Code::SsoRequired => Ok(ask),
+        // Somebody has signed the browser out, or the workspace asks for its identity provider since.
+        Err(error) if matches!(error.code(), Code::InvalidCredential | Code::SsoRequired) => Ok(ask),
         Err(error) => Err(error),
     }
 }
