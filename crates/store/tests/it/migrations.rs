@@ -1,7 +1,7 @@
 //! Migrations: applied once, in order, whole or not at all; foreign schemas are refused in words.
 
 use kernel::Code;
-use store::{EngineName, Migration, args, on_both_engines, testing::TestDb};
+use store::{Migration, args, on_both_engines, testing::TestDb};
 
 const NONE: &[Migration] = &[];
 const FIRST: Migration = Migration::shared(1, "first", "CREATE TABLE a (id {key} PRIMARY KEY) {strict};");
@@ -103,8 +103,4 @@ async fn whoever_measured_by_hand_can_start_again(test: TestDb) {
     });
     measured.await.expect("anybody may");
     assert!(test.db.migrate(THREE).await.expect("applies").applied.is_empty());
-    if test.db.engine() == EngineName::Sqlite {
-        let told = test.db.read(|tx| tx.exists("SELECT 1 FROM sqlite_stat1", &args![])).await;
-        assert!(!told.expect("readable"), "there is no index of an app or a workspace here");
-    }
 }
