@@ -97,7 +97,7 @@ fn rows(columns: &[String], is_unique: bool) -> String {
         alike = if is_unique && place + 1 == columns.len() { 1 } else { alike.min(of_one) };
         written.push_str(&format!(" {alike}"));
     }
-    // Nor does it look into every app for the rest of an index.
+    // Otherwise a statement that does not name the app may look up the rest of the index in every app, one by one.
     written.push_str(" noskipscan");
     written
 }
