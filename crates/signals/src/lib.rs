@@ -107,7 +107,7 @@ impl Signals {
 
     /// How many files a node may have open when it is full: connections, streams among them, and deliveries.
     pub fn files_wanted(&self) -> u64 {
-        (self.settings.most_streams / 3 * 4 + sender::SLOTS + 256) as u64
+        (self.settings.most_streams / 3 * 4 + sender::ON_THE_WIRE + 256) as u64
     }
 
     /// Ends all streams and takes in no more: a node that stops would wait for them.

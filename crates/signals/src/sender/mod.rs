@@ -1,15 +1,17 @@
 //! The job that sends what is due.
 //!
 //! Some hundred deliveries are under way at a time, at most sixteen to one endpoint, and endpoints are served in turn, so
-//! that a receiver that hangs delays only its own. Each delivery is claimed, with the number of its attempt, before it is
-//! sent, and its outcome is written only while the claim is held. An attempt without an outcome is repeated under the
-//! same number: on SQLite at the next start, on PostgreSQL when the claim has run out.
+//! that a receiver that hangs delays only its own; one that is quick has more of them claimed ahead (see `lines`). Each
+//! delivery is claimed, with the number of its attempt, before it is sent, and its outcome is written only while the claim
+//! is held. An attempt without an outcome is repeated under the same number: on SQLite at the next start, on PostgreSQL
+//! when the claim has run out.
 
 mod attempt;
+mod lines;
 mod rows;
 mod turns;
 
-use std::{collections::HashMap, panic::AssertUnwindSafe, time::Duration};
+use std::{collections::HashSet, panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::FutureExt as _;
 use kernel::{Result, Tick, Ticker, Timestamp};
@@ -22,17 +24,20 @@ use tokio::{
 };
 
 pub(crate) use attempt::{Answered, Parcel, send};
-use rows::{Claimed, Ended};
-use turns::Turns;
+use lines::{Lines, Places};
+use rows::{Claimed, Ended, Outcome};
+use turns::{Turns, Waiting};
 
 use crate::endpoints::EndpointId;
 
-/// Deliveries under way at a time.
-pub(crate) const SLOTS: usize = 256;
+/// Deliveries on the wire at a time.
+pub(crate) const ON_THE_WIRE: usize = 256;
+/// Deliveries that are claimed ahead of their turn.
+const AHEAD: usize = 768;
 /// Longer than any attempt takes.
 const LEASE: Duration = Duration::from_secs(30);
 /// A claim that could not be acted on for so long is left to whoever takes it next.
-const STALE_AFTER: Duration = Duration::from_secs(15);
+const STALE_AFTER: Duration = Duration::from_secs(10);
 const EVERY: Duration = Duration::from_secs(1);
 /// How long an outcome waits for others, so that they are written together. What was claimed together ends at about the same
 /// time.
@@ -49,8 +54,7 @@ pub(crate) struct Sender {
 
 struct State {
     under_way: JoinSet<Ended>,
-    /// How many are under way to each endpoint.
-    busy: HashMap<EndpointId, usize>,
+    lines: Lines,
     /// Outcomes that are not written yet.
     ended: Vec<Ended>,
     /// Since when the first of them waits.
@@ -70,12 +74,7 @@ impl State {
     fn take(&mut self, joined: std::result::Result<Ended, tokio::task::JoinError>) {
         // Attempts do not panic (see `attempt`): only the end of the runtime cuts one off.
         let Ok(ended) = joined else { return };
-        if let Some(count) = self.busy.get_mut(&ended.delivery.endpoint) {
-            *count -= 1;
-            if *count == 0 {
-                self.busy.remove(&ended.delivery.endpoint);
-            }
-        }
+        self.lines.leave(ended.delivery.endpoint, ended.left());
         self.ended.push(ended);
         self.ended_since.get_or_insert_with(|| Ticker.now());
     }
@@ -85,14 +84,25 @@ impl State {
         self.ended_since.is_some_and(|since| self.under_way.is_empty() || Ticker.since(since) >= GATHERED)
     }
 
-    /// The places that each endpoint has taken. One with outcomes that wait gets no new ones before these are written: it
-    /// would be served in many small steps.
-    fn taken(&self) -> HashMap<EndpointId, usize> {
-        let mut taken = self.busy.clone();
-        if !self.is_to_be_written() {
-            taken.extend(self.ended.iter().map(|ended| (ended.delivery.endpoint, turns::MOST_PER_ENDPOINT)));
-        }
-        taken
+    /// What nobody has taken.
+    fn free(&self) -> Places {
+        let taken = self.lines.taken();
+        Places { first: ON_THE_WIRE.saturating_sub(taken.first), ahead: AHEAD.saturating_sub(taken.ahead) }
+    }
+
+    /// What to claim. An endpoint with outcomes that wait gets nothing new before these are written: it would be served in
+    /// many small steps.
+    fn plan(&mut self, due: &[EndpointId]) -> turns::Plan {
+        let held_up: HashSet<EndpointId> = match self.is_to_be_written() {
+            true => HashSet::new(),
+            false => self.ended.iter().map(|ended| ended.delivery.endpoint).collect(),
+        };
+        let waiting = due.iter().filter(|endpoint| !held_up.contains(endpoint)).map(|endpoint| Waiting {
+            endpoint: *endpoint,
+            is_busy: self.lines.is_busy(*endpoint),
+            free: self.lines.free(*endpoint),
+        });
+        self.turns.plan(waiting.collect(), self.free())
     }
 
     /// Until outcomes are to be written, there is news, or it is time to look again.
@@ -121,7 +131,7 @@ impl Sender {
         let db = tenancy.db.clone();
         let state = State {
             under_way: JoinSet::new(),
-            busy: HashMap::new(),
+            lines: Lines::default(),
             ended: Vec::new(),
             ended_since: None,
             turns: Turns::default(),
@@ -147,17 +157,24 @@ impl Sender {
 
     fn begin(&self, state: &mut State, claimed: Vec<Claimed>, claimed_at: Tick) {
         for claimed in claimed {
-            *state.busy.entry(claimed.delivery.endpoint).or_default() += 1;
+            let place = state.lines.join(claimed.delivery.endpoint);
             let (outbound, clock) = (self.outbound.clone(), self.db.clock().clone());
             state.under_way.spawn(async move {
                 let Claimed { delivery, secrets } = claimed;
-                let parcel = Parcel::of(&delivery, secrets);
+                let fresh = STALE_AFTER.saturating_sub(Ticker.since(claimed_at));
+                let turn = tokio::time::timeout(fresh, place.turn()).await.ok().flatten();
                 let at = clock.now();
-                let answered = match Ticker.since(claimed_at) < STALE_AFTER {
-                    true => AssertUnwindSafe(send(&outbound, at, parcel)).catch_unwind().await.ok(),
-                    false => None,
+                let outcome = match turn {
+                    Some(_turn) => {
+                        let parcel = Parcel::of(&delivery, secrets);
+                        match AssertUnwindSafe(send(&outbound, at, parcel)).catch_unwind().await {
+                            Ok(answered) => Outcome::Answered(answered),
+                            Err(_) => Outcome::Unknown,
+                        }
+                    }
+                    None => Outcome::Unsent,
                 };
-                Ended { delivery, at, until: clock.now(), answered }
+                Ended { delivery, at, until: clock.now(), outcome }
             });
         }
     }
@@ -180,29 +197,28 @@ impl Job for Sender {
         self.db.read(rows::next_due).await
     }
 
-    /// One round: what ended is written down, free slots are filled; with nothing to do of either kind it waits for what
+    /// One round: what ended is written down, free places are filled; with nothing to do of either kind it waits for what
     /// is under way, and ends when there is none. Short, so that a node that stops is not kept waiting.
     async fn run(&self) -> Result<Worked> {
         let mut state = self.state.lock().await;
         state.gather();
         state.news.mark_unchanged();
-        let free = SLOTS.saturating_sub(state.under_way.len());
-        let plan = match free {
-            0 => turns::Plan::default(),
+        let plan = match state.free() {
+            Places { first: 0, ahead: 0 } => turns::Plan::default(),
             _ => {
                 let waiting = self.db.read(rows::waiting).await?;
                 if waiting.abandoned {
                     self.db.write(rows::free_abandoned).await?;
                     return Ok(Worked::Something);
                 }
-                let state = &mut *state;
-                state.turns.plan(&waiting.due, &state.taken(), free)
+                state.plan(&waiting.due)
             }
         };
         if !plan.is_empty() || state.is_to_be_written() {
             let claimed_at = Ticker.now();
             let claimed = self.turn_over(&mut state, plan).await?;
             self.begin(&mut state, claimed, claimed_at);
+            state.lines.forget_idle();
             return Ok(Worked::Something);
         }
         if state.under_way.is_empty() {
@@ -212,9 +228,10 @@ impl Job for Sender {
         Ok(Worked::Something)
     }
 
-    /// Waits for what is under way: left alone, it would be sent a second time.
+    /// Waits for what is under way: left alone, it would be sent a second time. Who still waits in a line gives way.
     async fn stopped(&self) {
         let mut state = self.state.lock().await;
+        state.lines.close();
         while let Some(joined) = state.under_way.join_next().await {
             state.take(joined);
         }

@@ -13,7 +13,7 @@ use tenancy::{
 };
 use vault::Keyring;
 
-use super::{Answered, turns::Plan};
+use super::{Answered, lines::Left, turns::Plan};
 use crate::{
     deliveries::{DeliveryId, DeliveryRow, DeliveryStatus, ENDPOINT_DELETED, PAUSES, WEBHOOK_DISABLED},
     endpoints::{self, EndpointId, is_of_profile},
@@ -139,14 +139,40 @@ pub(super) struct Ended {
     pub(super) delivery: DeliveryRow,
     pub(super) at: Timestamp,
     pub(super) until: Timestamp,
-    /// `None` when nothing was sent: the claim runs out, and somebody else makes the attempt.
-    pub(super) answered: Option<Answered>,
+    pub(super) outcome: Outcome,
+}
+
+#[derive(Clone)]
+pub(super) enum Outcome {
+    Answered(Answered),
+    /// Nothing was sent: the claim is given back.
+    Unsent,
+    /// Something may have been sent: the claim runs out, and then the attempt is repeated.
+    Unknown,
 }
 
 impl Ended {
+    fn answered(&self) -> Option<&Answered> {
+        match &self.outcome {
+            Outcome::Answered(answered) => Some(answered),
+            Outcome::Unsent | Outcome::Unknown => None,
+        }
+    }
+
+    /// What it was for the endpoint's line.
+    pub(super) fn left(&self) -> Left {
+        match &self.outcome {
+            Outcome::Answered(Answered { error: None, latency_ms, .. }) => {
+                Left::Acknowledged(Duration::from_millis(u64::try_from(*latency_ms).unwrap_or(u64::MAX)))
+            }
+            Outcome::Answered(_) | Outcome::Unknown => Left::Failed,
+            Outcome::Unsent => Left::Unsent,
+        }
+    }
+
     /// Once its outcome is written.
     pub(super) fn count(&self) {
-        let Some(answered) = &self.answered else { return };
+        let Some(answered) = self.answered() else { return };
         let outcome = match (&answered.error, self.status()) {
             (None, _) => "delivered",
             (Some(_), DeliveryStatus::DeadLetter) => "given_up",
@@ -162,7 +188,7 @@ impl Ended {
     }
 
     fn status(&self) -> DeliveryStatus {
-        match (&self.answered, self.pause()) {
+        match (self.answered(), self.pause()) {
             (Some(Answered { error: None, .. }), _) => DeliveryStatus::Delivered,
             (_, Some(_)) => DeliveryStatus::Failed,
             (_, None) => DeliveryStatus::DeadLetter,
@@ -176,11 +202,20 @@ const FINISH: &str = "UPDATE webhook_deliveries SET status = new_status, made = 
      delivered_at = CASE WHEN new_status = 'delivered' THEN new_end ELSE NULL END, \
      lease_owner = NULL, lease_until = NULL FROM {rows} \
      WHERE webhook_deliveries.id = row_id AND lease_owner = row_owner AND attempt = row_attempt RETURNING id";
-/// Writes down what became of attempts, in the order in which they ended.
+/// Another may take it at once, under the same number.
+const GIVE_BACK: &str =
+    "UPDATE webhook_deliveries SET lease_owner = NULL, lease_until = NULL WHERE id = ANY($1) AND lease_owner = $2";
+
+/// Writes down what became of attempts, in the order in which they ended, and gives back what was not sent.
 pub(super) fn finish(tx: &mut Tx<'_>, tenancy: &Tenancy, owner: &str, ended: &[Ended]) -> Result<()> {
+    let unsent = ended.iter().filter(|ended| matches!(ended.outcome, Outcome::Unsent));
+    let unsent: Vec<DeliveryId> = unsent.map(|ended| ended.delivery.id).collect();
+    if !unsent.is_empty() {
+        tx.run(GIVE_BACK, &args![unsent, owner])?;
+    }
     let mut outcomes = Vec::new();
     for ended in ended {
-        let Some(answered) = &ended.answered else { continue };
+        let Some(answered) = ended.answered() else { continue };
         let (delivery, status) = (&ended.delivery, ended.status());
         let due = (status == DeliveryStatus::Failed).then(|| ended.pause()).flatten();
         let end = (status != DeliveryStatus::Failed).then_some(ended.until);

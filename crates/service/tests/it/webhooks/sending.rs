@@ -1,6 +1,6 @@
 //! From an event to its receiver: the request, what acknowledges it, and how it is retried.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json};
 use testkit::{
@@ -16,6 +16,8 @@ on_both_engines!(
     only_a_2xx_acknowledges,
     a_private_target_is_refused_at_each_attempt,
     a_receiver_that_hangs_delays_nobody_else,
+    an_app_with_many_endpoints_that_hang_delays_nobody_else,
+    what_waits_behind_a_failure_arrives_once,
     a_deleted_workspace_is_told_and_a_deleted_app_is_silent,
     an_idle_year_costs_no_steps,
     what_ended_long_ago_is_forgotten,
@@ -178,6 +180,50 @@ async fn a_receiver_that_hangs_delays_nobody_else(app: TestApp) {
     // Their connections end with it.
     drop(hanging);
     sending.await.expect("drained");
+}
+
+/// Twenty endpoints of one app could take every place on the wire.
+async fn an_app_with_many_endpoints_that_hang_delays_nobody_else(app: TestApp) {
+    let (hanging, quick) = (Receiver::start().await, Receiver::start().await);
+    hanging.reply_always(Reply::Hang);
+    for number in 1..20 {
+        let endpoint = json!({ "url": hanging.url(&format!("/{number}")), "events": ["tenant.created"] });
+        app.operator().post(&path(&app, "/endpoints"), endpoint).await.expect(201);
+    }
+    let other = app.other_app().await;
+    let body = json!({ "url": quick.url("/"), "events": ["tenant.created"] });
+    app.operator().put(&path_of(other.app_id(), ""), body).await.expect(200);
+    for number in 0..20 {
+        app.workspace(&format!("w{number}")).await;
+    }
+    app.service().start();
+    let taken = hanging.wait_for(192).await.len();
+    let owner = json!({ "email": "o@other.example", "firstName": "O", "lastName": "O" });
+    other.post("/account/tenant", json!({ "owner": owner, "muteNotifications": true })).await.expect(200);
+    quick.wait_for(1).await;
+    assert_eq!((taken, hanging.received().len()), (192, 192), "what is kept is not taken, and nobody has given up yet");
+    drop(hanging);
+}
+
+/// A quick receiver has many claimed ahead; those are neither lost nor sent twice when it fails in between.
+async fn what_waits_behind_a_failure_arrives_once(app: TestApp) {
+    let receiver = Receiver::start().await;
+    let acme = app.workspace("acme").await;
+    hook(&app, &receiver, &["tenant.updated"]).await;
+    for number in 0..200 {
+        let change = json!({ "name": format!("name {number}") });
+        app.key().put(&format!("/account/tenant/{}", acme.id), change).await.expect(200);
+    }
+    let mut answers = [200; 151];
+    (answers[60], answers[61], answers[150]) = (500, 500, 503);
+    receiver.answer_next(&answers);
+    app.advance(Duration::from_secs(90)).await;
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for received in receiver.received() {
+        *times.entry(received.json()["id"].to_string()).or_default() += 1;
+    }
+    assert_eq!((times.len(), times.values().sum::<usize>()), (200, 203), "{times:?}");
+    assert!(deliveries(&app).await.iter().all(|one| one["status"] == "delivered"));
 }
 
 async fn a_deleted_workspace_is_told_and_a_deleted_app_is_silent(app: TestApp) {
