@@ -31,6 +31,10 @@ impl Database {
         Ok(url.into())
     }
 
+    pub async fn client(&self) -> Result<Client> {
+        connect(&self.url()?).await
+    }
+
     pub async fn remove(self) -> Result<()> {
         self.drop_if_exists().await
     }

@@ -6,6 +6,7 @@ mod federation;
 mod flags;
 mod http;
 mod login;
+mod moving;
 mod signals;
 mod store;
 
@@ -26,6 +27,8 @@ pub enum Program {
     Http(http::Options),
     /// Signing in: tokens, calls with them, reads beside logins.
     Login(login::Options),
+    /// Imports and archives of very many people.
+    Moving(moving::Options),
     /// Webhooks and realtime streams.
     Signals(signals::Options),
     /// `Db`, in this process.
@@ -41,6 +44,7 @@ impl Program {
             Self::Flags(options) => flags::start(options),
             Self::Http(options) => http::start(options),
             Self::Login(options) => login::start(options),
+            Self::Moving(options) => moving::start(options),
             Self::Signals(options) => signals::start(options),
             Self::Store(options) => store::start(options),
         }

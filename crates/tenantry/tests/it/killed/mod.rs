@@ -2,6 +2,7 @@
 //! the machine with other tests.
 
 mod events;
+mod imports;
 mod payments;
 mod sinks;
 mod webhooks;

@@ -1,0 +1,138 @@
+//! An import from its first byte to its last person.
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+use bench::{
+    Result,
+    child::Child,
+    client::{Connection, Request},
+    database::Database,
+    leisure::{read_at_leisure, read_beside},
+    process,
+    report::{Aim, Bound, figure},
+    subject::OPERATOR,
+};
+use kernel::Ticker;
+use serde_json::Value;
+
+use super::{Options, batch, raw};
+
+/// Readers of the point read; each makes up to a hundred reads a second.
+const READERS: usize = 8;
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const PASSPHRASE: &str = r#"{"passphrase":"violet harbour lamp"}"#;
+
+struct Server {
+    child: Child,
+    address: SocketAddr,
+    key: String,
+    /// PostgreSQL's main process, whose processor time counts too.
+    database: Option<u32>,
+}
+
+impl Server {
+    async fn start(database: Option<&Database>) -> Result<Self> {
+        let url = database.map(Database::url).transpose()?;
+        let mut arguments = vec!["--serve"];
+        arguments.extend(url.iter().flat_map(|url| ["--database", url.as_str()]));
+        let child = Child::start(&arguments)?;
+        let database = match database {
+            Some(database) => Some(database.main_process().await?),
+            None => None,
+        };
+        let (address, key) = (child.text("address").parse()?, format!("x-api-key: {}", child.text("key")));
+        Ok(Self { child, address, key, database })
+    }
+
+    fn cpu(&self) -> Result<f64> {
+        let own = process::cpu_time(self.child.id())?;
+        Ok((own + self.database.map_or(Ok(Duration::ZERO), process::cpu_time_of_family)?).as_secs_f64())
+    }
+
+    async fn ask(&self, request: Request) -> Result<Value> {
+        Ok(serde_json::from_slice(Connection::open(self.address, request).await?.ask().await?)?)
+    }
+
+    /// Sends the batch and waits until everybody is in.
+    async fn import(&self, body: &str) -> Result<()> {
+        let taken = self.ask(Request::post("/account/import/tenants", &self.key, body).expecting(200)).await?;
+        let reference = taken["reference"].as_str().ok_or_else(|| format!("the batch was refused: {taken}"))?;
+        let path = format!("/account/import/status/{reference}");
+        loop {
+            let status = self.ask(Request::get(&path, &self.key)).await?;
+            match status["status"].as_str() {
+                Some("COMPLETED") => return Ok(()),
+                Some("ERROR") => return Err(format!("the import failed: {status}").into()),
+                _ => tokio::time::sleep(LOOK_AGAIN).await,
+            }
+        }
+    }
+}
+
+/// What parsing a body into a tree costs this process.
+fn parsing(body: &str) -> Result<f64> {
+    let before = process::cpu_time(std::process::id())?;
+    let _tree: Value = serde_json::from_str(body)?;
+    Ok(process::cpu_time(std::process::id())?.saturating_sub(before).as_secs_f64())
+}
+
+pub async fn measure(engine: &str, options: &Options, database: Option<&Database>, aims: &mut Vec<Aim>) -> Result<()> {
+    let server = Server::start(database).await?;
+    let people = (options.workspaces * options.people) as f64;
+    let body = batch::body(options.workspaces, options.people);
+    let mut aim = |what: &str, found: f64, bound: Bound, unit: &'static str| {
+        aims.push(Aim::new(format!("{engine}: {what}"), found, bound, unit));
+    };
+    eprintln!("{engine}: {people} people, {} MB", body.len() / 1_000_000);
+
+    let (parsed, before) = (parsing(&body)?, server.cpu()?);
+    let judged =
+        server.ask(Request::post("/account/import/validateTenants", &server.key, &body).expecting(200)).await?;
+    if judged["approved"] != true {
+        return Err(format!("the batch was refused: {judged}").into());
+    }
+    aim("CPU of judging the batch over parsing it", (server.cpu()? - before) / parsed, Bound::AtMost(3.0), "x");
+
+    let read = Request::get("/account/app", &server.key);
+    let idle = read_at_leisure(server.address, &read, READERS, options.flags.turn()).await?;
+    let (memory, before, started) = (process::resident_megabytes(server.child.id())?, server.cpu()?, Ticker.now());
+    let (reads, ()) = read_beside(server.address, &read, READERS, server.import(&body)).await?;
+    let (seconds, cpu) = (Ticker.since(started).as_secs_f64(), server.cpu()? - before);
+    let peak = process::peak_resident_megabytes(server.child.id())?;
+    println!(
+        "\n{engine}: {people} people in {} s ({} a second), {} s of CPU, memory {} to at most {} MB; reads took {} ms (99 %), {} when idle",
+        figure(seconds),
+        figure(people / seconds),
+        figure(cpu),
+        figure(memory),
+        figure(peak),
+        figure(reads.p99_millis),
+        figure(idle.p99_millis),
+    );
+    aim("memory that an import adds", peak - memory, Bound::AtMost(64.0), " MB");
+    aim("99 % of a point read beside an import over idle", reads.p99_millis / idle.p99_millis, Bound::AtMost(3.0), "x");
+
+    let bare = match database {
+        Some(database) => raw::on_postgres(database).await?,
+        None => raw::on_sqlite(Path::new(&server.child.text("file")))?,
+    };
+    println!("  {} rows of {} tables inserted alone: {} s of CPU", bare.rows, bare.tables, figure(bare.cpu));
+    aim("CPU of an import over inserting its rows alone", cpu / bare.cpu, Bound::AtMost(4.0), "x");
+    archive(engine, &server).await
+}
+
+async fn archive(engine: &str, server: &Server) -> Result<()> {
+    let header = format!("authorization: Bearer {OPERATOR}");
+    let path = format!("/admin/apps/{}/export", server.child.text("app"));
+    let (before, started) = (server.cpu()?, Ticker.now());
+    let mut connection =
+        Connection::open(server.address, Request::post(&path, &header, PASSPHRASE).expecting(200)).await?;
+    let bytes = connection.ask().await?.len();
+    println!(
+        "{engine}: its archive has {} MB and took {} s, {} s of CPU",
+        figure(bytes as f64 / 1e6),
+        figure(Ticker.since(started).as_secs_f64()),
+        figure(server.cpu()? - before)
+    );
+    Ok(())
+}
