@@ -149,7 +149,7 @@ impl PgConnection {
         let outcome = match self.client.query_raw(statement, params) {
             Ok(mut rows) => loop {
                 match rows.next() {
-                    Ok(Some(row)) => visit(&Row(RowSource::Postgres(&row))).map_err(Fault::doomed)?,
+                    Ok(Some(row)) => visit(&Row::new(RowSource::Postgres(&row))).map_err(Fault::doomed)?,
                     Ok(None) => break Ok(()),
                     Err(error) => break Err(error),
                 }

@@ -64,7 +64,7 @@ impl Singles {
             }
         };
         Cells::add(&self.context.cells.reads, 1);
-        rows.first().map(|row| T::from_row(&Row(RowSource::Postgres(row)))).transpose()
+        rows.first().map(|row| T::from_row(&Row::new(RowSource::Postgres(row)))).transpose()
     }
 
     pub(super) async fn exec_one(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64> {

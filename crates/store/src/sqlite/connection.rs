@@ -148,7 +148,7 @@ impl SqliteConnection {
 fn visit_rows(statement: &mut Statement<'_>, visit: &mut dyn FnMut(&Row<'_>) -> Result<()>) -> Result<(), Fault> {
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next().map_err(fault)? {
-        visit(&Row(RowSource::Sqlite(row))).map_err(Fault::doomed)?;
+        visit(&Row::new(RowSource::Sqlite(row))).map_err(Fault::doomed)?;
     }
     Ok(())
 }
@@ -222,10 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn a_savepoint_of_a_batch_needs_no_file() {
+    fn sqlite_is_compiled_as_cargo_is_told() {
         let connection = SqliteConnection::open_writer(Path::new(":memory:")).expect("opens");
-        let query = "SELECT 1 FROM pragma_compile_options WHERE compile_options = 'STMTJRNL_SPILL=-1'";
-        let found = connection.inner.prepare(query).and_then(|mut statement| statement.exists([]));
-        assert!(found.expect("queries"), "`.cargo/config.toml` sets it");
+        let query = "SELECT 1 FROM pragma_compile_options WHERE compile_options = $1";
+        let mut statement = connection.inner.prepare(query).expect("prepares");
+        for option in ["STMTJRNL_SPILL=-1", "DEFAULT_MEMSTATUS=0"] {
+            assert!(statement.exists([option]).expect("queries"), "`.cargo/config.toml` sets {option}");
+        }
     }
 }
