@@ -1,8 +1,8 @@
 //! `GET /admin/apps/{app_id}/events/tail`: an app's events as they are folded, for whoever watches at a terminal.
 //!
-//! Each stream looks every half second for what is new among the last seconds, on whichever node took it in. Somebody who
-//! watches sees events within two seconds; a burst of more than some hundred is thinned out, and what was folded too late
-//! is left out. What must arrive is exported.
+//! Each stream looks every half second for what is new among the last seconds, on whichever node took it in; while the app
+//! has no new fold, that is one row. Somebody who watches sees events within two seconds; a burst of more than some hundred
+//! is thinned out, and what was folded too late is left out. What must arrive is exported.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -24,7 +24,7 @@ use tenancy::{apps, callers::Operator};
 use tokio::{sync::watch, time::Interval};
 use web::{Describe, Operation, Params, Path, Routes, State};
 
-use crate::{EventLog, LoggedEventId, names, questions::RawEvent, storage::KeptEvent};
+use crate::{EventLog, LoggedEventId, fold, names, questions::RawEvent, storage::KeptEvent};
 
 /// Between two looks.
 const PACE: Duration = Duration::from_millis(500);
@@ -60,6 +60,7 @@ async fn tail(
         db: log.db.clone(),
         app,
         wanted: event.map(Into::into),
+        folded: None,
         seen: HashSet::new(),
         unsent: VecDeque::new(),
         pace: tokio::time::interval(PACE),
@@ -78,6 +79,8 @@ struct Tail {
     db: Db,
     app: AppId,
     wanted: Option<String>,
+    /// The last fold whose events were looked at.
+    folded: Option<i64>,
     /// What the last look found.
     seen: HashSet<LoggedEventId>,
     unsent: VecDeque<String>,
@@ -86,16 +89,23 @@ struct Tail {
     closing: watch::Receiver<bool>,
 }
 
-const RECENT: &str =
-    sql!("SELECT ", KeptEvent::COLUMNS, " FROM event_rows WHERE id > $1 AND app_id = $2 ORDER BY id DESC LIMIT $3");
+/// By the key, over what all apps sent in the last seconds: an index on the app would lead to everything that it has, which
+/// is why the condition is written so that none can be used for it.
+const RECENT: &str = sql!(
+    "SELECT ",
+    KeptEvent::COLUMNS,
+    " FROM event_rows WHERE id > $1 AND app_id || '' = $2 ORDER BY id DESC LIMIT $3"
+);
 
 impl Tail {
     /// Puts what is new where it is sent from, in the order of arrival.
     async fn look(&mut self) -> Result<()> {
         let now: LoggedEventId = self.db.ids().next();
         let since = LoggedEventId::from_u128(now.as_u128().saturating_sub(WINDOW << 80));
-        let app = self.app;
-        let recent = self.db.scan(move |tx| recent(tx, app, since)).await?;
+        let (app, folded) = (self.app, self.folded);
+        let Some((folded, recent)) = self.db.scan(move |tx| recent(tx, app, since, folded)).await? else {
+            return Ok(());
+        };
         let ids: HashSet<LoggedEventId> = recent.iter().map(RawEvent::id).collect();
         for event in recent.iter().rev().filter(|event| !self.seen.contains(&event.id())) {
             if self.is_wanted(event.name()) {
@@ -103,7 +113,7 @@ impl Tail {
                 self.unsent.push_back(format!("id: {}\ndata: {json}\n\n", event.id()));
             }
         }
-        self.seen = ids;
+        (self.folded, self.seen) = (Some(folded), ids);
         Ok(())
     }
 
@@ -135,7 +145,18 @@ impl Tail {
     }
 }
 
-fn recent(tx: &mut Tx<'_>, app: AppId, since: LoggedEventId) -> Result<Vec<RawEvent>> {
+/// The last fold, and the events of the last seconds; `None` when it is the one that was known.
+fn recent(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    since: LoggedEventId,
+    known: Option<i64>,
+) -> Result<Option<(i64, Vec<RawEvent>)>> {
+    // Read before the rows: what is folded meanwhile is found by the next look.
+    let folded = fold::revision(tx, app)?;
+    if known == Some(folded) {
+        return Ok(None);
+    }
     let rows: Vec<KeptEvent> = tx.all(RECENT, &args![since, app, MOST])?;
     let ids: Vec<i64> = rows.iter().map(|row| row.name).collect();
     let names = names::by_id(tx, app, &ids)?;
@@ -143,7 +164,7 @@ fn recent(tx: &mut Tx<'_>, app: AppId, since: LoggedEventId) -> Result<Vec<RawEv
         let name = names.get(&row.name).cloned().unwrap_or_default();
         RawEvent::of(app, &name, row)
     };
-    rows.into_iter().map(raw).collect()
+    Ok(Some((folded, rows.into_iter().map(raw).collect::<Result<_>>()?)))
 }
 
 /// 200 with server-sent events that do not end.
@@ -170,3 +191,6 @@ impl Describe for TailStream {
         operation.raw_answer(StatusCode::OK, "text/event-stream");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ use tokio::sync::{Mutex, watch};
 use memory::Memory;
 pub(crate) use memory::{Bucket, MOST_VALUES};
 use plan::{Arrival, Plan};
-pub(crate) use store::{add_sums, add_values, move_on};
+pub(crate) use store::{add_sums, add_values, move_on, revision};
 
 /// How long a caller waits for the fold before it is told that its event is queued.
 const PATIENCE: Duration = Duration::from_secs(10);

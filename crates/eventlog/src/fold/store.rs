@@ -100,7 +100,7 @@ pub fn waiting(tx: &mut Tx<'_>, app: AppId, had: Option<&Had>) -> Result<Option<
     if !apps::exists(tx, app)? {
         return Ok(None);
     }
-    let revision = tx.opt::<(i64,)>(REVISION, &args![app])?.map_or(0, |(revision,)| revision);
+    let revision = revision(tx, app)?;
     let found: Vec<(String, i64, Timestamp, i64)> = tx.all(WAITING, &args![app, MOST_ARRIVALS])?;
     let (mut arrivals, mut unread, mut bytes) = (Vec::new(), Vec::new(), 0);
     for (id, folded, created_at, size) in found {
@@ -123,6 +123,11 @@ pub fn waiting(tx: &mut Tx<'_>, app: AppId, had: Option<&Had>) -> Result<Option<
         arrivals.iter_mut().for_each(|arrival| arrival.events = texts.remove(&arrival.id));
     }
     Ok(Some(Waiting { revision, arrivals }))
+}
+
+/// Moves with every fold of an app, in the transaction that writes its rows.
+pub fn revision(tx: &mut Tx<'_>, app: AppId) -> Result<i64> {
+    Ok(tx.opt::<(i64,)>(REVISION, &args![app])?.map_or(0, |(revision,)| revision))
 }
 
 const MOST_FORGOTTEN: i64 = 4;
