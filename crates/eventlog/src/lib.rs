@@ -42,7 +42,7 @@ use sink::SinkJob;
 pub use sink::{FailingSink, ddl, failing as failing_sinks, oldest_unsent};
 pub use spine::LoggedEventId;
 use storage::Packer;
-pub use storage::{DamagedBlock, damaged as damaged_blocks};
+pub use storage::{Block, DamagedBlock, damaged as damaged_blocks, encode as encode_block};
 pub use tables::TABLES;
 
 /// What the routes of this room work with. Cheap to clone.

@@ -83,13 +83,21 @@ const FIRST_ID: &str = "";
 const LAST_ID: &str = "~";
 
 impl StoredBlock {
-    /// Checks that the block is as it was written.
     pub fn open(&self, tx: &mut Tx<'_>) -> Result<Block> {
         let (data,) = tx.one::<(Vec<u8>,)>(DATA, &args![self.app, self.name, self.id])?;
+        self.opened(data)
+    }
+
+    /// Checks that the block is as it was written.
+    pub(super) fn opened(&self, data: Vec<u8>) -> Result<Block> {
         if digest(&data) != self.digest {
             return Err(unreadable(format!("{} of {}: another digest", self.id, self.app)));
         }
-        Block::open(data)
+        let block = Block::open(data)?;
+        if i64::try_from(block.length()) != Ok(self.events) {
+            return Err(unreadable(format!("{} of {}: another number of events", self.id, self.app)));
+        }
+        Ok(block)
     }
 
     pub fn events(&self, tx: &mut Tx<'_>) -> Result<Vec<KeptEvent>> {
@@ -97,7 +105,7 @@ impl StoredBlock {
     }
 }
 
-fn digest(data: &[u8]) -> Vec<u8> {
+pub(super) fn digest(data: &[u8]) -> Vec<u8> {
     vault::sha256_bytes(data)[..16].to_vec()
 }
 

@@ -9,8 +9,11 @@
 //!
 //! A parameter that an event does not have is null in all its columns; one that is null, a list or an object is JSON.
 
+mod bounds;
 mod read;
 mod write;
+
+use parquet::basic::Type as Physical;
 
 pub use read::Block;
 pub use write::encode;
@@ -53,6 +56,15 @@ impl Kind {
         }
     }
 
+    fn physical(self) -> Physical {
+        match self {
+            Self::Text | Self::Json => Physical::BYTE_ARRAY,
+            Self::Whole => Physical::INT64,
+            Self::Real => Physical::DOUBLE,
+            Self::Bool => Physical::BOOLEAN,
+        }
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -64,5 +76,9 @@ impl Kind {
     }
 }
 
+#[cfg(test)]
+mod damaged;
+#[cfg(test)]
+mod maker;
 #[cfg(test)]
 mod tests;

@@ -8,53 +8,62 @@ use std::{
 use bytes::Bytes;
 use kernel::{Error, Result, Timestamp, error::panic_text};
 use parquet::{
-    data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, Int64Type},
+    basic::Type as Physical,
+    column::reader::get_column_reader,
+    data_type::{
+        AsBytes as _, BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, Int64Type,
+    },
     errors::{ParquetError, Result as Read},
-    file::reader::{FileReader as _, SerializedFileReader},
+    file::metadata::{ParquetMetaData, ParquetMetaDataReader},
+    schema::types::ColumnDescriptor,
 };
 use serde_json::{Map, Value};
 
 use super::{
-    super::KeptEvent, AT, AUDITED, ID, INGEST_ID, INGESTED_AT, Kind, MORE, ORDER, PARAMETERS, REVISION, SOURCE,
+    super::KeptEvent,
+    AT, AUDITED, ID, INGEST_ID, INGESTED_AT, Kind, MORE, ORDER, PARAMETERS, REVISION, SOURCE,
+    bounds::{MOST_EVENTS, Pages, Room, check_footer},
 };
 use crate::{
     LoggedEventId,
     parameters::{addend, equals, traced},
 };
 
-/// More than any block has.
-const MOST_EVENTS: usize = 1_000_000;
+/// Of the form of files, as it is written.
+const VERSION: i32 = 1;
 
 /// A block that is open for reading.
 pub struct Block {
-    reader: SerializedFileReader<Bytes>,
+    file: Bytes,
+    described: ParquetMetaData,
     /// How many events there are.
     length: usize,
     /// Columns by name.
     columns: HashMap<String, usize>,
     /// The parameters that have columns, in their order, each with those that it has.
     pub(super) parameters: Vec<(String, Vec<(Kind, usize)>)>,
+    room: Room,
 }
 
 impl Block {
     pub fn open(data: Vec<u8>) -> Result<Self> {
-        guarded(|| Self::read(data)).map_err(unreadable)
+        guarded(|| Self::read(Bytes::from(data))).map_err(unreadable)
     }
 
-    fn read(data: Vec<u8>) -> Read<Self> {
-        let reader = SerializedFileReader::new(Bytes::from(data))?;
-        if reader.num_row_groups() != 1 {
-            return Err(wrong("one row group"));
+    /// Whatever is not as blocks are written is refused: one of a later release may mean something else by it.
+    fn read(file: Bytes) -> Read<Self> {
+        check_footer(&file)?;
+        let described = ParquetMetaDataReader::new().parse_and_finish(&file)?;
+        if described.file_metadata().version() != VERSION {
+            return Err(wrong("a known version"));
         }
-        let length = usize::try_from(reader.metadata().file_metadata().num_rows())
-            .ok()
-            .filter(|length| *length <= MOST_EVENTS)
-            .ok_or_else(|| wrong("a likely number of events"))?;
+        let length = length(&described)?;
         let (mut columns, mut parameters) = (HashMap::new(), Vec::<(String, Vec<(Kind, usize)>)>::new());
-        for (place, column) in reader.metadata().file_metadata().schema_descr().columns().iter().enumerate() {
-            match column.path().parts() {
+        for (place, column) in described.file_metadata().schema_descr().columns().iter().enumerate() {
+            let form = match column.path().parts() {
                 [name] => {
                     columns.insert(name.clone(), place);
+                    own_form(name).ok_or_else(|| wrong("known columns"))?
                 }
                 [group, name, kind] if group == PARAMETERS => {
                     let kind = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
@@ -63,11 +72,20 @@ impl Block {
                         Some((_, kinds)) => kinds.push((kind, place)),
                         None => parameters.push((name.clone(), vec![(kind, place)])),
                     }
+                    (kind.physical(), 1)
                 }
                 _ => return Err(wrong("known columns")),
+            };
+            if form_of(column) != (form, 0) {
+                return Err(wrong("columns of their types"));
             }
         }
-        Ok(Self { reader, length, columns, parameters })
+        Ok(Self { file, described, length, columns, parameters, room: Room::default() })
+    }
+
+    /// How many events there are.
+    pub fn length(&self) -> usize {
+        self.length
     }
 
     /// When each event happened, in microseconds.
@@ -77,6 +95,7 @@ impl Block {
 
     /// Which events have this value in a parameter.
     pub fn matching(&self, parameter: &str, wanted: &Value) -> Result<Vec<bool>> {
+        self.room.refill();
         let mut fits = vec![false; self.length];
         match wanted {
             // Most questions are about texts: these are compared as they lie there.
@@ -91,6 +110,7 @@ impl Block {
 
     /// Which events name this entity by a parameter.
     pub fn naming(&self, parameter: &str, entity: &str) -> Result<Vec<bool>> {
+        self.room.refill();
         let mut names = vec![false; self.length];
         let mut look = |row: usize, found: &Value| {
             names[row] |= traced(parameter, found).is_some_and(|found| found == entity);
@@ -102,6 +122,7 @@ impl Block {
 
     /// What a parameter of each event adds to a sum.
     pub fn addends(&self, parameter: &str) -> Result<Vec<f64>> {
+        self.room.refill();
         let mut addends = vec![0.0; self.length];
         let mut add = |row: usize, found: &Value| addends[row] = addend(found);
         self.each_number(parameter, &mut add)?;
@@ -117,23 +138,25 @@ impl Block {
 
     /// The parameters of all events.
     pub fn parameters(&self) -> Result<Vec<Map<String, Value>>> {
+        self.room.refill();
         let mut events = vec![Map::new(); self.length];
         for (name, _) in &self.parameters {
             self.each(name, &mut |row, value| {
                 events[row].insert(name.clone(), value.clone());
             })?;
         }
-        self.each_json(MORE, &mut |row, more| {
-            if let Value::Object(more) = more {
-                events[row].extend(more);
-            }
+        let mut is_whole = true;
+        self.each_json(MORE, &mut |row, more| match more {
+            Value::Object(more) => events[row].extend(more),
+            _ => is_whole = false,
         })?;
         self.each_json(ORDER, &mut |row, order| {
             let mut before = std::mem::take(&mut events[row]);
             let names = order.as_array().into_iter().flatten().filter_map(Value::as_str);
             events[row] = names.filter_map(|name| before.remove_entry(name)).collect();
+            is_whole &= before.is_empty();
         })?;
-        Ok(events)
+        if is_whole { Ok(events) } else { Err(unreadable(wrong("all parameters of its events"))) }
     }
 
     /// All events, whose name has this number.
@@ -172,7 +195,14 @@ impl Block {
 
     /// Calls `visit` with the rows in which the parameter has a column's value.
     fn each(&self, parameter: &str, visit: &mut dyn FnMut(usize, &Value)) -> Result<()> {
-        self.each_text(parameter, &mut |row, text| visit(row, &Value::String(String::from_utf8_lossy(text).into())))?;
+        let mut is_text = true;
+        self.each_text(parameter, &mut |row, text| match std::str::from_utf8(text) {
+            Ok(text) => visit(row, &Value::String(text.to_owned())),
+            Err(_) => is_text = false,
+        })?;
+        if !is_text {
+            return Err(unreadable(wrong("texts in UTF-8")));
+        }
         self.each_number(parameter, visit)?;
         for (kind, place) in self.kinds(parameter) {
             match kind {
@@ -244,7 +274,8 @@ impl Block {
 
     fn texts(&self, name: &str) -> Read<Vec<Option<String>>> {
         let texts = self.optional::<ByteArrayType>(self.column(name)?)?;
-        Ok(texts.into_iter().map(|text| Some(String::from_utf8_lossy(text?.data()).into_owned())).collect())
+        let owned = |text: ByteArray| String::from_utf8(text.data().to_vec()).map_err(|_| wrong("texts in UTF-8"));
+        texts.into_iter().map(|text| text.map(owned).transpose()).collect()
     }
 
     fn required<T: DataType>(&self, name: &str) -> Read<Vec<T::T>> {
@@ -268,8 +299,9 @@ impl Block {
     }
 
     fn read_cells<T: DataType>(&self, place: usize) -> Read<(Vec<i16>, Vec<T::T>)> {
-        let group = self.reader.get_row_group(0)?;
-        let column = group.get_column_reader(place)?;
+        let column = self.described.row_group(0).column(place);
+        let pages = Pages::new(&self.file, column, self.length)?;
+        let column = get_column_reader(column.column_descr_ptr(), Box::new(pages));
         let mut column = T::get_column_reader(column).ok_or_else(|| wrong("columns of their types"))?;
         let (mut levels, mut values) = (Vec::with_capacity(self.length), Vec::with_capacity(self.length));
         let mut read = 0;
@@ -280,8 +312,40 @@ impl Block {
             }
             read += records;
         }
+        if column.read_records(1, Some(&mut levels), None, &mut values)?.0 > 0 {
+            return Err(wrong("one row for each event"));
+        }
+        if T::get_physical_type() == Physical::BYTE_ARRAY {
+            self.room.take(values.iter().map(|value| value.as_bytes().len()).sum())?;
+        }
         Ok((levels, values))
     }
+}
+
+/// How many events there are, if all that is said about it agrees.
+fn length(described: &ParquetMetaData) -> Read<usize> {
+    let [group] = described.row_groups() else { return Err(wrong("one row group")) };
+    let length = described.file_metadata().num_rows();
+    let all_agree = group.num_rows() == length && group.columns().iter().all(|column| column.num_values() == length);
+    let length = usize::try_from(length).ok().filter(|length| (1..=MOST_EVENTS).contains(length) && all_agree);
+    length.ok_or_else(|| wrong("a likely number of events"))
+}
+
+/// Of a column that every block has: its type, and 1 where events may have no value.
+fn own_form(name: &str) -> Option<(Physical, i16)> {
+    match name {
+        ID => Some((Physical::FIXED_LEN_BYTE_ARRAY, 0)),
+        AT | INGESTED_AT => Some((Physical::INT64, 0)),
+        AUDITED => Some((Physical::BOOLEAN, 0)),
+        REVISION => Some((Physical::INT64, 1)),
+        SOURCE | INGEST_ID | MORE | ORDER => Some((Physical::BYTE_ARRAY, 1)),
+        _ => None,
+    }
+}
+
+/// The same of a column that was found, and how often an event may have a value.
+fn form_of(column: &ColumnDescriptor) -> ((Physical, i16), i16) {
+    ((column.physical_type(), column.max_def_level()), column.max_rep_level())
 }
 
 /// The library panics at some of what it cannot read.
@@ -290,7 +354,7 @@ fn guarded<T>(read: impl FnOnce() -> Read<T>) -> Read<T> {
         .unwrap_or_else(|panic| Err(ParquetError::General(panic_text(panic.as_ref()).to_owned())))
 }
 
-fn wrong(missing: &str) -> ParquetError {
+pub(super) fn wrong(missing: &str) -> ParquetError {
     ParquetError::General(format!("a block has {missing}"))
 }
 

@@ -2,22 +2,8 @@ use kernel::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value, json};
 
-use super::{super::KeptEvent, Block, MOST_COLUMNS, encode};
+use super::{super::KeptEvent, Block, MOST_COLUMNS, encode, maker::event};
 use crate::{LoggedEventId, parameters::equals};
-
-fn event(number: u128, parameters: &Value) -> KeptEvent {
-    KeptEvent {
-        id: LoggedEventId::from_u128(number),
-        name: 7,
-        at: Timestamp::from_micros(i64::try_from(number).expect("small") * 1_000),
-        ingested_at: Timestamp::from_seconds(5),
-        source: number.is_multiple_of(3).then(|| "import".to_owned()),
-        ingest_id: number.is_multiple_of(2).then(|| format!("i{number}")),
-        audited: number.is_multiple_of(2),
-        parameters: parameters.to_string(),
-        revision: number.is_multiple_of(5).then_some(3),
-    }
-}
 
 fn block(events: &[KeptEvent]) -> Block {
     Block::open(encode(events).expect("a block")).expect("a block")

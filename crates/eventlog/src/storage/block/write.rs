@@ -133,14 +133,12 @@ fn leaf(
 }
 
 fn parameter(kind: Kind) -> parquet::errors::Result<TypePtr> {
-    let (physical, logical) = match kind {
-        Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Kind::Whole => (Physical::INT64, None),
-        Kind::Real => (Physical::DOUBLE, None),
-        Kind::Bool => (Physical::BOOLEAN, None),
-        Kind::Json => (Physical::BYTE_ARRAY, Some(LogicalType::Json)),
+    let logical = match kind {
+        Kind::Text => Some(LogicalType::String),
+        Kind::Json => Some(LogicalType::Json),
+        Kind::Whole | Kind::Real | Kind::Bool => None,
     };
-    leaf(kind.as_str(), physical, logical, Repetition::OPTIONAL)
+    leaf(kind.as_str(), kind.physical(), logical, Repetition::OPTIONAL)
 }
 
 fn group(name: &str, fields: Vec<TypePtr>) -> parquet::errors::Result<TypePtr> {
