@@ -16,6 +16,7 @@ on_both_engines!(
     an_erased_entity_is_found_nowhere,
     numbers_are_erased_from_sums,
     erasing_takes_rows_step_by_step,
+    what_was_worked_out_before_an_erasure_is_not_packed,
     counters_of_events_that_are_gone_are_erased,
     the_services_own_entries_lose_only_the_value,
     an_erasure_that_fails_at_any_step_is_done_later,
@@ -183,6 +184,25 @@ async fn erasing_takes_rows_step_by_step(app: TestApp) {
     assert_eq!(total(&app, "e", json!({ "rowId": 0 })).await, 450);
     erased(&app, "rowId/nothing").await;
     erased(&app, "nothing/1").await;
+}
+
+/// The packer writes a block only while the version is the one that it read the rows at.
+async fn what_was_worked_out_before_an_erasure_is_not_packed(app: TestApp) {
+    let at = "2026-03-01T10:00:00Z";
+    record(&app, &[("e", at, json!({ "userId": "u1" })), ("f", at, json!({ "userId": "u2" }))]).await;
+    let versions = async || {
+        let sql = "SELECT event_names.name, event_series.version FROM event_series JOIN event_names \
+                   ON event_names.app_id = event_series.app_id AND event_names.id = event_series.name_id \
+                   ORDER BY event_names.name";
+        let all = store::testing::statement(sql.to_owned());
+        app.service().core().db.read(move |tx| tx.all::<(String, i64)>(all, &[])).await.expect("versions")
+    };
+    let before = versions().await;
+    assert_eq!(before.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["e", "f"]);
+    erased(&app, "userId/u1").await;
+    let after = versions().await;
+    assert!(after[0].1 > before[0].1, "{before:?} {after:?}");
+    assert_eq!(after[1], before[1], "nothing of it was erased");
 }
 
 async fn counters_of_events_that_are_gone_are_erased(app: TestApp) {
