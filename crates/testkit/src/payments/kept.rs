@@ -1,9 +1,13 @@
 //! What the provider keeps, and what happens to it there.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use kernel::Timestamp;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::{Trouble, api::whole};
 
@@ -23,6 +27,8 @@ pub(super) struct Kept {
     pub(super) trouble: VecDeque<Trouble>,
     pub(super) sometimes: Option<(u64, Vec<Trouble>)>,
     chance: u64,
+    /// Told of each call that is never answered.
+    pub(super) hung: Arc<Notify>,
 }
 
 impl Default for Kept {
@@ -39,6 +45,7 @@ impl Default for Kept {
             trouble: VecDeque::new(),
             sometimes: None,
             chance: 0x9E37_79B9_7F4A_7C15,
+            hung: Arc::default(),
         }
     }
 }

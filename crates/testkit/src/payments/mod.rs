@@ -44,6 +44,8 @@ pub enum Trouble {
     LosesTheAnswer,
     /// It is done, and nobody is ever answered.
     Hangs,
+    /// It is not done, and nobody is ever answered.
+    Ignores,
     /// It is done, and answered after this time.
     Late(Duration),
 }
@@ -76,6 +78,12 @@ impl PaymentProvider {
     /// What goes wrong with the next calls, one for each.
     pub fn trouble(&self, trouble: impl IntoIterator<Item = Trouble>) {
         self.kept().trouble.extend(trouble);
+    }
+
+    /// Waits until somebody waits for an answer in vain.
+    pub async fn hung(&self) {
+        let hung = Arc::clone(&self.kept().hung);
+        hung.notified().await;
     }
 
     /// From now on each call meets this trouble with a chance of one in so many, chosen by a fixed seed.
@@ -161,14 +169,19 @@ async fn answer(State(state): State<Arc<Mutex<Kept>>>, request: Request) -> Resp
         let mut kept = locked(&state);
         let trouble = kept.next_trouble();
         let done = match trouble {
-            Some(Trouble::Fails) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "out of order")),
+            Some(Trouble::Fails | Trouble::Ignores) => {
+                Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "out of order"))
+            }
             Some(Trouble::Refuses) => Err(Refusal::new(StatusCode::PAYMENT_REQUIRED, "card_error", "not this one")),
             _ => api::act(&mut kept, &parts, &body),
         };
         (trouble, done)
     };
     match trouble {
-        Some(Trouble::Hangs) => std::future::pending().await,
+        Some(Trouble::Hangs | Trouble::Ignores) => {
+            locked(&state).hung.notify_one();
+            std::future::pending::<()>().await;
+        }
         Some(Trouble::Late(time)) => tokio::time::sleep(time).await,
         Some(Trouble::LosesTheAnswer) => {
             return told(Refusal::new(StatusCode::BAD_GATEWAY, "api_error", "the answer was lost"));

@@ -1,10 +1,28 @@
-//! Random commands, times, callbacks and restarts against a model of the contract's table of states, with a payment provider
-//! outside. The model knows days and names; whatever it says must be what the service says.
+//! Random commands, times, callbacks, restarts and kills against a model of the contract's table of states, with a payment
+//! provider outside. The model knows days and names; whatever it says must be what the service says.
+//!
+//! The service is killed while it waits for the provider, which did what it was asked to, or did not: requests and jobs
+//! end where they are. What was asked is asked again, or it is left to the jobs; the model knows of no kills.
 
-use std::{collections::BTreeSet, time::Duration};
+mod table;
+
+use std::{
+    collections::BTreeSet,
+    iter::{once, repeat_n},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
-use testkit::{catalog::PLANS, on_both_engines, payments::Stage};
+use table::{
+    DAY, Model,
+    Standing::{Active, Ending, Trial},
+    WEEK,
+};
+use testkit::{
+    catalog::PLANS,
+    on_both_engines,
+    payments::{Stage, Trouble},
+};
 
 on_both_engines!(the_service_does_what_the_model_says);
 
@@ -17,151 +35,41 @@ const WAITS: u64 = 22;
 /// Every transition of the table, whatever chance comes to.
 const SURE: [&[u64]; 7] =
     [&[1, 0, WAITS, 1], &[0, 6], &[0, 2], &[2, 6, 7], &[2, FAILS, 6, 7, PAYS], &[2, FAILS, WAITS], &[2, 6, WAITS]];
+/// The last command of each is what the service is killed in, after so many calls to the provider.
+const KILLED: [(usize, &[u64]); 11] = [
+    (0, &[2]),
+    (2, &[2]),
+    (2, &[3]),
+    (0, &[0, 2]),
+    (0, &[2, 4]),
+    (0, &[2, 6]),
+    (0, &[2, 6, 7]),
+    (0, &[2, 1]),
+    (0, &[2, 1, 5]),
+    (0, &[2, FAILS]),
+    (0, &[2, FAILS, PAYS]),
+];
+/// The provider does what it was asked to, or does not.
+const LAST_CALLS: [Trouble; 2] = [Trouble::Hangs, Trouble::Ignores];
 /// No number of these is a number of the days that anything lasts, so that nothing happens just when something ends.
 const STEP: i64 = 25 * 3_600;
-const DAY: i64 = 24 * 3_600;
-const WEEK: i64 = 7 * DAY;
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Standing {
-    Trial { until: i64 },
-    Active,
-    PastDue { since: i64 },
-    Ending { at: i64, trial: bool, unpaid: Option<i64> },
-    Canceled,
-}
-
-use Standing::{Active, Canceled, Ending, PastDue, Trial};
-
-#[derive(Clone, Debug)]
-struct Model {
-    standing: Option<Standing>,
-    plan: &'static str,
-    gate: bool,
-    scheduled: Option<i64>,
-    tried: bool,
-    /// At the provider: whether it ends with its period, and when that is.
-    there: Option<(bool, i64)>,
-    seen: BTreeSet<String>,
-}
-
-impl Model {
-    fn runs(&self) -> bool {
-        !matches!(self.standing, None | Some(Canceled))
-    }
-
-    fn unpaid(&self) -> Option<i64> {
-        match self.standing {
-            Some(PastDue { since }) => Some(since),
-            Some(Ending { unpaid, .. }) => unpaid,
-            _ => None,
-        }
-    }
-
-    /// When the period ends that is running, whether or not the provider has begun it.
-    fn period_end(&self, now: i64) -> i64 {
-        let (_, end) = self.there.expect("it runs at the provider");
-        if end > now { end } else { end + ((now - end) / WEEK + 1) * WEEK }
-    }
-
-    fn become_free(&mut self) {
-        (self.standing, self.plan, self.gate, self.scheduled, self.there) = (Some(Active), "free", false, None, None);
-    }
-
-    fn end(&mut self) {
-        (self.standing, self.scheduled, self.there) = (Some(Canceled), None, None);
-    }
-
-    /// What is due, each at its own time.
-    fn pass(&mut self, now: i64) {
-        loop {
-            let dunning = self.unpaid().map(|since| since + if self.gate { 30 * DAY } else { 14 * DAY });
-            let own = match self.standing {
-                Some(Trial { until }) => Some(until),
-                Some(Ending { at, .. }) => Some(at),
-                Some(Active | PastDue { .. }) => self.scheduled,
-                _ => return,
-            };
-            let Some(due) = own.into_iter().chain(dunning).min().filter(|due| *due <= now) else { return };
-            match self.standing {
-                _ if self.scheduled.is_some_and(|at| at <= due) => self.become_free(),
-                Some(Trial { .. }) => {
-                    self.end();
-                    self.gate = true;
-                }
-                Some(Ending { at, .. }) if at <= due => self.end(),
-                _ if self.gate => self.end(),
-                _ => self.gate = true,
-            }
-        }
-    }
-
-    /// The period that the provider has just begun.
-    fn align(&mut self, end: i64) {
-        if let Some(Ending { at, trial: false, .. }) = &mut self.standing {
-            *at = end;
-        }
-        if let Some(at) = &mut self.scheduled {
-            *at = end;
-        }
-    }
-
-    fn fail(&mut self, now: i64) {
-        match &mut self.standing {
-            Some(Active) => self.standing = Some(PastDue { since: now }),
-            Some(Ending { unpaid, .. }) if unpaid.is_none() => *unpaid = Some(now),
-            _ => {}
-        }
-    }
-
-    fn settle_bill(&mut self) {
-        if self.unpaid().is_none() {
-            return;
-        }
-        self.gate = false;
-        match &mut self.standing {
-            Some(Ending { unpaid, .. }) => *unpaid = None,
-            standing => *standing = Some(Active),
-        }
-    }
-
-    /// Asked for at the provider, or in its portal.
-    fn cancel(&mut self, at: i64) {
-        let unpaid = self.unpaid();
-        match self.standing {
-            Some(Trial { until }) => self.standing = Some(Ending { at: until, trial: true, unpaid }),
-            Some(Active | PastDue { .. }) => self.standing = Some(Ending { at, trial: false, unpaid }),
-            _ => return,
-        }
-        self.scheduled = None;
-    }
-
-    fn reactivate(&mut self) {
-        self.scheduled = None;
-        let Some(Ending { at, trial, unpaid }) = self.standing else { return };
-        self.standing = Some(match unpaid {
-            Some(since) => PastDue { since },
-            None if trial => Trial { until: at },
-            None => Active,
-        });
-    }
-
-    fn status(&self) -> Option<&'static str> {
-        Some(match self.standing? {
-            Trial { .. } => "trial",
-            Active => "active",
-            PastDue { .. } => "past_due",
-            Ending { .. } => "cancel_at_period_end",
-            Canceled => "canceled",
-        })
-    }
-}
-
 struct Play {
     stage: Stage,
     model: Model,
     subscription: Option<String>,
     chance: u64,
+    /// Whether a request that nobody answered is made again.
+    asks_again: bool,
+    /// What the service was killed in.
+    kills: BTreeSet<&'static str>,
+}
+
+/// How the service ends.
+#[derive(Clone, Copy)]
+struct Kill {
+    calls_before: usize,
+    last: Trouble,
+    asks_again: bool,
 }
 
 impl Play {
@@ -176,7 +84,14 @@ impl Play {
             there: None,
             seen: BTreeSet::new(),
         };
-        Self { stage: Stage { acme, ..stage.clone() }, model, subscription: None, chance: seed }
+        Self {
+            stage: Stage { acme, ..stage.clone() },
+            model,
+            subscription: None,
+            chance: seed,
+            asks_again: true,
+            kills: BTreeSet::new(),
+        }
     }
 
     fn roll(&mut self, sides: u64) -> u64 {
@@ -184,10 +99,71 @@ impl Play {
         (self.chance >> 33) % sides
     }
 
-    async fn post(&self, path: &str, body: Value, expected: u16) -> Value {
-        let answer = self.stage.acme.owner().post(path, body).await;
+    async fn restart(&self) {
+        let url = self.stage.provider.url().to_owned();
+        self.stage.app.restart_with(|options| options.payprovider_url = url).await;
+    }
+
+    /// From here on a call to the provider is the service's last one, if it makes so many.
+    fn plan_kill(&mut self, Kill { calls_before, last, asks_again }: Kill) {
+        self.asks_again = asks_again;
+        self.stage.provider.trouble(repeat_n(Trouble::Late(Duration::ZERO), calls_before).chain(once(last)));
+    }
+
+    fn roll_kill(&mut self) -> Kill {
+        let last = LAST_CALLS[usize::from(self.roll(2) == 0)];
+        let calls_before = [0, 0, 0, 1, 2, 4][usize::try_from(self.roll(6)).expect("a place")];
+        Kill { calls_before, last, asks_again: self.roll(2) == 0 }
+    }
+
+    /// `None` when the service was killed in it. It runs again then.
+    async fn unless_killed<T>(&mut self, what: &'static str, doing: impl Future<Output = T>) -> Option<T> {
+        let provider = self.stage.provider.clone();
+        let done = tokio::select! {
+            biased;
+            done = doing => Some(done),
+            () = provider.hung() => None,
+        };
+        if done.is_none() {
+            self.kills.insert(what);
+            provider.no_trouble();
+            self.restart().await;
+        }
+        done
+    }
+
+    /// `null` when it was left to the jobs.
+    async fn post(&mut self, path: &'static str, body: Value, expected: u16) -> Value {
+        let owner = self.stage.acme.owner();
+        let answer = match self.unless_killed(path, owner.post(path, body.clone())).await {
+            Some(answer) => answer,
+            // Nobody finishes a checkout that nobody knows of.
+            None if path.ends_with("checkout") || self.asks_again => self.stage.acme.owner().post(path, body).await,
+            None => {
+                self.stage.app.advance(Duration::from_hours(1)).await;
+                return Value::Null;
+            }
+        };
         assert_eq!(answer.status(), expected, "{path} {:?} {}", self.model, answer.body());
         serde_json::from_str(answer.body()).unwrap_or_default()
+    }
+
+    async fn drain(&mut self) {
+        let app = self.stage.app.clone();
+        if self.unless_killed("drain", app.drain()).await.is_none() {
+            self.stage.app.drain().await;
+        }
+    }
+
+    /// Sends what happened at the provider, in the wrong order. What was not answered is sent again.
+    async fn tell(&mut self) {
+        for event in self.stage.provider.take_events().iter().rev() {
+            let stage = self.stage.clone();
+            match self.unless_killed("tell", stage.tell(event)).await {
+                Some(answer) => answer.expect(200),
+                None => self.stage.tell(event).await.expect(200),
+            };
+        }
     }
 
     async fn trial(&mut self, now: i64) {
@@ -230,7 +206,11 @@ impl Play {
         let session = begun["sessionId"].as_str().expect("a session").to_owned();
         self.subscription = Some(self.stage.pay(&session));
         if self.roll(2) == 0 {
-            self.stage.confirm(&session).await.expect(200);
+            let stage = self.stage.clone();
+            match self.unless_killed("confirm", stage.confirm(&session)).await {
+                Some(answer) => answer.expect(200),
+                None => self.stage.confirm(&session).await.expect(200),
+            };
         }
         let model = &mut self.model;
         (model.standing, model.plan, model.gate) = (Some(Active), plan, false);
@@ -331,7 +311,12 @@ impl Play {
     }
 
     async fn pass_days(&mut self, number: i64) {
-        self.stage.app.advance(Duration::from_secs((STEP * number).unsigned_abs())).await;
+        let (app, until) = (self.stage.app.clone(), self.stage.now() + STEP * number);
+        let seconds = |time: i64| Duration::from_secs(time.unsigned_abs());
+        if self.unless_killed("time", app.advance(seconds(STEP * number))).await.is_none() {
+            // The clock stands wherever it had come to.
+            self.stage.app.advance(seconds((until - self.stage.now()).max(0))).await;
+        }
         self.model.pass(self.stage.now());
     }
 
@@ -354,20 +339,15 @@ impl Play {
             FAILS => self.happen(1, now),
             PAYS => self.happen(0, now),
             WAITS => self.pass_days(30).await,
-            11 => {
-                let url = self.stage.provider.url().to_owned();
-                self.stage.app.restart_with(|options| options.payprovider_url = url).await;
-            }
+            11 => self.restart().await,
             _ => {
                 let days = i64::try_from(self.roll(9)).expect("a few");
                 self.pass_days(days + 1).await;
             }
         }
-        // What was told arrives in the wrong order.
-        for event in self.stage.provider.take_events().iter().rev() {
-            self.stage.tell(event).await.expect(200);
-        }
-        self.stage.app.drain().await;
+        self.tell().await;
+        self.drain().await;
+        self.stage.provider.no_trouble();
         self.stage.provider.take_events();
         self.model.pass(self.stage.now());
         self.compare(command).await;
@@ -398,14 +378,19 @@ async fn plan(stage: &Stage, key: &str, trial_days: Option<u32>) {
 async fn the_service_does_what_the_model_says(stage: Stage) {
     plan(&stage, "team", Some(3)).await;
     plan(&stage, "max", None).await;
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut kills) = (BTreeSet::new(), BTreeSet::new());
     for seed in 1..=SEEDS {
         let mut play = Play::begin(&stage, seed).await;
         for _ in 0..COMMANDS {
+            if play.roll(2) == 0 {
+                let kill = play.roll_kill();
+                play.plan_kill(kill);
+            }
             let command = play.roll(13);
             play.step(command).await;
         }
         seen.append(&mut play.model.seen);
+        kills.append(&mut play.kills);
     }
     for (seed, commands) in (SEEDS + 1..).zip(SURE) {
         let mut play = Play::begin(&stage, seed).await;
@@ -414,6 +399,34 @@ async fn the_service_does_what_the_model_says(stage: Stage) {
         }
         seen.append(&mut play.model.seen);
     }
+    for (seed, (number, last)) in
+        (100..).zip((0..KILLED.len()).flat_map(|number| LAST_CALLS.map(|last| (number, last))))
+    {
+        let (calls_before, commands) = KILLED[number];
+        // Of two that follow each other one asks again.
+        let asks_again = (number % 2 == 0) == (last == Trouble::Hangs);
+        let mut play = Play::begin(&stage, seed).await;
+        for (place, command) in commands.iter().enumerate() {
+            if place + 1 == commands.len() {
+                play.plan_kill(Kill { calls_before, last, asks_again });
+            }
+            play.step(*command).await;
+        }
+        assert!(!play.kills.is_empty(), "never killed in {commands:?}");
+        // Whatever was left over shows in what comes next.
+        play.step(WAITS).await;
+        kills.append(&mut play.kills);
+    }
+    let killed = [
+        "/account/subscription/change",
+        "/account/subscription/checkout",
+        "/account/subscription/select",
+        "/billing/cancel",
+        "/billing/reactivate",
+        "confirm",
+        "drain",
+    ];
+    assert!(killed.iter().all(|what| kills.contains(what)), "killed only in {kills:?}");
     let all = [
         "none -> active",
         "none -> trial",
