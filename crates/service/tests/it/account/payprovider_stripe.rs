@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::Method;
 use serde_json::{Value, json};
 use testkit::{
     EngineName, TestApp,
@@ -27,6 +28,7 @@ on_both_engines!(
     a_plan_set_by_key_continues_there_too,
     totals_are_sent_and_drift_is_healed,
     what_goes_beyond_a_limit_has_a_price_there,
+    a_unit_costs_the_same_however_its_number_is_written,
     the_address_for_callbacks_is_registered,
     a_provider_that_was_switched_off_can_still_be_left,
 );
@@ -338,6 +340,42 @@ async fn what_goes_beyond_a_limit_has_a_price_there(stage: Stage) {
     user.post("/account/subscription/change", json!({ "planKey": "pro" })).await.expect(201);
     assert_eq!(items().as_array().map(Vec::len), Some(1));
     assert_eq!(state(&user).await["plan"]["slug"], "pro");
+}
+
+async fn a_unit_costs_the_same_however_its_number_is_written(stage: Stage) {
+    let send = async |number: usize, spelled: &str| {
+        let body = format!(
+            r#"{{"key":"p{number}","name":"P","prices":[{{"amount":1e1,"currency":"EUR","recurrenceInterval":"month"}}],
+                "quotas":[{{"metric":"calls","limit":0,"policy":"metered","unitAmount":{spelled}}}]}}"#
+        );
+        let key = stage.app.key().header("content-type", "application/json");
+        key.send(Method::POST, "/account/payments/plan", body).await
+    };
+    let spellings = [
+        ("100", "10000"),
+        ("1e2", "10000"),
+        ("0.15", "15"),
+        ("1.5e-1", "15"),
+        ("5E-3", "0.5"),
+        ("1e-7", "0.00001"),
+        ("0e5", "0"),
+    ];
+    for (number, (spelled, cents)) in spellings.into_iter().enumerate() {
+        let made = send(number, spelled).await.expect(200);
+        assert_eq!(made.at("/quotas/0/unitAmount").as_f64(), spelled.parse().ok(), "{spelled}");
+        assert_eq!(made.at("/prices/0/amount"), 10);
+        let workspace = stage.app.workspace(&format!("w{number}")).await;
+        let body = json!({ "planKey": format!("p{number}") });
+        workspace.owner().post("/account/subscription/checkout", body).await.expect(201);
+        let prices = stage.provider.all("price");
+        let units: Vec<&Value> =
+            prices.iter().map(|price| &price["unit_amount_decimal"]).filter(|unit| unit.is_string()).collect();
+        assert_eq!((units.len(), units.last()), (number + 1, Some(&&json!(cents))), "{spelled}");
+    }
+    send(8, "-1e-3").await.refuses(&["quotas[0].unitAmount"]);
+    for wrong in ["1e400", "1e", "\"1e2\""] {
+        send(9, wrong).await.expect(400);
+    }
 }
 
 async fn the_address_for_callbacks_is_registered(engine: EngineName) {
