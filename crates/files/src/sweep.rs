@@ -1,5 +1,5 @@
 //! Bytes without a row: of files that expired, of workspaces and apps that are gone, of uploads that were cut off. They are
-//! deleted when two runs in a row found them so, which no upload that is under way is.
+//! deleted when two runs in a row found them so, which no upload that is under way is. Parts of uploads that nobody ended count too.
 
 use std::{
     collections::HashSet,
@@ -46,12 +46,15 @@ impl Job for Sweep {
 
     async fn run(&self) -> Result<Worked> {
         let before = std::mem::take(&mut *self.without_row.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut gone = HashSet::new();
         for found in before.chunks(AT_ONCE) {
             for object in without_row(&self.db, found.to_vec()).await? {
                 self.storage.delete(&object).await?;
+                gone.insert(object);
             }
         }
-        let (mut objects, mut found) = (self.storage.objects().await?, Vec::new());
+        let mut found = self.give_up_uploads(&gone).await?;
+        let mut objects = self.storage.objects().await?;
         while found.len() < REMEMBERED {
             let some = objects.next(AT_ONCE).await?;
             if some.is_empty() {
@@ -61,6 +64,25 @@ impl Job for Sweep {
         }
         *self.without_row.lock().unwrap_or_else(PoisonError::into_inner) = found;
         Ok(Worked::Nothing)
+    }
+}
+
+impl Sweep {
+    /// Gives up the uploads of these objects, and answers with those of further objects that no file has.
+    async fn give_up_uploads(&self, gone: &HashSet<String>) -> Result<Vec<String>> {
+        let mut others = Vec::new();
+        for upload in self.storage.unended_uploads().await {
+            if gone.contains(&upload.object) {
+                self.storage.give_up(&upload).await;
+            } else {
+                others.push(upload.object);
+            }
+        }
+        let mut found = Vec::new();
+        for some in others.chunks(AT_ONCE) {
+            found.extend(without_row(&self.db, some.to_vec()).await?);
+        }
+        Ok(found)
     }
 }
 

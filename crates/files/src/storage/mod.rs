@@ -16,7 +16,7 @@ use tokio::{fs, io::AsyncReadExt as _};
 
 pub(crate) use folder::{Folder, NewObject};
 pub use s3::{Fault, S3Address};
-pub(crate) use s3::{Remote, Served, without_prefix};
+pub(crate) use s3::{Remote, Served, UnendedUpload, without_prefix};
 
 /// Read and written at a time.
 pub(crate) const PIECE: usize = 256 * 1024;
@@ -140,6 +140,23 @@ impl Storage {
         match self {
             Self::Folder(folder) => folder.has(object).await,
             Self::S3(remote) => remote.has(object).await,
+        }
+    }
+
+    /// Uploads in parts that were begun and not ended. A storage that does not tell has none.
+    pub(crate) async fn unended_uploads(&self) -> Vec<UnendedUpload> {
+        let Self::S3(remote) = self else { return Vec::new() };
+        remote.unended().await.unwrap_or_else(|fault| {
+            tracing::warn!(%fault, "the storage does not tell which uploads nobody ended");
+            Vec::new()
+        })
+    }
+
+    /// Removes the parts of an upload. What has to stay for now, the next run finds again.
+    pub(crate) async fn give_up(&self, unended: &UnendedUpload) {
+        let Self::S3(remote) = self else { return };
+        if let Err(fault) = remote.give_up(unended).await {
+            tracing::warn!(%fault, "the parts of an upload that nobody ended are left to the sweep");
         }
     }
 

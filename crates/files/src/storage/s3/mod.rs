@@ -5,6 +5,7 @@ mod address;
 mod faults;
 mod signing;
 mod transfer;
+mod unended;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -20,6 +21,7 @@ use tokio::runtime::Handle;
 pub use address::S3Address;
 pub use faults::Fault;
 use signing::{Allowed, Unsigned};
+pub(crate) use unended::UnendedUpload;
 
 /// Of all that is ours in the bucket.
 const PREFIX: &str = "tenantry/";

@@ -88,7 +88,7 @@ impl Remote {
         ended.map(|_| ()).ok_or_else(|| Fault::of(StatusCode::BAD_GATEWAY, &answer.body))
     }
 
-    async fn abort_parts(&self, key: &str, upload: &str) -> Answered<()> {
+    pub(super) async fn abort_parts(&self, key: &str, upload: &str) -> Answered<()> {
         let call = Call { query: &[("uploadId", upload)], ..Call::to(Method::Delete, Some(key)) };
         self.call(&call, &SLOW).await.map(|_| ())
     }
