@@ -5,6 +5,7 @@ use std::{
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use http::{HeaderMap, Method};
@@ -44,11 +45,16 @@ impl Fetched {
 impl S3 {
     /// For as long as the app may call it.
     pub async fn start(app: &TestApp) -> Self {
-        let (process, port) = tokio::task::spawn_blocking(serve).await.expect("the call ends");
-        let client = reqwest::Client::builder().no_proxy().build().expect("a client");
-        let started = Self { port, process: Arc::new(Process(Mutex::new(process))), client };
+        let started = Self::start_alone().await;
         app.keep_beside(started.clone());
         started
+    }
+
+    /// For an app that is started later.
+    pub async fn start_alone() -> Self {
+        let (process, port) = tokio::task::spawn_blocking(serve).await.expect("the call ends");
+        let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+        Self { port, process: Arc::new(Process(Mutex::new(process))), client }
     }
 
     pub fn endpoint(&self) -> String {
@@ -71,12 +77,26 @@ impl S3 {
 
     /// All keys.
     pub async fn objects(&self) -> Vec<String> {
-        let listed = self.fetch(Method::GET, &format!("{}/_test/objects", self.endpoint()), &[]).await;
+        self.list("objects").await
+    }
+
+    /// The keys of uploads in parts that nobody ended.
+    pub async fn parts(&self) -> Vec<String> {
+        self.list("parts").await
+    }
+
+    async fn list(&self, what: &str) -> Vec<String> {
+        let listed = self.fetch(Method::GET, &format!("{}/_test/{what}", self.endpoint()), &[]).await;
         serde_json::from_slice(&listed.bytes).expect("a list")
     }
 
     pub async fn put(&self, key: &str, bytes: &[u8]) {
         self.tell(Method::PUT, &format!("objects/{key}"), bytes).await;
+    }
+
+    /// Begins an upload in parts, which nobody ends.
+    pub async fn begin_parts(&self, key: &str) {
+        self.tell(Method::PUT, &format!("parts/{key}"), b"").await;
     }
 
     /// So many objects that nobody knows, where the service would have put them.
@@ -101,6 +121,31 @@ impl S3 {
     /// Lets the next copy fail after it has said 200.
     pub async fn fail_a_copy(&self) {
         self.tell(Method::PUT, "late/copy", b"").await;
+    }
+
+    /// Lets the first, or the second, … such request from now on fail, without doing what it asks for.
+    pub async fn refuse(&self, method: &Method, count: usize) {
+        self.tell(Method::PUT, &format!("refuse/{method}/{count}"), b"").await;
+    }
+
+    /// The same, but does what it asks for and breaks off in the middle of the answer.
+    pub async fn cut(&self, method: &Method, count: usize) {
+        self.tell(Method::PUT, &format!("cut/{method}/{count}"), b"").await;
+    }
+
+    /// The same, but does what it asks for and never answers.
+    pub async fn hold(&self, method: &Method, count: usize) {
+        self.tell(Method::PUT, &format!("hold/{method}/{count}"), b"").await;
+    }
+
+    /// Waits until that was done.
+    pub async fn holds(&self) {
+        self.tell(Method::GET, "held", b"").await;
+    }
+
+    /// So much later than everybody else.
+    pub async fn is_ahead(&self, by: Duration) {
+        self.tell(Method::PUT, &format!("later/{}", by.as_secs()), b"").await;
     }
 
     async fn tell(&self, method: Method, what: &str, body: &[u8]) {

@@ -1,15 +1,24 @@
 """An S3 storage (moto) that believes nobody: signatures, policies and their conditions, which moto does not look at, are
 judged by botocore before moto sees a request. `s3.py` prints its port when it is ready, and runs until it is killed.
 
-Beside S3 it has `/_test/`: `GET objects` lists all keys, `PUT objects/KEY` puts one, `DELETE objects/KEY` removes one,
-`PUT many/COUNT` puts so many below our prefix, `PUT fault/STATUS` makes it answer everything with that status (0 ends that), `PUT race/METHOD/KEY` changes that object once,
-right after such a request for it, and `PUT late/COPY` makes the next copy fail after its status was sent."""
+Beside S3 it has `/_test/`. `GET objects` lists all keys and `GET parts` those of uploads in parts that nobody ended;
+`PUT objects/KEY` puts one, `DELETE objects/KEY` removes one, `PUT many/COUNT` puts so many below our prefix, `PUT parts/KEY` begins
+an upload in parts. What goes wrong:
+
+- `PUT fault/STATUS` makes it answer everything with that status; 0 ends that.
+- `PUT refuse/METHOD/COUNT` lets such a request fail once: the first of them from now on, or the second, and so on.
+- `PUT cut/METHOD/COUNT` does what it asks for, and breaks off in the middle of the answer.
+- `PUT hold/METHOD/COUNT` does what it asks for, and never answers. `GET held` answers once that was done.
+- `PUT race/METHOD/KEY` changes that object once, right after such a request for it.
+- `PUT late/COPY` makes the next copy fail after its status was sent.
+- `PUT later/SECONDS` moves its clock on; 0 ends that."""
 
 import base64
 import datetime
 import hmac
 import io
 import json
+import threading
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from botocore.auth import S3SigV4PostAuth, S3SigV4QueryAuth
@@ -30,8 +39,11 @@ def refusal(status, code):
     return Response(body, status, content_type="application/xml")
 
 
+later = datetime.timedelta(0)
+
+
 def now():
-    return datetime.datetime.now(datetime.timezone.utc)
+    return datetime.datetime.now(datetime.timezone.utc) + later
 
 
 def when(text, form):
@@ -99,12 +111,19 @@ def judge_form(request):
     return refusal(403, "AccessDenied") if set(fields) - named else None
 
 
+def broken_off(body):
+    """Half of an answer: the server closes the connection of whatever fails once it has begun."""
+    yield body[:len(body) // 2]
+    raise ConnectionError("as somebody asked for")
+
+
 class Storage:
     def __init__(self):
         self.moto = DomainDispatcherApplication(create_backend_app)
         self.backend = s3_backends[ACCOUNT]["aws"]
         self.backend.create_bucket(BUCKET, REGION)
         self.fault, self.race, self.late = 0, None, False
+        self.trap, self.held = None, threading.Event()
 
     def __call__(self, environ, start_response):
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
@@ -121,6 +140,9 @@ class Storage:
         refused = refused or self.judge_copy(request)
         if refused:
             return refused(environ, start_response)
+        sprung = self.sprung(request.method)
+        if sprung == "refuse":
+            return refusal(500, "InternalError")(environ, start_response)
         if self.late and "x-amz-copy-source" in request.headers:
             self.late = False
             return refusal(200, "InternalError")(environ, start_response)
@@ -130,7 +152,23 @@ class Storage:
             answer = [b"".join(answer)]
             self.backend.put_object(BUCKET, self.race[1], b"other bytes")
             self.race = None
+        if sprung == "cut":
+            return broken_off(b"".join(answer))
+        if sprung == "hold":
+            answer = [b"".join(answer)]
+            self.held.set()
+            threading.Event().wait()
         return answer
+
+    def sprung(self, method):
+        """What somebody wants to happen to this request."""
+        if not self.trap or self.trap[1] != method:
+            return None
+        self.trap[2] -= 1
+        if self.trap[2] > 0:
+            return None
+        (what, _, _), self.trap = self.trap, None
+        return what
 
     def judge_copy(self, request):
         """moto does not know this condition."""
@@ -142,9 +180,18 @@ class Storage:
         return None if found and found.etag == wanted else refusal(412 if found else 404, "PreconditionFailed")
 
     def told(self, request, body):
+        global later
         what, _, which = request.path.removeprefix("/_test/").partition("/")
         if what == "fault":
             self.fault = int(which)
+        elif what in ("refuse", "cut", "hold"):
+            method, count = which.split("/")
+            self.trap = [what, method, int(count)]
+            self.held.clear()
+        elif what == "held":
+            self.held.wait()
+        elif what == "later":
+            later = datetime.timedelta(seconds=int(which))
         elif what == "race":
             self.race = which.split("/", 1)
         elif what == "late":
@@ -157,6 +204,11 @@ class Storage:
             self.backend.put_object(BUCKET, which, body)
         elif what == "objects" and request.method == "DELETE":
             self.backend.delete_object(BUCKET, which)
+        elif what == "parts" and request.method == "PUT":
+            self.backend.create_multipart_upload(BUCKET, which, {}, "STANDARD", {}, None, None, None)
+        elif what == "parts":
+            parts = self.backend.buckets[BUCKET].multiparts.values()
+            return Response(json.dumps(sorted(upload.key_name for upload in parts)), content_type="application/json")
         else:
             keys = self.backend.buckets[BUCKET].keys
             return Response(json.dumps(sorted(keys.keys())), content_type="application/json")

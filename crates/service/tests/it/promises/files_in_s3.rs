@@ -5,7 +5,7 @@ use serde_json::json;
 use service::{Options, Service, installation::restore};
 use store::AttachedCounts;
 use testkit::{
-    Caller, EngineName, Site, TestApp, Workspace, files, on_both_engines,
+    Answer, Caller, EngineName, Site, TestApp, Workspace, files, on_both_engines,
     s3::{Fetched, S3},
 };
 
@@ -13,6 +13,7 @@ on_both_engines!(
     a_backup_does_not_hold_them_and_says_how_many_there_are,
     a_backup_of_a_folder_is_restored_into_a_bucket,
     an_app_moves_between_a_folder_and_a_bucket,
+    a_file_in_parts_that_fails_on_its_way_leaves_no_parts,
 );
 
 const KEY: &str = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
@@ -110,9 +111,12 @@ async fn export(app: &TestApp) -> Vec<u8> {
     app.operator().post(&path, json!({ "key": KEY })).await.expect(200).bytes().to_vec()
 }
 
-async fn import(service: &Service, archive: Vec<u8>) {
-    let operator = Caller::new(service.app()).with_operator_key(testkit::OPERATOR_KEY).header("x-archive-key", KEY);
-    operator.send(Method::POST, "/admin/apps/import", archive).await.expect(200);
+fn operator(service: &Service) -> Caller {
+    Caller::new(service.app()).with_operator_key(testkit::OPERATOR_KEY)
+}
+
+async fn import(service: &Service, archive: Vec<u8>) -> Answer {
+    operator(service).header("x-archive-key", KEY).send(Method::POST, "/admin/apps/import", archive).await
 }
 
 async fn an_app_moves_between_a_folder_and_a_bucket(app: TestApp) {
@@ -124,7 +128,7 @@ async fn an_app_moves_between_a_folder_and_a_bucket(app: TestApp) {
     let there = Site::migrated(EngineName::Sqlite);
     let place = s3.place();
     let service = there.open(|options| options.files.place = place).await.expect("opens");
-    import(&service, archive).await;
+    import(&service, archive).await.expect(200);
     assert_eq!(s3.objects().await.len(), 2);
     for (address, bytes) in addresses.iter().zip([BYTES, &large]) {
         assert!(from_bucket(&s3, &service, address).await.bytes == bytes);
@@ -136,7 +140,7 @@ async fn an_app_moves_between_a_folder_and_a_bucket(app: TestApp) {
     let archive = export(&app).await;
     let back = Site::migrated(app.site().engine());
     let service = back.open(|_| {}).await.expect("opens");
-    import(&service, archive).await;
+    import(&service, archive).await.expect(200);
     let mut tags = Vec::new();
     for (address, bytes) in addresses.iter().chain([&remote]).zip([BYTES, &large, b"posted to the bucket"]) {
         let read = Caller::new(service.app()).get(address).await.expect(200);
@@ -146,5 +150,42 @@ async fn an_app_moves_between_a_folder_and_a_bucket(app: TestApp) {
     tags.sort();
     tags.dedup();
     assert_eq!(tags.len(), 3, "each has a tag of its own: {tags:?}");
+    service.close().await;
+}
+
+/// Removes what nobody needs: rows of an import that failed first, and bytes without a row then.
+async fn clean_up(service: &Service) {
+    for _ in 0..3 {
+        operator(service).post("/admin/test-clock", json!({ "advanceSeconds": 3_600 })).await.expect(200);
+        service.drain().await.expect("drained");
+    }
+}
+
+/// Parts that nobody ends are stored and paid for, and no listing shows them.
+async fn a_file_in_parts_that_fails_on_its_way_leaves_no_parts(app: TestApp) {
+    app.restart_with(enlarge).await;
+    let acme = app.workspace("acme").await;
+    let large = large();
+    let address = in_folder(&app, &acme, &large).await;
+    let (archive, s3) = (export(&app).await, S3::start(&app).await);
+    let (there, place) = (Site::migrated(app.site().engine()), s3.place());
+    let service = there.open(|options| options.files.place = place).await.expect("opens");
+    // A part in the middle, the beginning, and the end before and after it was done.
+    let faults = [(Method::PUT, 2, false), (Method::POST, 1, false), (Method::POST, 2, false)];
+    for (method, count, is_midway) in faults.into_iter().chain([(Method::POST, 2, true)]) {
+        match is_midway {
+            true => s3.cut(&method, count).await,
+            false => s3.refuse(&method, count).await,
+        }
+        import(&service, archive.clone()).await.error(503, "STORAGE_UNAVAILABLE");
+        assert_eq!(s3.parts().await, [""; 0], "{method} {count}");
+        assert_eq!(s3.objects().await.len(), usize::from(is_midway), "{method} {count}");
+        assert_eq!(operator(&service).get("/admin/apps").await.json(), json!([]));
+        clean_up(&service).await;
+        assert_eq!(s3.objects().await, [""; 0], "{method} {count}");
+    }
+    import(&service, archive).await.expect(200);
+    assert_eq!((s3.parts().await.len(), s3.objects().await.len()), (0, 1));
+    assert!(from_bucket(&s3, &service, &address).await.bytes == large);
     service.close().await;
 }
