@@ -46,7 +46,7 @@ pub async fn rename_often(server: &Server, workspace: &Workspace, prefix: &str, 
 pub async fn run(engine: &str, server: &Server, options: &Options, aims: &mut Vec<Aim>) -> Result<f64> {
     let (receiver, workspace) = (Receiver::start(Manner::Acknowledges)?, server.workspace().await?);
     let (target, count) = (receiver.address.to_string(), options.events);
-    let (mut cost, mut rate, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut cost, mut rate, mut whole, mut alone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..options.flags.rounds() {
         eprintln!("{engine}: deliveries, round {round}");
         let bare = Child::start(&["--act-as", "bare-client", "--target", &target, "--events", &count.to_string()])?;
@@ -54,8 +54,9 @@ pub async fn run(engine: &str, server: &Server, options: &Options, aims: &mut Ve
         let (bare_cpu, bare_rate) = (told("cpu") / told("sent"), told("sent") / told("seconds"));
 
         server.point(&server.app, receiver.address, "tenant.deleted").await?;
-        let before = server.cpu()?;
+        let (before, started) = (server.cpu()?, Ticker.now());
         rename_often(server, &workspace, &format!("untold{round}"), count).await?;
+        alone.push(count as f64 / Ticker.since(started).as_secs_f64());
         tokio::time::sleep(REST).await;
         let untold = server.cpu()?.saturating_sub(before);
 
@@ -82,6 +83,7 @@ pub async fn run(engine: &str, server: &Server, options: &Options, aims: &mut Ve
         with_ends(bare(&cost), figure)
     );
     println!("  per second {} over {}", with_ends(own(&rate), figure), with_ends(bare(&rate), figure));
+    println!("  the changes alone, per second {}", with_ends(Spread::of(alone), figure));
     println!("  ratios: CPU {}, rate {}", times(ratio(&cost)), times(ratio(&rate)));
     let most = if engine == "SQLite" { 2.0 } else { 3.0 };
     let what = format!("{engine}: CPU from committed fact to recorded answer over a bare request");

@@ -56,7 +56,7 @@ pub(super) struct Places {
 }
 
 /// A place in a line.
-pub(super) struct Place {
+pub(super) struct PlaceInLine {
     gate: Arc<Semaphore>,
     failures: watch::Receiver<()>,
 }
@@ -64,7 +64,7 @@ pub(super) struct Place {
 /// Somebody's turn, until it is dropped.
 pub(super) type Turn = OwnedSemaphorePermit;
 
-impl Place {
+impl PlaceInLine {
     /// Waits; `None` for whoever has to give way because an attempt before theirs failed.
     pub(super) async fn turn(mut self) -> Option<Turn> {
         tokio::select! {
@@ -76,10 +76,10 @@ impl Place {
 }
 
 impl Lines {
-    pub(super) fn join(&mut self, endpoint: EndpointId) -> Place {
+    pub(super) fn join(&mut self, endpoint: EndpointId) -> PlaceInLine {
         let line = self.of.entry(endpoint).or_insert_with(Line::new);
         line.claimed += 1;
-        Place { gate: Arc::clone(&line.gate), failures: line.failures.subscribe() }
+        PlaceInLine { gate: Arc::clone(&line.gate), failures: line.failures.subscribe() }
     }
 
     pub(super) fn leave(&mut self, endpoint: EndpointId, how: Left) {

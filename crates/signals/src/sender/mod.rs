@@ -26,7 +26,7 @@ use tokio::{
 pub(crate) use attempt::{Answered, Parcel, send};
 use lines::{Lines, Places};
 use rows::{Claimed, Ended, Outcome};
-use turns::{Turns, Waiting};
+use turns::{DueEndpoint, Turns};
 
 use crate::endpoints::EndpointId;
 
@@ -97,7 +97,7 @@ impl State {
             true => HashSet::new(),
             false => self.ended.iter().map(|ended| ended.delivery.endpoint).collect(),
         };
-        let waiting = due.iter().filter(|endpoint| !held_up.contains(endpoint)).map(|endpoint| Waiting {
+        let waiting = due.iter().filter(|endpoint| !held_up.contains(endpoint)).map(|endpoint| DueEndpoint {
             endpoint: *endpoint,
             is_busy: self.lines.is_busy(*endpoint),
             free: self.lines.free(*endpoint),

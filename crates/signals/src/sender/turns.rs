@@ -8,7 +8,7 @@ pub(super) type Plan = Vec<(EndpointId, usize)>;
 
 /// An endpoint with something due.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(super) struct DueEndpoint {
     pub(super) endpoint: EndpointId,
     /// Whether it has anything claimed.
     pub(super) is_busy: bool,
@@ -29,7 +29,7 @@ impl Turns {
     /// Shares out the free places, to each endpoint in turn. Whoever has nothing under way gets one before anybody gets more,
     /// and the last places are kept for such endpoints: a few receivers that hang do not take them all. Nobody waits ahead who
     /// could be sent at once, and what waits takes no place of those who could be.
-    pub(super) fn plan(&mut self, mut in_turn: Vec<Waiting>, mut free: Places) -> Plan {
+    pub(super) fn plan(&mut self, mut in_turn: Vec<DueEndpoint>, mut free: Places) -> Plan {
         let split = in_turn.partition_point(|waiting| Some(waiting.endpoint) <= self.last);
         in_turn.rotate_left(split);
         in_turn.sort_by_key(|waiting| waiting.is_busy);
@@ -62,12 +62,12 @@ mod tests {
         let waiting = |number: &u128| {
             let taken = busy.iter().find(|(id, _)| id == number).map_or(0, |(_, taken)| *taken);
             let free = Places { first: 16 - taken, ahead: 0 };
-            Waiting { endpoint: EndpointId::from_u128(*number), is_busy: taken > 0, free }
+            DueEndpoint { endpoint: EndpointId::from_u128(*number), is_busy: taken > 0, free }
         };
         shared(turns, due.iter().map(waiting).collect(), Places { first: free, ahead: 0 })
     }
 
-    fn shared(turns: &mut Turns, waiting: Vec<Waiting>, free: Places) -> Vec<(u128, usize)> {
+    fn shared(turns: &mut Turns, waiting: Vec<DueEndpoint>, free: Places) -> Vec<(u128, usize)> {
         turns.plan(waiting, free).into_iter().map(|(id, count)| (id.as_u128(), count)).collect()
     }
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_waits_ahead_takes_no_first_place() {
-        let waiting = |number, first, ahead| Waiting {
+        let waiting = |number, first, ahead| DueEndpoint {
             endpoint: EndpointId::from_u128(number),
             is_busy: first < 16,
             free: Places { first, ahead },
