@@ -211,10 +211,14 @@ impl Db {
         self.run(Lane::Scan, work)
     }
 
-    /// One query for one row: a single round trip on PostgreSQL.
+    /// One query for one row: a single round trip on PostgreSQL, and no other thread on SQLite, so that it has to find its row by
+    /// an index.
     pub async fn get_one<T: FromRow + Send + 'static>(&self, sql: &'static str, args: &[Arg<'_>]) -> Result<Option<T>> {
         match &self.inner.engine {
-            Engine::Sqlite(_) => {
+            Engine::Sqlite(engine) => {
+                if let Some(outcome) = engine.read_at_once(&self.inner.context, |tx| tx.opt(sql, args)) {
+                    return outcome;
+                }
                 let args: Vec<Arg<'static>> = args.iter().cloned().map(Arg::into_owned).collect();
                 self.read(move |tx| tx.opt(sql, &args)).await
             }

@@ -17,12 +17,14 @@ use crossbeam_channel::{Sender, TrySendError, bounded};
 use kernel::{Error, Result};
 
 use crate::{
+    Tx,
     db::{Context, Lane, Limits},
     fault,
     job::Job,
     private,
 };
 use folder_lock::FolderLock;
+use readers::Readers;
 
 pub(crate) struct SqliteEngine {
     path: PathBuf,
@@ -30,11 +32,11 @@ pub(crate) struct SqliteEngine {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-#[derive(Clone)]
 struct SqliteLanes {
     write: Sender<Box<dyn Job>>,
     read: Sender<Box<dyn Job>>,
     scan: Sender<Box<dyn Job>>,
+    readers: Readers,
 }
 
 impl SqliteEngine {
@@ -57,16 +59,16 @@ impl SqliteEngine {
             writer.run(&write_queue);
             drop(lock);
         })?);
-        for number in 0..limits.readers.max(1) {
-            let connection = SqliteConnection::open_reader(&path)?;
-            let (context, queue) = (context.clone(), read_queue.clone());
-            threads
-                .push(spawn(&format!("sqlite-reader-{number}"), move || readers::run(connection, &context, &queue))?);
+        let readers = Readers::open(&path, limits.readers.max(1))?;
+        for number in 0..readers.count() {
+            let (readers, context, queue) = (readers.clone(), context.clone(), read_queue.clone());
+            threads.push(spawn(&format!("sqlite-reader-{number}"), move || readers.run(number, &context, &queue))?);
         }
-        let (connection, scan_context) = (SqliteConnection::open_reader(&path)?, context.clone());
-        threads.push(spawn("sqlite-scan", move || readers::run(connection, &scan_context, &scan_queue))?);
+        let (scanning, scan_context) = (Readers::open(&path, 1)?, context.clone());
+        threads.push(spawn("sqlite-scan", move || scanning.run(0, &scan_context, &scan_queue))?);
 
-        Ok(Self { path, lanes: Mutex::new(Some(SqliteLanes { write, read, scan })), threads: Mutex::new(threads) })
+        let lanes = SqliteLanes { write, read, scan, readers };
+        Ok(Self { path, lanes: Mutex::new(Some(lanes)), threads: Mutex::new(threads) })
     }
 
     /// How many closures wait, by lane.
@@ -94,6 +96,18 @@ impl SqliteEngine {
             TrySendError::Full(_) => fault::overloaded(),
             TrySendError::Disconnected(_) => fault::closed(),
         })
+    }
+
+    /// Runs a point read on the caller's own thread, if a reader is free at this moment.
+    pub(crate) fn read_at_once<T>(
+        &self,
+        context: &Arc<Context>,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T>,
+    ) -> Option<Result<T>> {
+        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let readers = lanes.as_ref()?.readers.clone();
+        drop(lanes);
+        readers.read_at_once(context, work)
     }
 
     /// Closes the queues; the threads finish what is in them and end.

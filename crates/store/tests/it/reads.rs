@@ -5,7 +5,12 @@ use store::{args, on_both_engines, testing::TestDb};
 
 use crate::schema::{MIGRATIONS, add_entry};
 
-on_both_engines!(MIGRATIONS: every_reader_sees_an_acknowledged_write, a_snapshot_is_one_state, rows_are_read_by_name);
+on_both_engines!(
+    MIGRATIONS: every_reader_sees_an_acknowledged_write,
+    a_snapshot_is_one_state,
+    a_row_is_found_while_every_reader_is_busy,
+    rows_are_read_by_name,
+);
 
 const FIND: &str = "SELECT id FROM entries WHERE id = $1";
 
@@ -49,6 +54,33 @@ async fn a_snapshot_is_one_state(test: TestDb) {
     wrote.send(()).expect("the reader waits");
     assert_eq!(reader.await.expect("read").expect("read"), ((1,), (1,)));
     assert_eq!(test.db.get_one::<(i64,)>(COUNT, &[]).await.expect("read"), Some((2,)));
+}
+
+/// More snapshots than SQLite has readers: a single row is found all the same, at the latest when one of them ends.
+async fn a_row_is_found_while_every_reader_is_busy(test: TestDb) {
+    const SNAPSHOTS: usize = 3;
+    test.db.write(|tx| add_entry(tx, 1)).await.expect("stored");
+    let (looked, has_looked) = bounded(SNAPSHOTS);
+    let (release, released) = bounded::<()>(0);
+    let hold = || {
+        let (looked, released) = (looked.clone(), released.clone());
+        tokio::spawn(test.db.snapshot(move |tx| {
+            let found: Option<(i64,)> = tx.opt(FIND, &args![1])?;
+            looked.send(()).expect("the test listens");
+            let _ = released.recv();
+            Ok(found)
+        }))
+    };
+    let held: Vec<_> = (0..SNAPSHOTS).map(|_| hold()).collect();
+    let listener = has_looked.clone();
+    let both_look = move || (0..2).try_for_each(|_| listener.recv());
+    tokio::task::spawn_blocking(both_look).await.expect("waited").expect("two are at work");
+    let find = async || test.db.get_one::<(i64,)>(FIND, &args![1]).await;
+    let (found, ()) = tokio::join!(find(), async { drop(release) });
+    assert_eq!(found.expect("read"), Some((1,)));
+    for snapshot in held {
+        assert_eq!(snapshot.await.expect("read").expect("read"), Some((1,)));
+    }
 }
 
 async fn rows_are_read_by_name(test: TestDb) {
