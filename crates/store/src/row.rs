@@ -15,7 +15,8 @@ pub struct Row<'a> {
 }
 
 pub(crate) enum RowSource<'a> {
-    Sqlite(&'a rusqlite::Row<'a>),
+    /// With the names of its columns: SQLite measures and checks a name whenever it is asked for it.
+    Sqlite(&'a rusqlite::Row<'a>, &'a [String]),
     Postgres(&'a tokio_postgres::Row),
 }
 
@@ -62,14 +63,14 @@ impl Row<'_> {
 
     fn name(&self, index: usize) -> Option<&str> {
         match &self.source {
-            RowSource::Sqlite(row) => row.as_ref().column_name(index).ok(),
+            RowSource::Sqlite(_, names) => names.get(index).map(String::as_str),
             RowSource::Postgres(row) => row.columns().get(index).map(tokio_postgres::Column::name),
         }
     }
 
     pub(crate) fn value(&self, index: usize) -> Result<Value<'_>> {
         match &self.source {
-            RowSource::Sqlite(row) => row.get_ref(index).map(sqlite_value).map_err(Error::internal),
+            RowSource::Sqlite(row, _) => row.get_ref(index).map(sqlite_value).map_err(Error::internal),
             RowSource::Postgres(row) => postgres::value(row, index),
         }
     }

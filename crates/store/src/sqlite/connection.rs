@@ -17,8 +17,14 @@ use crate::{
 
 pub(crate) struct SqliteConnection {
     inner: rusqlite::Connection,
-    /// Translated texts by the address of the original, which is `'static`: cheaper than hashing the text.
-    texts: HashMap<(usize, usize), String>,
+    /// By the address of the original text, which is `'static`: cheaper than hashing the text.
+    texts: HashMap<(usize, usize), Translated>,
+}
+
+/// A statement's text as SQLite has it, and the names of its columns once it has run.
+struct Translated {
+    sql: String,
+    columns: Vec<String>,
 }
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -58,7 +64,7 @@ impl SqliteConnection {
     }
 
     pub(crate) fn exec(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Fault> {
-        let mut statement = self.prepare(sql, dialect::sqlite)?;
+        let (mut statement, _) = self.prepare(sql, dialect::sqlite)?;
         bind(&mut statement, args)?;
         // A statement with RETURNING is stepped to its end as well.
         let changed = statement.raw_execute().map_err(fault)?;
@@ -71,9 +77,9 @@ impl SqliteConnection {
         args: &[Arg<'_>],
         visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<(), Fault> {
-        let mut statement = self.prepare(sql, dialect::sqlite)?;
+        let (mut statement, columns) = self.prepare(sql, dialect::sqlite)?;
         bind(&mut statement, args)?;
-        visit_rows(&mut statement, visit)
+        visit_rows(&mut statement, columns, visit)
     }
 
     pub(crate) fn insert_all(
@@ -83,10 +89,10 @@ impl SqliteConnection {
         rows: &[Vec<Arg<'_>>],
         visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<(), Fault> {
-        let mut statement = self.prepare(sql, |sql| dialect::sqlite_rows(sql, columns))?;
+        let (mut statement, returned) = self.prepare(sql, |sql| dialect::sqlite_rows(sql, columns))?;
         for row in rows {
             bind(&mut statement, row)?;
-            visit_rows(&mut statement, visit)?;
+            visit_rows(&mut statement, returned, visit)?;
         }
         Ok(())
     }
@@ -139,16 +145,25 @@ impl SqliteConnection {
         &mut self,
         sql: &'static str,
         translate: impl FnOnce(&str) -> String,
-    ) -> Result<CachedStatement<'_>, Fault> {
-        let text = self.texts.entry((sql.as_ptr().addr(), sql.len())).or_insert_with(|| translate(sql));
-        self.inner.prepare_cached(text).map_err(fault)
+    ) -> Result<(CachedStatement<'_>, &[String]), Fault> {
+        let unknown = || Translated { sql: translate(sql), columns: Vec::new() };
+        let text = self.texts.entry((sql.as_ptr().addr(), sql.len())).or_insert_with(unknown);
+        let statement = self.inner.prepare_cached(&text.sql).map_err(fault)?;
+        if text.columns.len() != statement.column_count() {
+            text.columns = statement.column_names().map(str::to_owned).collect();
+        }
+        Ok((statement, &text.columns))
     }
 }
 
-fn visit_rows(statement: &mut Statement<'_>, visit: &mut dyn FnMut(&Row<'_>) -> Result<()>) -> Result<(), Fault> {
+fn visit_rows(
+    statement: &mut Statement<'_>,
+    columns: &[String],
+    visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
+) -> Result<(), Fault> {
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next().map_err(fault)? {
-        visit(&Row::new(RowSource::Sqlite(row))).map_err(Fault::doomed)?;
+        visit(&Row::new(RowSource::Sqlite(row, columns))).map_err(Fault::doomed)?;
     }
     Ok(())
 }
@@ -216,7 +231,7 @@ mod tests {
             let key = number.to_string();
             connection.query(FIND, &crate::args![key, number], &mut |_| Ok(())).ok().expect("queries");
         }
-        let statement = connection.prepare(FIND, dialect::sqlite).ok().expect("cached");
+        let (statement, _) = connection.prepare(FIND, dialect::sqlite).ok().expect("cached");
         assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
         assert!(statement.get_status(StatementStatus::Run) >= 5, "it is the one that ran");
     }

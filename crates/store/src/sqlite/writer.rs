@@ -1,4 +1,6 @@
-//! The one writer: a savepoint per closure, one commit per batch, answers only after the commit.
+//! The one writer: one commit per batch of closures, answers only after the commit. The first closure has the transaction to
+//! itself, so that its failure can take all of it back; each that joins it has a savepoint, for which SQLite keeps a copy of every
+//! page that it changes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,7 +28,7 @@ pub(crate) struct Writer {
 /// A closure that has run in the open transaction and waits for its commit.
 struct Ran {
     job: Box<dyn Job>,
-    /// `None` when it failed and was rolled back to its savepoint.
+    /// `None` when it failed and nothing of it remains.
     hooks: Option<Vec<Hook>>,
 }
 
@@ -44,13 +46,10 @@ impl Writer {
         }
     }
 
-    fn write_batch(&mut self, mut first: Box<dyn Job>, queue: &Receiver<Box<dyn Job>>) {
-        if let Err(fault) = self.connection.begin_immediate() {
-            first.fail(fault.error);
-            return first.answer(Vec::new());
-        }
+    fn write_batch(&mut self, first: Box<dyn Job>, queue: &Receiver<Box<dyn Job>>) {
         let started = Ticker.now();
-        let mut batch = vec![self.run_in_savepoint(first)];
+        let Some(first) = self.begin_with(first) else { return };
+        let mut batch = vec![first];
         while batch.len() < self.batch_size && Ticker.since(started) < BATCH_TIME && self.connection.in_transaction() {
             let Ok(next) = queue.try_recv() else { break };
             batch.push(self.run_in_savepoint(next));
@@ -62,11 +61,42 @@ impl Writer {
         }
     }
 
+    /// A transaction with its first closure. `None` when one or the other failed: then there is no transaction, and the closure's
+    /// caller has been answered.
+    fn begin_with(&mut self, mut job: Box<dyn Job>) -> Option<Ran> {
+        if let Err(fault) = self.connection.begin_immediate() {
+            job.fail(fault.error);
+            job.answer(Vec::new());
+            return None;
+        }
+        let ran = self.run_closure(job);
+        if ran.hooks.is_some() {
+            return Some(ran);
+        }
+        self.connection.rollback();
+        ran.job.answer(Vec::new());
+        None
+    }
+
     fn run_in_savepoint(&mut self, mut job: Box<dyn Job>) -> Ran {
         if let Err(fault) = self.connection.control("SAVEPOINT closure") {
             job.fail(fault.error);
             return Ran { job, hooks: None };
         }
+        let ran = self.run_closure(job);
+        // Some failures (disk full, an engine-level ROLLBACK) end the whole transaction; then the savepoint is gone
+        // too and `commit` finds out.
+        if self.connection.in_transaction() {
+            let ended = if ran.hooks.is_none() { self.connection.control("ROLLBACK TO closure") } else { Ok(()) };
+            if let Err(fault) = ended.and_then(|()| self.connection.control("RELEASE closure")) {
+                tracing::error!(error = ?fault.error, "a savepoint could not be ended; the batch is given up");
+                self.connection.rollback();
+            }
+        }
+        ran
+    }
+
+    fn run_closure(&mut self, mut job: Box<dyn Job>) -> Ran {
         let mut tx = Tx::new(tx::EngineConnection::Sqlite(&mut self.connection), &self.context, Access::ReadWrite);
         let keep = job.run(&mut tx);
         let hooks = match tx.finish(keep) {
@@ -79,15 +109,6 @@ impl Writer {
                 None
             }
         };
-        // Some failures (disk full, an engine-level ROLLBACK) end the whole transaction; then the savepoint is gone
-        // too and `commit` finds out.
-        if self.connection.in_transaction() {
-            let ended = if hooks.is_none() { self.connection.control("ROLLBACK TO closure") } else { Ok(()) };
-            if let Err(fault) = ended.and_then(|()| self.connection.control("RELEASE closure")) {
-                tracing::error!(error = ?fault.error, "a savepoint could not be ended; the batch is given up");
-                self.connection.rollback();
-            }
-        }
         Ran { job, hooks }
     }
 
@@ -123,16 +144,11 @@ impl Writer {
     /// One closure spoiled the commit for all: each gets a transaction of its own, so that it fails alone.
     fn rerun_one_by_one(&mut self, batch: Vec<Ran>) {
         Cells::add(&self.context.cells.reruns, batch.len() as u64);
-        for Ran { mut job, .. } in batch {
-            if let Err(fault) = self.connection.begin_immediate() {
-                job.fail(fault.error);
-                job.answer(Vec::new());
-                continue;
-            }
-            let ran = vec![self.run_in_savepoint(job)];
+        for Ran { job, .. } in batch {
+            let Some(ran) = self.begin_with(job) else { continue };
             match self.commit() {
-                Ok(()) => self.answer(ran),
-                Err(error) => self.answer_failed(ran, &error),
+                Ok(()) => self.answer(vec![ran]),
+                Err(error) => self.answer_failed(vec![ran], &error),
             }
         }
     }
