@@ -38,7 +38,7 @@ async fn account(identity: &Identity, user: &SignedIn) -> Result<Account> {
     let user = user.clone();
     let found = identity.tenancy.db.read(move |tx| {
         own::fresh_login(tx, &user)?;
-        credentials::find(tx, user.app(), &user.standing.email)
+        credentials::find(tx, user.app(), &user.membership.email)
     });
     let message = "This account has no password yet. Set one with a link from “Forgot password?”.";
     found.await?.filter(Account::has_password).ok_or_else(|| Error::new(Code::Conflict, message))

@@ -54,7 +54,7 @@ impl Profile {
         let member = members::get(tx, app, user.tenant(), members::MemberRef::User(id))?;
         // Whoever belongs here on an identity provider's word alone is known by their address, to that provider too.
         let is_bounded = !own::login(tx, user)?.reach.is_everything();
-        let (first_name, last_name, phone_number) = match user.standing.vouched && is_bounded {
+        let (first_name, last_name, phone_number) = match user.membership.vouched && is_bounded {
             true => (String::new(), String::new(), None),
             false => (member.first_name, member.last_name, member.phone_number),
         };

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{
     App,
-    callers::{AnyMember, BearerCaller, RefreshingCaller, authenticate_token},
+    callers::{DescribedCaller, RefreshingCaller, authenticate_token},
 };
 use web::{Json, Path, Routes, State, Success, Valid, ValidOrNone, Validate, WithHeaders};
 
@@ -169,8 +169,8 @@ async fn revoke(ForRequest(identity): ForRequest, Valid(body): Valid<Revoke>) ->
 }
 
 async fn userinfo(
-    BearerCaller(user, _): BearerCaller<AnyMember>,
+    DescribedCaller(user, standing): DescribedCaller,
     State(identity): State<Identity>,
 ) -> Result<WithHeaders<Json<About>>> {
-    Ok(oauth::unstored(super::about_user(&identity.tenancy, &user)))
+    Ok(oauth::unstored(super::about_user(&identity.tenancy, &user, &standing)))
 }

@@ -306,8 +306,8 @@ pub async fn revoke(tenancy: &Tenancy, token: &str, everywhere: bool) -> Result<
 }
 
 /// What `userinfo` tells.
-pub fn about_user(tenancy: &Tenancy, user: &SignedIn) -> About {
-    about(tenancy, user.app(), &user.standing, &Granted::read(&user.claims.oidc_scope, None))
+pub fn about_user(tenancy: &Tenancy, user: &SignedIn, standing: &Standing) -> About {
+    about(tenancy, user.app(), standing, &Granted::read(&user.claims.oidc_scope, None))
 }
 
 fn about(tenancy: &Tenancy, app: AppId, standing: &Standing, granted: &Granted) -> About {

@@ -10,7 +10,7 @@ use tenancy::{
     Tenancy,
     callers::{AnyKey, AppCaller, SignedIn, admit},
     logins::{self, LoginId},
-    standing::{self, Standing},
+    standing::{self, Membership},
 };
 use web::{Empty, Json, Routes, Scope, State, Validate};
 
@@ -151,10 +151,10 @@ async fn look_up(tenancy: &Tenancy, scope: &Arc<Scope>, app: AppId, token: &str)
 }
 
 fn of_access_token(user: SignedIn) -> Active {
-    let SignedIn { claims, standing, privileges, .. } = user;
+    let SignedIn { claims, membership, privileges, .. } = user;
     let scopes = (privileges.join(" "), claims.oidc_scope.clone());
-    let (issuer, login) = (claims.iss.clone(), claims.sid.clone());
-    Active::new(claims.aid, "Bearer", standing, issuer, login, scopes, (claims.iat, claims.exp))
+    let login = (claims.iss.clone(), claims.sid.clone());
+    Active::new(claims.aid, "Bearer", (claims.sub, claims.tid), membership, login, scopes, (claims.iat, claims.exp))
 }
 
 /// One that was used is not told to be active, although it gets successors for a moment.
@@ -171,21 +171,22 @@ async fn of_refresh_token(tenancy: &Tenancy, app: AppId, token: &str) -> Result<
         })
         .await?;
     let scopes = (record.granted.of_role(&standing.privileges).join(" "), record.granted.oidc_text());
-    let times = (claims.iat, claims.exp);
-    Ok(Active::new(app, "refresh_token", standing, claims.iss, claims.sid.to_string(), scopes, times))
+    let (login, times) = ((claims.iss, claims.sid.to_string()), (claims.iat, claims.exp));
+    let who = (standing.user, standing.tenant);
+    Ok(Active::new(app, "refresh_token", who, Membership::from(&standing), login, scopes, times))
 }
 
 impl Active {
     fn new(
         app: AppId,
         token_type: &'static str,
-        standing: Standing,
-        iss: String,
-        sid: String,
+        (sub, tid): (UserId, TenantId),
+        membership: Membership,
+        (iss, sid): (String, String),
         (scope, oidc_scope): (String, String),
         (iat, exp): (i64, i64),
     ) -> Self {
-        let Standing { user: sub, email: username, tenant: tid, role, .. } = standing;
+        let Membership { email: username, role, .. } = membership;
         Self {
             active: true,
             scope,

@@ -96,7 +96,7 @@ fn may_delete(caller: &KeyOrUser<TenantDelete>, id: TenantId) -> Result<AppId> {
 }
 
 fn owns(user: &SignedIn, id: TenantId) -> Result<()> {
-    if user.tenant() == id && user.standing.role == OWNER {
+    if user.tenant() == id && user.membership.role == OWNER {
         return Ok(());
     }
     Err(Error::new(Code::Forbidden, "Only an OWNER of the workspace who is signed in to it may do this."))

@@ -65,7 +65,7 @@ fn is_of(listener: &Listener, member: &MemberData) -> bool {
 }
 
 async fn check(hub: Hub, db: Db, doubted: Doubted) {
-    match standing::signed_in(&db, doubted.listener.signed_in_as()).await {
+    match standing::membership(&db, doubted.listener.signed_in_as()).await {
         Ok(Some(_)) => {}
         Ok(None) => hub.end(&doubted),
         Err(error) => {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::{
     callers::{AnyMember, UserCaller},
-    standing::{self, Standing},
+    standing::{self, Membership},
 };
 use web::{Describe, Failure, Json, Operation, Params, Routes, Scope, State, optional_header, required_header};
 
@@ -133,12 +133,12 @@ async fn stream(
     Params(query): Params<StreamQuery>,
 ) -> Result<EventStream> {
     let claims = StreamClaims::verify(&query.token, &signals.tenancy.keyring, signals.db.clock())?;
-    let standing = current(&signals, &claims).await?;
+    let membership = current(&signals, &claims).await?;
     let listener = Listener {
         app: claims.aid,
         tenant: claims.tid,
         user: claims.sub,
-        role: standing.role,
+        role: membership.role,
         login: Arc::from(claims.sid.as_str()),
     };
     let seen = match seen {
@@ -151,8 +151,8 @@ async fn stream(
     };
     let Joined { place, frames, position } = signals.hub.join(listener.clone(), after)?;
     // Looked at again: what ended in between was not told to a stream that was not there yet.
-    let standing = current(&signals, &claims).await?;
-    let listener = Listener { role: standing.role, ..listener };
+    let membership = current(&signals, &claims).await?;
+    let listener = Listener { role: membership.role, ..listener };
     place.is_now(&listener);
     let missed = match seen {
         Some(seen) => missed(&signals.db, &listener, seen, position).await?,
@@ -162,8 +162,8 @@ async fn stream(
 }
 
 /// 401 unless the member and the login still count.
-async fn current(signals: &Signals, claims: &StreamClaims) -> Result<Standing> {
-    let standing = standing::signed_in(&signals.db, claims.signed_in_as()).await?;
+async fn current(signals: &Signals, claims: &StreamClaims) -> Result<Membership> {
+    let membership = standing::membership(&signals.db, claims.signed_in_as()).await?;
     let app = signals.tenancy.apps.find(claims.aid).await?;
-    standing.filter(|_| app.is_some()).ok_or_else(refused)
+    membership.filter(|_| app.is_some()).ok_or_else(refused)
 }

@@ -35,5 +35,5 @@ pub use privileges::{
 };
 pub use scim::ScimCaller;
 pub use tenant::TenantCaller;
-pub use user::{BearerCaller, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token};
+pub use user::{BearerCaller, DescribedCaller, RefreshingCaller, SignedIn, UserCaller, admit, authenticate_token};
 pub use user_or_key::UserOrKey;

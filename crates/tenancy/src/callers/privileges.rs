@@ -123,7 +123,7 @@ impl Permission for OwnerOrAdmin {
         TokenMaker::check(user)?;
         // What the role may do beyond its privileges goes with the strongest of them: a token that was narrowed to less
         // has none of it.
-        match TenantWrite::is_among(&user.standing.privileges) {
+        match TenantWrite::is_among(&user.membership.privileges) {
             true => require::<TenantWrite>(&user.privileges),
             false => Ok(()),
         }
@@ -137,7 +137,7 @@ impl Permission for TokenMaker {
     const NAME: Option<&'static str> = OwnerOrAdmin::NAME;
 
     fn check(user: &SignedIn) -> Result<()> {
-        match user.standing.role.as_str() {
+        match user.membership.role.as_str() {
             "OWNER" | "ADMIN" => Ok(()),
             _ => Err(Error::new(Code::Forbidden, "Only an OWNER or ADMIN of the workspace may do this.")),
         }

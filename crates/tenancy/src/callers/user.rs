@@ -15,14 +15,14 @@ use super::{
 };
 use crate::{
     Tenancy, logins,
-    standing::{self, Standing},
+    standing::{self, Membership, Standing},
 };
 
 /// A signed-in user as of now.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
     pub claims: Arc<AccessClaims>,
-    pub standing: Standing,
+    pub membership: Membership,
     /// The token's privileges, cut by what the role grants now.
     pub privileges: Vec<String>,
     /// The request that they sent.
@@ -36,6 +36,27 @@ impl Authored for SignedIn {
 }
 
 impl SignedIn {
+    async fn new(
+        tenancy: &Tenancy,
+        scope: &Arc<Scope>,
+        claims: Arc<AccessClaims>,
+        membership: Membership,
+    ) -> Result<Self> {
+        if tenancy.apps.find(claims.aid).await?.is_none() {
+            return Err(Error::credential("The access token's app no longer exists."));
+        }
+        let granted = |key: &&str| membership.privileges.iter().any(|held| held == key);
+        let privileges = claims.scope.split(' ').filter(granted).map(str::to_owned).collect();
+        Ok(Self { claims, membership, privileges, scope: Arc::clone(scope) })
+    }
+
+    /// Tells the request's record whose it is.
+    fn note(&self) {
+        self.scope.set_app(self.app());
+        self.scope.set_tenant(self.tenant());
+        self.scope.set_user(self.user());
+    }
+
     pub fn app(&self) -> AppId {
         self.claims.aid
     }
@@ -49,7 +70,7 @@ impl SignedIn {
     }
 
     pub fn member(&self) -> MemberId {
-        self.standing.member
+        self.membership.member
     }
 
     pub fn holds(&self, privilege: &str) -> bool {
@@ -65,15 +86,14 @@ impl SignedIn {
     }
 }
 
-async fn authenticate_bearer(parts: &Parts, tenancy: &Tenancy, grace: Duration) -> Result<SignedIn> {
-    let Some(token) = bearer(parts) else {
-        return Err(Error::new(Code::Unauthenticated, "Send an access token as Authorization: Bearer <token>."));
-    };
-    authenticate_token(tenancy, &Scope::of(&parts.extensions), token, grace).await
+/// The token that a request carries.
+fn presented(parts: &Parts) -> Result<&str> {
+    bearer(parts)
+        .ok_or_else(|| Error::new(Code::Unauthenticated, "Send an access token as Authorization: Bearer <token>."))
 }
 
 pub(super) async fn authenticate(parts: &Parts, tenancy: &Tenancy) -> Result<SignedIn> {
-    authenticate_bearer(parts, tenancy, Duration::ZERO).await
+    authenticate_token(tenancy, &Scope::of(&parts.extensions), presented(parts)?, Duration::ZERO).await
 }
 
 /// Checks an access token: signature, issuer, expiry, and login and membership as they are now. One that expired less
@@ -84,15 +104,17 @@ pub async fn authenticate_token(
     token: &str,
     grace: Duration,
 ) -> Result<SignedIn> {
+    let user = admit(tenancy, scope, genuine(tenancy, scope, token)?, grace).await?;
+    user.note();
+    Ok(user)
+}
+
+fn genuine(tenancy: &Tenancy, scope: &Arc<Scope>, token: &str) -> Result<Arc<AccessClaims>> {
     let Some(claims) = tenancy.access_tokens.verify(token) else {
         scope.credential_failed()?;
         return Err(Error::credential("The access token is not valid."));
     };
-    let user = admit(tenancy, scope, claims, grace).await?;
-    scope.set_app(user.app());
-    scope.set_tenant(user.tenant());
-    scope.set_user(user.user());
-    Ok(user)
+    Ok(claims)
 }
 
 /// Whether the claims of a genuine access token still count, as [`authenticate_token`] has it.
@@ -103,15 +125,8 @@ pub async fn admit(
     grace: Duration,
 ) -> Result<SignedIn> {
     tenancy.access_tokens.check(&claims, grace)?;
-    let Some(standing) = standing::signed_in(&tenancy.db, claims.signed_in_as()).await? else {
-        return Err(logins::ended());
-    };
-    if tenancy.apps.find(claims.aid).await?.is_none() {
-        return Err(Error::credential("The access token's app no longer exists."));
-    }
-    let granted = |key: &&str| standing.privileges.iter().any(|held| held == key);
-    let privileges = claims.scope.split(' ').filter(granted).map(str::to_owned).collect();
-    Ok(SignedIn { claims, standing, privileges, scope: Arc::clone(scope) })
+    let membership = standing::membership(&tenancy.db, claims.signed_in_as()).await?;
+    SignedIn::new(tenancy, scope, claims, membership.ok_or_else(logins::ended)?).await
 }
 
 pub(super) fn refused(message: &'static str) -> Error {
@@ -137,6 +152,29 @@ impl<P: Permission> Describe for BearerCaller<P> {
     }
 }
 
+/// A signed-in user by access token alone, with all that is known of them: for telling them.
+pub struct DescribedCaller(pub SignedIn, pub Standing);
+
+impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for DescribedCaller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+        let (tenancy, scope) = (state.as_ref(), Scope::of(&parts.extensions));
+        let claims = genuine(tenancy, &scope, presented(parts)?)?;
+        tenancy.access_tokens.check(&claims, Duration::ZERO)?;
+        let standing = standing::signed_in(&tenancy.db, claims.signed_in_as()).await?.ok_or_else(logins::ended)?;
+        let user = SignedIn::new(tenancy, &scope, claims, Membership::from(&standing)).await?;
+        user.note();
+        Ok(Self(user, standing))
+    }
+}
+
+impl Describe for DescribedCaller {
+    fn describe(operation: &mut Operation) {
+        operation.access(Access::Bearer { permission: None });
+    }
+}
+
 /// A signed-in user whose access token may have expired a moment ago: for refreshing with it.
 pub struct RefreshingCaller(pub SignedIn);
 
@@ -144,7 +182,8 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for RefreshingCaller {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        Ok(Self(authenticate_bearer(parts, state.as_ref(), GRACE).await?))
+        let (scope, token) = (Scope::of(&parts.extensions), presented(parts)?);
+        Ok(Self(authenticate_token(state.as_ref(), &scope, token, GRACE).await?))
     }
 }
 
