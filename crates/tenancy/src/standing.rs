@@ -46,7 +46,7 @@ pub struct Standing {
     pub last_seen_at: Option<Timestamp>,
 }
 
-/// What is asked about a member on every call: a fraction of the standing, which costs a third of reading it whole.
+/// What is asked about a member on every call: a fraction of the standing.
 #[derive(Clone, Debug)]
 pub struct Membership {
     pub member: MemberId,
