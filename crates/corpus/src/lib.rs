@@ -3,8 +3,10 @@
 
 mod edits;
 mod json;
+mod made;
 mod replay;
 
 pub use edits::{Edit, edited, edits, nasty_text};
 pub use json::{any_json, nested, warped, warps};
+pub use made::{Made, check_made, write_made};
 pub use replay::{replay, seeds};

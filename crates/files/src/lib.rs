@@ -18,6 +18,7 @@ mod tables;
 mod takeover;
 mod tickets;
 mod upload;
+mod upload_form;
 
 use std::time::Duration;
 
@@ -30,9 +31,11 @@ use web::Routes;
 pub use archive::{OBJECTS, StoredObject, archived};
 pub use census::Census;
 pub use download::OwnFile;
-pub use storage::{Fault, Place, S3Address, Storage};
+pub use storage::{Allowed, Fault, Place, S3Address, Storage};
 use sweep::Sweep;
 pub use tables::TABLES;
+pub use tickets::{Ticket, UploadTicket};
+pub use upload_form::{Arrived, UploadForm};
 
 id_kinds! {
     /// A file; `key` on the wire.

@@ -3,8 +3,8 @@
 use bytes::{Bytes, BytesMut};
 use kernel::{Code, Error, Result};
 
-/// Of a part's headers, and of a field that is no file.
-const LARGEST_HEAD: usize = 8 * 1024;
+/// Of a part's headers, and of what stands before the first part.
+pub(crate) const LARGEST_HEAD: usize = 8 * 1024;
 
 /// What a part says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,18 +66,22 @@ impl FormReader {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// How much of the form is in memory.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.buffer.len()
+    }
+
     pub(crate) fn step(&mut self) -> Result<Step> {
         loop {
             match self.state {
-                State::Preamble => match find(&self.buffer, &self.delimiter) {
-                    Some(at) => {
-                        drop(self.buffer.split_to(at + self.delimiter.len()));
+                State::Preamble => match self.bounded(&self.delimiter) {
+                    Bounded::Until(end) => {
+                        drop(self.buffer.split_to(end));
                         self.state = State::Boundary;
                     }
-                    None if self.buffer.len() > LARGEST_HEAD => {
-                        return Err(malformed("it does not begin with its boundary"));
-                    }
-                    None => return Ok(Step::More),
+                    Bounded::More => return Ok(Step::More),
+                    Bounded::TooLong => return Err(malformed("it does not begin with its boundary")),
                 },
                 State::Boundary => {
                     if self.buffer.len() < 2 {
@@ -90,18 +94,27 @@ impl FormReader {
                         _ => return Err(malformed("a boundary does not end its line")),
                     };
                 }
-                State::Head => match find(&self.buffer, b"\r\n\r\n") {
-                    Some(at) if at <= LARGEST_HEAD => {
-                        let head = self.buffer.split_to(at + 4);
+                State::Head => match self.bounded(b"\r\n\r\n") {
+                    Bounded::Until(end) => {
+                        let head = self.buffer.split_to(end);
                         self.state = State::Data;
                         return Ok(Step::Part(read_head(&head)?));
                     }
-                    None if self.buffer.len() <= LARGEST_HEAD => return Ok(Step::More),
-                    _ => return Err(malformed("the headers of a part are too long")),
+                    Bounded::More => return Ok(Step::More),
+                    Bounded::TooLong => return Err(malformed("the headers of a part are too long")),
                 },
                 State::Data => return Ok(self.data()),
                 State::Done => return Ok(Step::End),
             }
+        }
+    }
+
+    /// Looks for what ends something short. The same wherever the network cuts: what arrived beyond the bound is not looked at.
+    fn bounded(&self, end: &[u8]) -> Bounded {
+        match find(&self.buffer[..self.buffer.len().min(LARGEST_HEAD)], end) {
+            Some(at) => Bounded::Until(at + end.len()),
+            None if self.buffer.len() < LARGEST_HEAD => Bounded::More,
+            None => Bounded::TooLong,
         }
     }
 
@@ -119,6 +132,13 @@ impl FormReader {
         let sure = self.buffer.len().saturating_sub(self.delimiter.len());
         if sure == 0 { Step::More } else { Step::Data(self.buffer.split_to(sure).freeze()) }
     }
+}
+
+/// How far something goes that may not be long.
+enum Bounded {
+    Until(usize),
+    More,
+    TooLong,
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
@@ -147,6 +167,10 @@ fn read_head(head: &[u8]) -> Result<PartHead> {
             let (kind, parameters) = value.split_once(';').unwrap_or((value, ""));
             if !kind.trim().eq_ignore_ascii_case("form-data") {
                 return Err(malformed("a part is not form-data"));
+            }
+            // Readers that disagree about which one counts would see two different forms.
+            if named {
+                return Err(malformed("a part is named twice"));
             }
             read.name = parameter(parameters, "name").ok_or_else(|| malformed("a part has no name"))?;
             read.is_file = parameter(parameters, "filename").is_some() || parameters.contains("filename*=");

@@ -9,10 +9,10 @@ use crate::FileId;
 
 /// What the form of an upload was handed out for.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct UploadTicket {
-    pub(crate) app: AppId,
-    pub(crate) content_type: String,
-    pub(crate) until: Timestamp,
+pub struct UploadTicket {
+    pub app: AppId,
+    pub content_type: String,
+    pub until: Timestamp,
 }
 
 /// What the address of a file that is not public carries.
@@ -21,7 +21,9 @@ pub(crate) struct DownloadTicket {
     pub(crate) until: Timestamp,
 }
 
-pub(crate) trait Ticket: Serialize + DeserializeOwned {
+/// A value that only this service makes, and that is good for one file.
+pub trait Ticket: Serialize + DeserializeOwned {
+    /// What it is for: one kind is never taken for another.
     const COLUMN: &'static str;
 
     fn seal(&self, keyring: &Keyring, file: FileId) -> Result<String> {
@@ -51,3 +53,6 @@ fn place<'a>(column: &'a str, row: &'a str) -> Place<'a> {
 pub(crate) fn refused() -> Error {
     Error::new(Code::Forbidden, "This address is not valid, or is not valid any more. Ask the app for a new one.")
 }
+
+#[cfg(test)]
+mod properties;

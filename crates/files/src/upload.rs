@@ -1,7 +1,7 @@
 //! The form that a file is posted with. Whoever has it may post one file, once; the bytes stream through into a temporary
 //! object, are counted and hashed on the way, and are the file's once the row says so.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -12,20 +12,18 @@ use web::{Anyone, BodyStream, Describe, Operation, Routes, State};
 use crate::{
     File, FileId, Files, UNKEPT,
     content::{self, FIRST},
-    multipart::{FormReader, Step, malformed},
+    multipart::malformed,
     storage::{NewObject, PIECE, Storage},
     store,
     takeover::{check_room, too_large},
     tickets::{Ticket as _, UploadTicket, refused},
+    upload_form::{Arrived, UploadForm},
 };
 
 pub(crate) const FORM: &str = "/cloud-views/files";
 /// Of the whole form; a file's own limit is a setting.
 const LARGEST_FORM: usize = 4 * 1024 * 1024 * 1024;
 const LONGEST: Duration = Duration::from_mins(15);
-/// Of a field that is no file.
-const LARGEST_FIELD: usize = 16 * 1024;
-const MOST_FIELDS: usize = 20;
 
 pub(crate) fn routes() -> Routes<Files> {
     Routes::new("Files")
@@ -67,43 +65,18 @@ async fn upload(caller: Anyone, State(files): State<Files>, mut body: BodyStream
 }
 
 async fn post(files: &Files, caller: &Anyone, body: &mut BodyStream) -> Result<()> {
-    let mut form = FormReader::of(body.content_type())?;
-    let mut fields: HashMap<String, Vec<u8>> = HashMap::new();
-    // The file, once its part begins; before it only fields may come.
+    let mut form = UploadForm::of(body.content_type())?;
     let mut arriving: Option<Arriving> = None;
-    let mut field: Option<String> = None;
     loop {
-        match form.step()? {
-            Step::More => match body.next().await? {
+        match (form.step()?, &mut arriving) {
+            (Arrived::More, _) => match body.next().await? {
                 Some(bytes) => form.push(&bytes),
                 None => return Err(malformed("it ends too early")),
             },
-            Step::Part(head) if head.name == "file" => {
-                if arriving.is_some() {
-                    return Err(malformed("it holds more than one file"));
-                }
-                field = None;
-                arriving = Some(Arriving::begin(files, &fields).await?);
-            }
-            Step::Part(_) if arriving.is_some() => return Err(malformed("the file has to come last")),
-            Step::Part(head) => {
-                if fields.len() >= MOST_FIELDS || fields.insert(head.name.clone(), Vec::new()).is_some() {
-                    return Err(malformed("it holds too many fields, or one of them twice"));
-                }
-                field = Some(head.name);
-            }
-            Step::Data(bytes) => match (&mut arriving, &field) {
-                (Some(arriving), _) => arriving.take(&bytes).await?,
-                (None, Some(name)) => {
-                    let value = fields.entry(name.clone()).or_default();
-                    if value.len() + bytes.len() > LARGEST_FIELD {
-                        return Err(malformed("a field is too long"));
-                    }
-                    value.extend_from_slice(&bytes);
-                }
-                (None, None) => {}
-            },
-            Step::End => break,
+            (Arrived::File, _) => arriving = Some(Arriving::begin(files, &form).await?),
+            (Arrived::Bytes(bytes), Some(arriving)) => arriving.take(&bytes).await?,
+            (Arrived::Bytes(_), None) => {}
+            (Arrived::End, _) => break,
         }
     }
     let arriving = arriving.ok_or_else(|| malformed("it holds no file"))?;
@@ -123,15 +96,14 @@ struct Arriving {
 }
 
 impl Arriving {
-    async fn begin(files: &Files, fields: &HashMap<String, Vec<u8>>) -> Result<Self> {
+    async fn begin(files: &Files, form: &UploadForm) -> Result<Self> {
         // With a storage elsewhere, forms are posted there.
         let Storage::Folder(folder) = &files.storage else { return Err(refused()) };
-        let field = |name: &str| fields.get(name).and_then(|value| std::str::from_utf8(value).ok());
-        let key = field("key").ok_or_else(|| malformed("the field key has to come before the file"))?;
-        let policy = field("policy").ok_or_else(|| malformed("the field policy has to come before the file"))?;
+        let key = form.field("key").ok_or_else(|| malformed("the field key has to come before the file"))?;
+        let policy = form.field("policy").ok_or_else(|| malformed("the field policy has to come before the file"))?;
         let id: FileId = key.parse().map_err(|_| refused())?;
         let ticket = UploadTicket::open(&files.tenancy.keyring, id, policy)?;
-        if field("Content-Type").is_some_and(|given| given != ticket.content_type) {
+        if form.field("Content-Type").is_some_and(|given| given != ticket.content_type) {
             return Err(refused());
         }
         let app = ticket.app;

@@ -15,7 +15,7 @@ use spine::outbound::Download;
 use tokio::{fs, io::AsyncReadExt as _};
 
 pub(crate) use folder::{Folder, NewObject};
-pub use s3::{Fault, S3Address};
+pub use s3::{Allowed, Fault, S3Address};
 pub(crate) use s3::{Remote, Served, UnendedUpload, without_prefix};
 
 /// Read and written at a time.

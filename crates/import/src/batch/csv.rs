@@ -5,8 +5,8 @@ use std::mem;
 use kernel::{Error, Result};
 
 /// Of one field, and fields of one row: more than that is not a list of people.
-const LONGEST_FIELD: usize = 64 * 1024;
-const MOST_FIELDS: usize = 100;
+pub(super) const LONGEST_FIELD: usize = 64 * 1024;
+pub(super) const MOST_FIELDS: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -18,7 +18,8 @@ enum State {
     Quote,
 }
 
-pub(crate) struct CsvReader {
+/// Reads rows from bytes that are cut anywhere, and holds one row at most.
+pub struct CsvReader {
     state: State,
     field: Vec<u8>,
     row: Vec<String>,
@@ -35,10 +36,16 @@ pub(crate) struct CsvReader {
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One row, and the line that it begins on.
-pub(crate) type CsvRow = (usize, Vec<String>);
+pub type CsvRow = (usize, Vec<String>);
+
+impl Default for CsvReader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl CsvReader {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             state: State::Begin,
             field: Vec::new(),
@@ -51,7 +58,7 @@ impl CsvReader {
     }
 
     /// Takes the next bytes and adds the rows that they complete. Empty lines are none.
-    pub(crate) fn push(&mut self, bytes: &[u8], rows: &mut Vec<CsvRow>) -> Result<()> {
+    pub fn push(&mut self, bytes: &[u8], rows: &mut Vec<CsvRow>) -> Result<()> {
         for byte in bytes {
             match self.mark.split_first() {
                 Some((next, rest)) if next == byte => self.mark = rest,
@@ -71,7 +78,7 @@ impl CsvReader {
         MARK[..MARK.len() - left].iter().try_for_each(|byte| self.take(*byte, rows))
     }
 
-    pub(crate) fn finish(&mut self, rows: &mut Vec<CsvRow>) -> Result<()> {
+    pub fn finish(&mut self, rows: &mut Vec<CsvRow>) -> Result<()> {
         if !self.mark.is_empty() {
             self.end_mark(rows)?;
         }
@@ -149,6 +156,12 @@ impl CsvReader {
     fn next_line(&mut self) {
         self.line += 1;
         self.began = self.line;
+    }
+
+    /// How long the field is that is being read, and how many stand before it.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> (usize, usize) {
+        (self.field.len(), self.row.len())
     }
 
     fn wrong(&self, problem: &str) -> Error {

@@ -4,14 +4,16 @@ mod csv;
 mod findings;
 mod form;
 mod people_table;
+#[cfg(test)]
+mod properties;
 mod splitter;
 mod survey;
 
-pub(crate) use csv::CsvReader;
+pub use csv::{CsvReader, CsvRow};
 pub(crate) use findings::{Findings, with_value};
 pub(crate) use form::{ImportBatch, ImportTenant, ImportUser};
-pub(crate) use people_table::PeopleTable;
-pub(crate) use splitter::{Piece, Splitter};
+pub use people_table::PeopleTable;
+pub use splitter::{Piece, Splitter};
 pub(crate) use survey::{Bundle, Judged, StagedTenant, StagedUser, Survey};
 
 /// In one batch.

@@ -20,7 +20,7 @@ const COLUMNS: [(&str, &str); 6] = [
 ];
 
 /// What stands where in a row.
-pub(crate) struct PeopleTable {
+pub struct PeopleTable {
     /// By column; `None` for one that means nothing here.
     columns: Vec<Option<&'static str>>,
     workspaces: HashMap<String, usize>,
@@ -29,7 +29,7 @@ pub(crate) struct PeopleTable {
 
 impl PeopleTable {
     /// From the first row; also the names of columns that mean nothing.
-    pub(crate) fn of(header: &[String]) -> Result<(Self, Vec<String>)> {
+    pub fn of(header: &[String]) -> Result<(Self, Vec<String>)> {
         let known = |name: &str| {
             let names = COLUMNS.iter().map(|(column, _)| *column).chain([WORKSPACE, PLAN]);
             names.into_iter().find(|column| column.eq_ignore_ascii_case(name.trim()))
@@ -51,12 +51,12 @@ impl PeopleTable {
     }
 
     /// How many there are so far.
-    pub(crate) fn workspaces(&self) -> usize {
+    pub fn workspaces(&self) -> usize {
         self.workspaces.len()
     }
 
     /// The piece that a row stands for, or what is wrong with it.
-    pub(crate) fn piece(&mut self, (line, fields): &CsvRow) -> Result<Piece> {
+    pub fn piece(&mut self, (line, fields): &CsvRow) -> Result<Piece> {
         let place = format!("row {line}");
         self.users += 1;
         if self.users > MOST_USERS {
@@ -112,7 +112,7 @@ fn person(given: &HashMap<&str, &String>) -> Value {
 }
 
 /// What a member of a piece is called in the table.
-pub(crate) fn column(member: &str) -> &str {
+pub fn column(member: &str) -> &str {
     let member = member.strip_prefix("owner.").unwrap_or(member);
     let known = COLUMNS.iter().find(|(_, stands_for)| *stands_for == member).map(|(column, _)| *column);
     known.unwrap_or(if member == "name" { WORKSPACE } else { member })

@@ -10,7 +10,7 @@ use super::{MOST_TENANTS, MOST_USERS};
 
 /// A part of `[ { "tenant": …, "users": [ … ] } ]`, as JSON, with its place as findings name it. Items are counted from 0.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub enum Piece {
     Tenant {
         item: usize,
         place: String,
@@ -79,7 +79,8 @@ enum MemberName {
     Other,
 }
 
-pub(crate) struct Splitter {
+/// Takes a batch in pieces of any size.
+pub struct Splitter {
     state: State,
     value: Value,
     member: MemberName,
@@ -92,10 +93,18 @@ pub(crate) struct Splitter {
     place: usize,
     /// Bytes before the piece in work, for messages.
     offset: usize,
+    /// What is left of the mark.
+    mark: &'static [u8],
+}
+
+impl Default for Splitter {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Splitter {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             state: State::Start,
             value: Value::default(),
@@ -106,12 +115,13 @@ impl Splitter {
             users: 0,
             place: 0,
             offset: 0,
+            mark: MARK,
         }
     }
 
     /// Takes the next bytes and adds the pieces that they complete.
-    pub(crate) fn push(&mut self, bytes: &[u8], pieces: &mut Vec<Piece>) -> Result<()> {
-        let mut at = 0;
+    pub fn push(&mut self, bytes: &[u8], pieces: &mut Vec<Piece>) -> Result<()> {
+        let mut at = self.pass_mark(bytes)?;
         while at < bytes.len() {
             match self.state {
                 State::InName | State::InValue | State::InUser | State::InWrongItem => {
@@ -122,7 +132,6 @@ impl Splitter {
                     }
                 }
                 _ if is_space(bytes[at]) => at += 1,
-                _ if self.state == State::Start && self.offset == 0 && is_mark(&bytes[at..]) => at += 3,
                 _ => at += usize::from(self.step(bytes[at], at, pieces)?),
             }
         }
@@ -130,8 +139,19 @@ impl Splitter {
         Ok(())
     }
 
+    /// Passes over the mark that a body may begin with, wherever it is cut; how much of it is here.
+    fn pass_mark(&mut self, bytes: &[u8]) -> Result<usize> {
+        let here = self.mark.iter().zip(bytes).take_while(|(wanted, byte)| wanted == byte).count();
+        let (begun, left) = (self.mark.len() < MARK.len() || here > 0, &self.mark[here..]);
+        self.mark = if begun || bytes.is_empty() { left } else { &[] };
+        match here < bytes.len() && !self.mark.is_empty() {
+            true => Err(self.malformed(here, "something else was expected")),
+            false => Ok(here),
+        }
+    }
+
     /// Fails unless the list has come to its end.
-    pub(crate) fn finish(&self) -> Result<()> {
+    pub fn finish(&self) -> Result<()> {
         match self.state {
             State::Done => Ok(()),
             State::Start => Err(Error::new(Code::MalformedJson, "The body is empty; send a JSON list.")),
@@ -278,9 +298,7 @@ impl Splitter {
 const TOO_LARGE: &str = "is larger than 1 MiB";
 
 /// UTF-8's byte order mark, which some editors write.
-fn is_mark(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"\xef\xbb\xbf")
-}
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What JSON allows between values.
 const fn is_space(byte: u8) -> bool {

@@ -61,6 +61,12 @@ impl<W: Write> ArchiveWriter<W> {
         Ok(self.out)
     }
 
+    /// A frame that is shorter than it could be.
+    #[cfg(test)]
+    pub(super) fn end_frame(&mut self) -> io::Result<()> {
+        self.seal(false)
+    }
+
     fn seal(&mut self, last: bool) -> io::Result<()> {
         let mut frame = std::mem::take(&mut self.waiting);
         let (nonce, aad) = self.frames.next(last);

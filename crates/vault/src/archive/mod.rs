@@ -3,6 +3,8 @@
 //! Every archive has a key of its own, made from a passphrase by argon2id or from a key file, and a random salt.
 
 mod frames;
+#[cfg(test)]
+mod properties;
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use aws_lc_rs::{

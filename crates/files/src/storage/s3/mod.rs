@@ -20,7 +20,8 @@ use tokio::runtime::Handle;
 
 pub use address::S3Address;
 pub use faults::Fault;
-use signing::{Allowed, Unsigned};
+pub use signing::Allowed;
+use signing::Unsigned;
 pub(crate) use unended::UnendedUpload;
 
 /// Of all that is ours in the bucket.

@@ -57,7 +57,7 @@ impl S3Address {
     }
 
     /// The fields of a form with which whoever has it may post one object: under this key, of this type, and no larger.
-    pub(super) fn form(&self, allowed: &Allowed<'_>, now: Timestamp) -> Result<BTreeMap<&'static str, String>> {
+    pub fn form(&self, allowed: &Allowed<'_>, now: Timestamp) -> Result<BTreeMap<&'static str, String>> {
         let (date, day) = (written(now, "%Y%m%dT%H%M%SZ")?, written(now, "%Y%m%d")?);
         let until = written(now.plus(allowed.lasts), "%Y-%m-%dT%H:%M:%SZ")?;
         let credential = format!("{}/{day}/{}/s3/aws4_request", self.key, self.bucket.region());
@@ -93,11 +93,11 @@ impl S3Address {
 }
 
 /// What a form is good for.
-pub(super) struct Allowed<'a> {
-    pub(super) key: &'a str,
-    pub(super) content_type: &'a str,
-    pub(super) max_bytes: u64,
-    pub(super) lasts: Duration,
+pub struct Allowed<'a> {
+    pub key: &'a str,
+    pub content_type: &'a str,
+    pub max_bytes: u64,
+    pub lasts: Duration,
 }
 
 /// In the order in which AWS's libraries write it: what was asked for first. The signature is over the sorted one.
