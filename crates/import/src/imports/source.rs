@@ -27,7 +27,7 @@ impl Source<'_> {
         };
         match is_csv {
             true => Cutter::Table(Box::new(Table::new())),
-            false => Cutter::Json(Box::new(Splitter::new())),
+            false => Cutter::Json(Box::default()),
         }
     }
 
