@@ -1,4 +1,5 @@
-//! SQLite: one writer thread with group commit, dedicated reader threads, a lane of its own for long scans.
+//! SQLite: one writer thread with group commit, readers with threads of their own, which point reads do without, and a lane of its
+//! own for long scans.
 
 mod connection;
 pub(crate) mod estimates;
