@@ -4,7 +4,7 @@ use std::{cell::Cell, fmt, str::FromStr};
 
 use kernel::{Error, Id, IdKind, Result, Timestamp};
 
-use crate::postgres;
+use crate::{Arg, postgres};
 
 /// One row of a result, alive while the statement is being read.
 pub struct Row<'a> {
@@ -18,6 +18,8 @@ pub(crate) enum RowSource<'a> {
     /// With the names of its columns: SQLite measures and checks a name whenever it is asked for it.
     Sqlite(&'a rusqlite::Row<'a>, &'a [String]),
     Postgres(&'a tokio_postgres::Row),
+    /// What was stored as it was given, with the names of the columns.
+    Given(&'a [&'a Arg<'a>], &'a [&'a str]),
 }
 
 /// A column's value as the engine delivered it.
@@ -65,6 +67,7 @@ impl Row<'_> {
         match &self.source {
             RowSource::Sqlite(_, names) => names.get(index).map(String::as_str),
             RowSource::Postgres(row) => row.columns().get(index).map(tokio_postgres::Column::name),
+            RowSource::Given(_, names) => names.get(index).copied(),
         }
     }
 
@@ -72,8 +75,23 @@ impl Row<'_> {
         match &self.source {
             RowSource::Sqlite(row, _) => row.get_ref(index).map(sqlite_value).map_err(Error::internal),
             RowSource::Postgres(row) => postgres::value(row, index),
+            RowSource::Given(values, _) => {
+                values.get(index).and_then(|arg| given_value(arg)).ok_or_else(|| Error::internal("no such column"))
+            }
         }
     }
+}
+
+fn given_value<'a>(arg: &'a Arg<'_>) -> Option<Value<'a>> {
+    Some(match arg {
+        Arg::Null => Value::Null,
+        Arg::Int(value) => Value::Int(*value),
+        Arg::Real(value) => Value::Real(*value),
+        Arg::Bool(value) => Value::Bool(*value),
+        Arg::Text(text) => Value::Text(text),
+        Arg::Bytes(bytes) => Value::Bytes(bytes),
+        Arg::TextList(_) | Arg::IntList(_) => return None,
+    })
 }
 
 fn sqlite_value(value: rusqlite::types::ValueRef<'_>) -> Value<'_> {

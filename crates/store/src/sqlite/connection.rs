@@ -10,7 +10,8 @@ use rusqlite::{
 };
 
 use crate::{
-    Arg, ColumnType, Row, dialect,
+    Arg, ColumnType, Row,
+    dialect::{self, RowText},
     fault::{Fault, StatementFailed, cannot_write, unavailable},
     row::RowSource,
 };
@@ -21,9 +22,10 @@ pub(crate) struct SqliteConnection {
     texts: HashMap<(usize, usize), Translated>,
 }
 
-/// A statement's text as SQLite has it, and the names of its columns once it has run.
+/// A statement's text as SQLite has it.
 struct Translated {
-    sql: String,
+    text: RowText,
+    /// The names of its columns, once it was prepared.
     columns: Vec<String>,
 }
 
@@ -64,7 +66,7 @@ impl SqliteConnection {
     }
 
     pub(crate) fn exec(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Fault> {
-        let (mut statement, _) = self.prepare(sql, dialect::sqlite)?;
+        let (mut statement, _) = self.prepare(sql, whole)?;
         bind(&mut statement, args)?;
         // A statement with RETURNING is stepped to its end as well.
         let changed = statement.raw_execute().map_err(fault)?;
@@ -77,9 +79,9 @@ impl SqliteConnection {
         args: &[Arg<'_>],
         visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<(), Fault> {
-        let (mut statement, columns) = self.prepare(sql, dialect::sqlite)?;
+        let (mut statement, translated) = self.prepare(sql, whole)?;
         bind(&mut statement, args)?;
-        visit_rows(&mut statement, columns, visit)
+        visit_rows(&mut statement, &translated.columns, visit)
     }
 
     pub(crate) fn insert_all(
@@ -89,10 +91,17 @@ impl SqliteConnection {
         rows: &[Vec<Arg<'_>>],
         visit: &mut dyn FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<(), Fault> {
-        let (mut statement, returned) = self.prepare(sql, |sql| dialect::sqlite_rows(sql, columns))?;
+        let (mut statement, translated) = self.prepare(sql, |sql| dialect::sqlite_rows(sql, columns))?;
+        let returned = &translated.text.returned;
+        let names: Vec<&str> = returned.iter().map(|index| columns[*index].0).collect();
         for row in rows {
             bind(&mut statement, row)?;
-            visit_rows(&mut statement, returned, visit)?;
+            if returned.is_empty() {
+                visit_rows(&mut statement, &translated.columns, visit)?;
+            } else if statement.raw_execute().map_err(fault)? > 0 {
+                let given: Vec<&Arg<'_>> = returned.iter().map(|index| &row[*index]).collect();
+                visit(&Row::new(RowSource::Given(&given, &names))).map_err(Fault::doomed)?;
+            }
         }
         Ok(())
     }
@@ -144,16 +153,21 @@ impl SqliteConnection {
     fn prepare(
         &mut self,
         sql: &'static str,
-        translate: impl FnOnce(&str) -> String,
-    ) -> Result<(CachedStatement<'_>, &[String]), Fault> {
-        let unknown = || Translated { sql: translate(sql), columns: Vec::new() };
-        let text = self.texts.entry((sql.as_ptr().addr(), sql.len())).or_insert_with(unknown);
-        let statement = self.inner.prepare_cached(&text.sql).map_err(fault)?;
-        if text.columns.len() != statement.column_count() {
-            text.columns = statement.column_names().map(str::to_owned).collect();
+        translate: impl FnOnce(&str) -> RowText,
+    ) -> Result<(CachedStatement<'_>, &Translated), Fault> {
+        let unknown = || Translated { text: translate(sql), columns: Vec::new() };
+        let known = self.texts.entry((sql.as_ptr().addr(), sql.len())).or_insert_with(unknown);
+        let statement = self.inner.prepare_cached(&known.text.sql).map_err(fault)?;
+        if known.columns.len() != statement.column_count() {
+            known.columns = statement.column_names().map(str::to_owned).collect();
         }
-        Ok((statement, &text.columns))
+        Ok((statement, known))
     }
+}
+
+/// A text that is no [`crate::Tx::insert_all`]'s.
+fn whole(sql: &str) -> RowText {
+    RowText { sql: dialect::sqlite(sql), returned: Vec::new() }
 }
 
 fn visit_rows(
@@ -231,7 +245,7 @@ mod tests {
             let key = number.to_string();
             connection.query(FIND, &crate::args![key, number], &mut |_| Ok(())).ok().expect("queries");
         }
-        let (statement, _) = connection.prepare(FIND, dialect::sqlite).ok().expect("cached");
+        let (statement, _) = connection.prepare(FIND, whole).ok().expect("cached");
         assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
         assert!(statement.get_status(StatementStatus::Run) >= 5, "it is the one that ran");
     }
