@@ -53,6 +53,8 @@ pub fn table(series: &[Series], shared: Option<&str>, compared: &[Vec<String>], 
         ["candidate", "callers", "per s (min–max)", "p50 ms", "p99 ms", "worst ms", "CPU µs each (min–max)"]
             .map(str::to_owned)
             .to_vec();
+    let databases = series.iter().any(|one| one.database_micros().is_some());
+    headings.extend(databases.then(|| "database's CPU µs each (min–max)".to_owned()));
     headings.extend(shared.map(str::to_owned));
     headings.push(comparison.to_owned());
     let mut rows = vec![headings];
@@ -66,6 +68,9 @@ pub fn table(series: &[Series], shared: Option<&str>, compared: &[Vec<String>], 
             figure(one.worst_millis()),
             with_ends(one.cpu_micros(), figure),
         ];
+        if databases {
+            row.push(one.database_micros().map_or_else(|| "–".into(), |spread| with_ends(spread, figure)));
+        }
         if shared.is_some() {
             row.push(one.shared_by().map_or_else(|| "–".into(), |spread| figure(spread.median)));
         }

@@ -10,6 +10,8 @@ pub struct Round {
     pub per_second: f64,
     /// Microseconds of processor time per call, of whoever serves it.
     pub cpu_micros: f64,
+    /// The same of the database's processes, where they are told apart.
+    pub database_micros: Option<f64>,
     pub p50_millis: f64,
     pub p99_millis: f64,
     pub worst_millis: f64,
@@ -24,6 +26,7 @@ impl Round {
         Self {
             per_second: calls as f64 / elapsed.as_secs_f64(),
             cpu_micros: cpu.as_secs_f64() * 1e6 / calls.max(1) as f64,
+            database_micros: None,
             p50_millis: millis(0.5),
             p99_millis: millis(0.99),
             worst_millis: millis(1.0),
@@ -83,6 +86,11 @@ impl Series {
 
     pub fn cpu_micros(&self) -> Spread {
         self.spread(|round| round.cpu_micros)
+    }
+
+    pub fn database_micros(&self) -> Option<Spread> {
+        let counted: Vec<f64> = self.rounds.iter().filter_map(|round| round.database_micros).collect();
+        (!counted.is_empty()).then(|| Spread::of(counted))
     }
 
     pub fn shared_by(&self) -> Option<Spread> {

@@ -53,4 +53,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(42, "event_sinks", text!("0042_event_sinks")),
     Migration::shared(43, "event_blocks", text!("0043_event_blocks")),
     Migration::shared(44, "delivery_facts", text!("0044_delivery_facts")),
+    Migration::shared(45, "import_order", text!("0045_import_order")),
 ];

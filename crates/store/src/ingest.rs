@@ -3,7 +3,7 @@
 //! However many kinds of rows there are, their batches together take at most half of PostgreSQL's connection threads, so
 //! that a flood of events or a slow batch never keeps a login waiting.
 
-use std::{ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc, time::Duration};
 
 use kernel::{Code, Error, Kind, Result};
 use tokio::sync::{
@@ -11,6 +11,7 @@ use tokio::sync::{
     mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     oneshot,
 };
+use tokio::time::timeout;
 
 use crate::{Db, EngineName, Limits, Tx, fault};
 
@@ -26,6 +27,8 @@ pub trait Ingest: Send + Sync + 'static {
 
 /// A batch takes in no further call once it has this many rows.
 const BATCH: usize = 512;
+/// How long a batch waits for the one before it.
+const PATIENCE: Duration = Duration::from_millis(5);
 /// Rows of one call.
 pub const LONGEST_LIST: usize = 1_000;
 /// Rows that may wait; beyond that callers get 503.
@@ -79,14 +82,14 @@ impl Db {
     pub fn ingestor<I: Ingest>(&self) -> Ingestor<I> {
         let (calls, queue) = unbounded_channel();
         let queue = Arc::new(Mutex::new(queue));
-        // While one batch commits, the next one gathers. SQLite commits one at a time, so more lanes would only make
-        // smaller batches there.
+        let turn = Arc::new(Semaphore::new(1));
+        // SQLite commits one at a time.
         let lanes = match self.engine() {
             EngineName::Sqlite => 1,
             EngineName::Postgres => 4,
         };
         for _ in 0..lanes {
-            tokio::spawn(gather::<I>(self.clone(), queue.clone()));
+            tokio::spawn(gather::<I>(self.clone(), queue.clone(), turn.clone()));
         }
         Ingestor { calls, room: Arc::new(Semaphore::new(QUEUE)) }
     }
@@ -97,10 +100,13 @@ pub(crate) fn slots(limits: &Limits) -> Semaphore {
     Semaphore::new((limits.connections / 2).max(1))
 }
 
-async fn gather<I: Ingest>(db: Db, queue: Arc<Mutex<UnboundedReceiver<Waiting<I>>>>) {
+async fn gather<I: Ingest>(db: Db, queue: Arc<Mutex<UnboundedReceiver<Waiting<I>>>>, turn: Arc<Semaphore>) {
     loop {
         let mut calls = queue.lock().await;
         let Some(first) = calls.recv().await else { return };
+        // While one batch commits, the next one gathers: few large batches cost a fraction of many small ones. A batch that
+        // takes long, on a slow line or for a lock, is not waited for.
+        let _turn = timeout(PATIENCE, turn.acquire()).await;
         // The queue stays locked while it waits for a slot: calls of the same kind gather behind it, and other kinds
         // get the next slots in turn.
         let Ok(_slot) = db.ingest_slots().acquire().await else { return };

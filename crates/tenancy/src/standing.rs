@@ -247,7 +247,7 @@ pub fn of_login(tx: &mut Tx<'_>, app: AppId, login: LoginId, member: MemberId) -
          refresh_families.connection_id AS login_connection_id, refresh_families.ends_at AS login_ends_at",
         "JOIN refresh_families ON refresh_families.app_id = members.app_id \
          AND refresh_families.user_id = members.user_id ",
-        concat!("members.id = $3 AND refresh_families.id = $4 AND ", login_counts!())
+        concat!("members.id = $3 AND refresh_families.id = $4 AND ", login_counts!(with users))
     );
     let found: Option<LiveMember> = tx.opt(LIVE, &args![tx.now(), app, member, login])?;
     let found = found.filter(|live| live.login.reach.lasts(tx.now()));
@@ -264,7 +264,7 @@ macro_rules! select_signed_in {
              AND refresh_families.user_id = members.user_id ",
             concat!(
                 "members.tenant_id = $3 AND members.user_id = $4 AND refresh_families.id = $5 AND ",
-                login_counts!()
+                login_counts!(with users)
             )
         )
     };
@@ -292,7 +292,7 @@ pub async fn membership(db: &Db, who: SignedInAs<'_>) -> Result<Option<Membershi
              AND refresh_families.user_id = members.user_id "
         ),
         "members.tenant_id = $2 AND members.user_id = $3 AND refresh_families.id = $4 AND ",
-        login_counts!()
+        login_counts!(with users)
     );
     db.get_one(MEMBERSHIP, &args![who.app, who.tenant, who.user, who.login]).await
 }

@@ -4,7 +4,7 @@
 mod many;
 mod subject;
 
-use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
+use std::{cell::RefCell, net::SocketAddr, path::Path, process::Command, time::Duration};
 
 use bench::{
     Flags, Result, Threads,
@@ -111,7 +111,7 @@ async fn with_postgres(
     }
     sqlite.print(aims);
     postgres.print(aims);
-    let cpu = |round: &Round| round.cpu_micros;
+    let cpu = |round: &Round| round.cpu_micros + round.database_micros.unwrap_or_default();
     println!("\n{}", report::table(std::slice::from_ref(&by_hand), None, &[vec!["–".into()]], "compared"));
     for (subject, most) in [(&*sqlite, 1.0 / 8.0), (&postgres, 1.0 / 3.0)] {
         let what = format!("CPU of all processes per event over a service by hand, ours on {}", subject.engine);
@@ -152,7 +152,7 @@ async fn connect(address: SocketAddr, requests: &[Request], count: usize) -> Res
 struct Subject {
     engine: &'static str,
     server: Child,
-    /// PostgreSQL's main process, whose processor time counts too.
+    /// PostgreSQL's main process, whose processor time is told beside the server's.
     database: Option<u32>,
     requests: Vec<Vec<Request>>,
     series: Vec<Series>,
@@ -187,9 +187,8 @@ impl Subject {
         Ok(Self { engine, server, database: database.map(|(_, process)| process), requests, series })
     }
 
-    fn cpu(&self) -> Result<Duration> {
-        let own = process::cpu_time(self.server.id())?;
-        Ok(own + self.database.map_or(Ok(Duration::ZERO), process::cpu_time_of_family)?)
+    fn database_cpu(&self) -> Result<Option<Duration>> {
+        self.database.map(process::cpu_time_of_family).transpose()
     }
 
     async fn commits(&self) -> Result<f64> {
@@ -203,8 +202,17 @@ impl Subject {
         for place in 0..self.series.len() {
             let callers = connect(address, &self.requests[place], self.series[place].callers).await?;
             let before = self.commits().await?;
-            let driven = load::drive(callers, options.flags.turn(), || self.cpu()).await?;
+            let database = RefCell::new(Vec::new());
+            let cpu = || {
+                database.borrow_mut().extend(self.database_cpu()?);
+                process::cpu_time(self.server.id())
+            };
+            let driven = load::drive(callers, options.flags.turn(), cpu).await?;
             let mut round = driven.round;
+            if let [before, after] = database.into_inner()[..] {
+                let micros = after.saturating_sub(before).as_secs_f64() * 1e6;
+                round.database_micros = Some(micros / driven.answered.max(1) as f64);
+            }
             if place == CROWDED {
                 round.shared_by = Some(driven.answered as f64 / (self.commits().await? - before).max(1.0));
             }

@@ -94,13 +94,16 @@ pub async fn measure(engine: &str, options: &Options, database: Option<&Database
     aim("CPU of judging the batch over parsing it", (server.cpu()? - before) / parsed, Bound::AtMost(3.0), "x");
 
     let read = Request::get("/account/app", &server.key);
-    let idle = read_at_leisure(server.address, &read, READERS, options.flags.turn()).await?;
+    let (before, turn) = (server.cpu()?, options.flags.turn());
+    let idle = read_at_leisure(server.address, &read, READERS, turn).await?;
+    let of_a_read = (server.cpu()? - before) / (idle.per_second * (turn.warm_up + turn.measured).as_secs_f64());
     let (memory, before, started) = (process::resident_megabytes(server.child.id())?, server.cpu()?, Ticker.now());
     let (reads, ()) = read_beside(server.address, &read, READERS, server.import(&body)).await?;
     let (seconds, cpu) = (Ticker.since(started).as_secs_f64(), server.cpu()? - before);
+    let cpu = cpu - of_a_read * reads.per_second * seconds;
     let peak = process::peak_resident_megabytes(server.child.id())?;
     println!(
-        "\n{engine}: {people} people in {} s ({} a second), {} s of CPU, memory {} to at most {} MB; reads took {} ms (99 %), {} when idle",
+        "\n{engine}: {people} people in {} s ({} a second), {} s of CPU beside the reads', memory {} to at most {} MB; reads took {} ms (99 %), {} when idle",
         figure(seconds),
         figure(people / seconds),
         figure(cpu),

@@ -32,12 +32,7 @@ impl Importing {
         let (db, id) = (&self.room.tenancy.db, import.id);
         let most = i64::try_from(MOST_AT_ONCE).unwrap_or(i64::MAX);
         let app_id = import.app;
-        let mut rows = db.read(move |tx| store::next_rows(tx, app_id, id, most)).await?;
-        let mut people = 0;
-        rows.retain(|row| {
-            people += row.people;
-            people <= most || people == row.people
-        });
+        let rows = db.read(move |tx| store::next_rows(tx, app_id, id, most)).await?;
         if rows.is_empty() {
             self.finish(import).await?;
             return Ok(false);

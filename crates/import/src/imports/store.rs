@@ -182,21 +182,26 @@ pub(super) fn oldest(tx: &mut Tx<'_>) -> Result<Option<Timestamp>> {
 /// A staged row.
 pub(super) struct StagedRow {
     pub(super) id: String,
-    pub(super) people: i64,
     pub(super) sealed: String,
 }
 
-::store::row! { StagedRow = "import_rows" { id, people, sealed } }
+::store::row! { StagedRow = "import_rows" { id, sealed } }
 
-/// The next rows, in the order of the batch.
+/// The next rows, in the order of the batch: as many as have at most so many people, and at least one.
 pub(super) fn next_rows(tx: &mut Tx<'_>, app: AppId, import: ImportId, most: i64) -> Result<Vec<StagedRow>> {
-    tx.all(
-        sql!(
-            "SELECT ",
-            StagedRow::COLUMNS,
-            " FROM import_rows WHERE app_id = $1 AND import_id = $2 ORDER BY id LIMIT $3"
-        ),
+    let waiting: Vec<(String, i64)> = tx.all(
+        "SELECT id, people FROM import_rows WHERE app_id = $1 AND import_id = $2 ORDER BY id LIMIT $3",
         &args![app, import, most],
+    )?;
+    let mut people = 0;
+    let fits = |(_, more): &(String, i64)| {
+        people += more;
+        people <= most || people == *more
+    };
+    let ids: Vec<String> = waiting.into_iter().take_while(fits).map(|(id, _)| id).collect();
+    tx.all(
+        sql!("SELECT ", StagedRow::COLUMNS, " FROM import_rows WHERE app_id = $1 AND id = ANY($2) ORDER BY id"),
+        &args![app, ids],
     )
 }
 

@@ -13,6 +13,13 @@ macro_rules! login_counts {
             $crate::sessions_not_ended!("refresh_families.user_id", "refresh_families.authenticated_at")
         )
     };
+    // The person's row of `users` is joined already.
+    (with users) => {
+        concat!(
+            "refresh_families.revoked_at IS NULL AND ",
+            $crate::sessions_not_ended!("refresh_families.authenticated_at")
+        )
+    };
 }
 pub(crate) use login_counts;
 

@@ -5,17 +5,15 @@ use kernel::{AppId, Result, Timestamp, UserId};
 
 use super::User;
 
-/// The condition under which what a person (the column `$user`) began at `$at` has not ended with all of their sessions.
+/// The condition under which what a person began at `$at` has not ended with all of their sessions: of the row of `users` that a
+/// statement has anyway, or of the person in the column `$user`.
 #[macro_export]
 macro_rules! sessions_not_ended {
+    ($at:literal) => {
+        concat!("(users.sessions_ended_at IS NULL OR ", $at, " > users.sessions_ended_at)")
+    };
     ($user:literal, $at:literal) => {
-        concat!(
-            "EXISTS (SELECT 1 FROM users WHERE users.id = ",
-            $user,
-            " AND (users.sessions_ended_at IS NULL OR ",
-            $at,
-            " > users.sessions_ended_at))"
-        )
+        concat!("EXISTS (SELECT 1 FROM users WHERE users.id = ", $user, " AND ", $crate::sessions_not_ended!($at), ")")
     };
 }
 
