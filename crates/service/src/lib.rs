@@ -34,8 +34,8 @@ pub use routes::{Documents, documents, route_table};
 use scim::Scim;
 use signals::Signals;
 use spine::{
-    Mailer, Outbox, Purger, Runner, Sender, Sweeper, TestClock, Texter, mail::MailTransport, outbound::Outbound,
-    sms::SmsTransport, translator::Translator,
+    Mailer, Measuring, Outbox, Purger, Runner, Sender, Sweeper, TestClock, Texter, mail::MailTransport,
+    outbound::Outbound, sms::SmsTransport, translator::Translator,
 };
 use store::{DatabaseUrl, Db};
 pub use tables::TABLES;
@@ -261,6 +261,9 @@ impl Service {
         outbox.follow(facts::PURGE, purger.ears());
         runner.add(purger);
         runner.add(Sweeper { db: db.clone(), tables: tables::all().collect() });
+        if !db.is_single_node() {
+            runner.add(Measuring { db: db.clone() });
+        }
         operations::signing_keys::register(&core, &mut outbox, &runner);
         Mailer::new(db.clone(), keys.keyring.clone(), mail, options.mail_from).add_to(&runner);
         Texter::new(db.clone(), keys.keyring.clone(), sms).add_to(&runner);

@@ -7,6 +7,7 @@
 
 mod cache;
 mod delivery;
+mod estimates;
 mod jobs;
 pub mod lease;
 mod lossy;
@@ -22,6 +23,7 @@ pub mod translator;
 
 pub use cache::{Cached, Fill};
 pub use delivery::{Backlog, Waiting, backlog, waiting};
+pub use estimates::Measuring;
 pub use jobs::{Job, JobHandle, Runner, Signal, Worked};
 pub use lease::{Exclusive, Lease};
 pub use lossy::{Heard, Keyed, Listener, Lossy};

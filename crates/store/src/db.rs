@@ -361,6 +361,19 @@ impl Db {
         }
     }
 
+    /// Lets PostgreSQL measure the tables that have grown much since it last did, so that statements are planned for what is there
+    /// now. SQLite is told once and for all.
+    pub async fn measure_grown_tables(&self) -> Result<()> {
+        if self.engine() == EngineName::Sqlite {
+            return Ok(());
+        }
+        let statements = self.read(postgres::estimates::grown).await?;
+        if statements.is_empty() {
+            return Ok(());
+        }
+        self.write(move |tx| tx.script(&statements.join("; "))).await
+    }
+
     /// Whether this process is the only one that can write here, so that what it holds in memory is the whole truth.
     pub fn is_single_node(&self) -> bool {
         self.engine() == EngineName::Sqlite

@@ -167,7 +167,7 @@ fn join(
                 parameters: &Parameters::default(),
                 invite: false,
             };
-            let member = members::add(tx, &identity.tenancy, app, &tenant, &joining)?;
+            let member = members::add(tx, &identity.tenancy, app, &tenant, &joining)?.member;
             if is_known_elsewhere {
                 members::vouch(tx, app.id, member.id, connection.id)?;
             }

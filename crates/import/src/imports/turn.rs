@@ -9,7 +9,7 @@ use identity::login::credentials;
 use kernel::{Code, Kind, Result};
 use tenancy::{
     App, Tenancy, apps,
-    members::{self, Joining},
+    members::{self, Joined, Joining},
     people,
     roles::{self, Role},
     workspaces::{self, Metadata, NewWorkspace, SignupBy, Tenant},
@@ -175,8 +175,8 @@ fn join(
         parameters: &user.parameters,
         invite: false,
     };
-    let member = match members::add(tx, tenancy, app, tenant, &joining) {
-        Ok(member) => member,
+    let Joined { member, is_new_person } = match members::add(tx, tenancy, app, tenant, &joining) {
+        Ok(joined) => joined,
         Err(error) if error.kind() == Kind::Conflict => {
             leave_out(error.public());
             return Ok(());
@@ -184,7 +184,7 @@ fn join(
         Err(error) => return Err(error),
     };
     // Somebody who was here before keeps what they have: an import is no way to get at their account.
-    if people::is_made_since(tx, app.id, member.user_id, import.created_at)? {
+    if is_new_person || people::is_made_since(tx, app.id, member.user_id, import.created_at)? {
         if user.email_verified {
             people::verify_email(tx, app.id, member.user_id)?;
         }

@@ -155,7 +155,7 @@ pub(super) fn complete_sign_up(
         parameters: &Parameters::default(),
         invite: false,
     };
-    Ok(members::add(tx, tenancy, app, &tenant, &owner)?.user_id)
+    Ok(members::add(tx, tenancy, app, &tenant, &owner)?.member.user_id)
 }
 
 /// The plan that somebody chose when they signed up: a free one is theirs at once, any other has to be paid for

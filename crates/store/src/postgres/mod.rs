@@ -4,6 +4,7 @@
 mod connection;
 mod connector;
 mod errors;
+pub(crate) mod estimates;
 mod signals;
 mod singles;
 mod target;

@@ -212,3 +212,24 @@ fn half_of_the_connection_threads_stay_free() {
         assert_eq!(stored_ids(&test).await, (0..120).collect::<Vec<_>>());
     });
 }
+
+#[test]
+fn a_batch_that_takes_long_is_overtaken() {
+    testing::run(EngineName::Postgres, MIGRATIONS, async |test| {
+        let ingestor = test.db.ingestor::<Gated<0>>();
+        let (gate, closed) = crossbeam_channel::bounded::<()>(0);
+        let slow = tokio::spawn({
+            let ingestor = ingestor.clone();
+            async move { ingestor.store((1, closed)).await }
+        });
+        while test.db.pool_in_use() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let (_, open) = crossbeam_channel::bounded::<()>(0);
+        ingestor.store((2, open)).await.expect("stored meanwhile");
+        assert_eq!((stored_ids(&test).await, slow.is_finished()), (vec![2], false));
+        drop(gate);
+        slow.await.expect("the caller lives").expect("stored");
+        assert_eq!(stored_ids(&test).await, [1, 2]);
+    });
+}

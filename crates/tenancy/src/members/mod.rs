@@ -122,10 +122,18 @@ pub struct Joining<'a> {
     pub invite: bool,
 }
 
+/// A person who has just joined.
+#[derive(Clone, Debug)]
+pub struct Joined {
+    pub member: Member,
+    /// Whether nobody had their address before.
+    pub is_new_person: bool,
+}
+
 /// Makes the person a member. The caller holds the workspace's lock, or has just made the workspace.
-pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joining: &Joining<'_>) -> Result<Member> {
+pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joining: &Joining<'_>) -> Result<Joined> {
     let Joining { email, first_name, last_name, role, onboarded, parameters, invite } = *joining;
-    let (user, is_new) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
+    let (user, is_new_person) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
     // An invitation that they had is settled by this.
     let id: MemberId = match invitations::settle(tx, app.id, tenant.id, email)? {
         Some(id) => id,
@@ -145,13 +153,13 @@ pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joini
             let payload = json!({ "tenantId": tenant.id, "memberId": id });
             password_link(tx, tenancy, app.id, LinkPurpose::Invitation, user.id, &payload)?
         };
-        let mail = match is_new {
+        let mail = match is_new_person {
             true => AppMail::InviteNew { workspace, link },
             false => AppMail::InviteExisting { workspace, link },
         };
         mails::queue(tx, tenancy, app, &user.email, &mail)?;
     }
-    Ok(member)
+    Ok(Joined { member, is_new_person })
 }
 
 /// Makes a member as a key of the whole app asks for it, or invites somebody for a caller of one workspace.
@@ -182,8 +190,8 @@ pub fn create(
         parameters: &given,
         invite: !new.mute_notifications.unwrap_or_default(),
     };
-    let member = add(tx, tenancy, app, &tenant, &joining)?;
-    Ok((member.into(), tenant))
+    let joined = add(tx, tenancy, app, &tenant, &joining)?;
+    Ok((joined.member.into(), tenant))
 }
 
 pub fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Option<Member>> {

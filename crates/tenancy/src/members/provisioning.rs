@@ -48,7 +48,7 @@ pub fn provision(
     if invitations::find_by_address(tx, app.id, tenant.id, &email_key(email))?.is_some() {
         return Err(invitations::exists(email));
     }
-    let member = super::add(tx, tenancy, app, tenant, &joining)?;
+    let member = super::add(tx, tenancy, app, tenant, &joining)?.member;
     if is_known_elsewhere {
         super::vouch(tx, app.id, member.id, connection)?;
     }

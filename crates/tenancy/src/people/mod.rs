@@ -29,17 +29,16 @@ pub fn has_proven_address(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<boo
 /// over, known ones stay: whoever invites a person does not rename them. Until the transaction ends, nobody deletes
 /// the person.
 pub fn find_or_create(tx: &mut Tx<'_>, app: AppId, email: &str, first: &str, last: &str) -> Result<(User, bool)> {
-    let key = email_key(email);
-    // Two rounds are enough unless somebody makes and deletes the same person all the while.
-    for _ in 0..8 {
-        if let Some(known) = store::hold(tx, app, &key, first, last)? {
-            return Ok((known, false));
-        }
-        if let Some(made) = store::insert(tx, app, email, &key, first, last)? {
-            return Ok((made, true));
-        }
-    }
-    Err(Error::internal("a person was made and deleted again and again"))
+    let new = User {
+        id: tx.new_id(),
+        email: email.to_owned(),
+        first_name: first.to_owned(),
+        last_name: last.to_owned(),
+        phone_number: None,
+    };
+    let user = store::find_or_insert(tx, app, &new, &email_key(email))?;
+    let is_new = user.id == new.id;
+    Ok((user, is_new))
 }
 
 pub fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<User>> {

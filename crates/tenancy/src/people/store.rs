@@ -19,40 +19,21 @@ macro_rules! sessions_not_ended {
 
 row! { User = "users" { id, email, first_name, last_name, phone_number } }
 
-/// Finds a person and keeps their row from being deleted until the transaction ends.
-pub(super) fn hold(tx: &mut Tx<'_>, app: AppId, key: &str, first: &str, last: &str) -> Result<Option<User>> {
-    tx.opt(
-        sql!(
-            "UPDATE users SET first_name = CASE WHEN first_name = '' THEN $3 ELSE first_name END, \
-             last_name = CASE WHEN last_name = '' THEN $4 ELSE last_name END WHERE app_id = $1 AND email_key = $2 \
-             RETURNING ",
-            User::COLUMNS
-        ),
-        &args![app, key, first, last],
-    )
-}
-
 pub(super) fn hold_by_id(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<()> {
     tx.run("UPDATE users SET email_key = email_key WHERE app_id = $1 AND id = $2", &args![app, id])
 }
 
-/// `None` when somebody else was quicker.
-pub(super) fn insert(
-    tx: &mut Tx<'_>,
-    app: AppId,
-    email: &str,
-    key: &str,
-    first: &str,
-    last: &str,
-) -> Result<Option<User>> {
-    let id: UserId = tx.new_id();
-    tx.opt(
+/// The person with this address, held until the transaction ends; made under this id if there is none.
+pub(super) fn find_or_insert(tx: &mut Tx<'_>, app: AppId, new: &User, key: &str) -> Result<User> {
+    tx.one(
         sql!(
             "INSERT INTO users (id, app_id, email, email_key, first_name, last_name, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, email_key) DO NOTHING RETURNING ",
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, email_key) DO UPDATE SET \
+             first_name = CASE WHEN users.first_name = '' THEN excluded.first_name ELSE users.first_name END, \
+             last_name = CASE WHEN users.last_name = '' THEN excluded.last_name ELSE users.last_name END RETURNING ",
             User::COLUMNS
         ),
-        &args![id, app, email, key, first, last, tx.now()],
+        &args![new.id, app, new.email, key, new.first_name, new.last_name, tx.now()],
     )
 }
 

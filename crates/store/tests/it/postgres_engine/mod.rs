@@ -2,6 +2,7 @@
 
 mod commits;
 mod encryption;
+mod estimates;
 mod outages;
 mod proxy;
 mod strictness;
