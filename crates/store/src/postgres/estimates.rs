@@ -1,5 +1,5 @@
 //! What the planner knows about the tables. PostgreSQL measures them itself, but only a minute or more after they have filled. Until
-//! then, statements that were planned for empty tables find a person by walking through all of the app's.
+//! then, statements that were planned for empty tables find one row by reading all rows of the app.
 
 use kernel::Result;
 

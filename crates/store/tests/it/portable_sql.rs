@@ -10,6 +10,7 @@ on_both_engines!(MIGRATIONS:
     values_come_back_as_they_went_in,
     claimed_rows_are_this_transactions_own,
     many_rows_go_in_at_once,
+    only_rows_that_were_new_are_returned,
 );
 
 enum Shape {
@@ -336,4 +337,21 @@ async fn many_rows_go_in_at_once(test: TestDb) {
     let (fresh, stored, bodies, six) = outcome.await.expect("stored");
     assert_eq!((fresh, stored, bodies), (1_000, 1_000, 666));
     assert_eq!(six, (Some(6), Some(1.5), Some(true), None, Some(vec![6])));
+}
+
+async fn only_rows_that_were_new_are_returned(test: TestDb) {
+    let store = |names: &'static [(&'static str, i64)]| {
+        test.db.write(move |tx| {
+            let rows: Vec<_> = names.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+            tx.insert_all_returning::<(i64, String), _>(
+                "INSERT INTO names (name, n) SELECT name, n FROM {rows} WHERE true \
+                 ON CONFLICT (name) DO NOTHING RETURNING n, name",
+                ["name", "n"],
+                &rows,
+            )
+        })
+    };
+    assert_eq!(store(&[("ann", 1), ("bob", 2)]).await.expect("stored"), [(1, "ann".into()), (2, "bob".into())]);
+    assert_eq!(store(&[("bob", 3), ("cid", 4), ("cid", 5)]).await.expect("stored"), [(4, "cid".into())]);
+    assert_eq!(store(&[("ann", 6)]).await.expect("stored"), []);
 }
