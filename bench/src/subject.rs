@@ -74,7 +74,7 @@ pub async fn get(service: &Service, path: &str, header: (&str, &str), expected: 
     send(service, Request::get(path).header(header.0, header.1).body(Body::empty())?, path, expected).await
 }
 
-async fn send(service: &Service, request: Request, path: &str, expected: u16) -> Result<Bytes> {
+pub async fn send(service: &Service, request: Request, path: &str, expected: u16) -> Result<Bytes> {
     let answer = service.app().handle(request, IpAddr::from([127, 0, 0, 1])).await;
     let status = answer.status().as_u16();
     let body = answer.into_body().collect().await?.to_bytes();

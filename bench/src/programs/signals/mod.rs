@@ -1,6 +1,7 @@
 //! What webhooks and the realtime channel cost: deliveries against bare requests of the same client, how soon they
 //! arrive, whether a quiet app waits behind a busy one, and what streams weigh against bare ones.
 
+mod backlog;
 mod bare;
 mod deliveries;
 mod fairness;
@@ -46,6 +47,8 @@ pub struct Options {
     database: Option<String>,
     #[arg(long, hide = true)]
     target: Option<SocketAddr>,
+    #[arg(long, hide = true)]
+    event: Option<String>,
 }
 
 /// What a child process of this program is.
@@ -53,17 +56,29 @@ pub struct Options {
 enum Part {
     /// The real service.
     Server,
+    /// The same, with facts that were committed before anything is sent.
+    Backlog,
     /// The service's HTTP client, with nothing around it.
     BareClient,
     /// Streams of the HTTP library, with nothing around them.
     BareStreams,
 }
 
+impl Options {
+    fn target(&self) -> Result<SocketAddr> {
+        Ok(self.target.ok_or("no target")?)
+    }
+}
+
 pub fn start(options: &Options) -> Result<()> {
     bench::block_on(Threads::for_part(options.act_as.is_some()), async {
         match options.act_as {
             Some(Part::Server) => server::serve(options.database.as_deref()).await,
-            Some(Part::BareClient) => bare::send(options.target.ok_or("no target")?, options.events).await,
+            Some(Part::Backlog) => {
+                let event = options.event.as_deref().unwrap_or(backlog::CAUSED);
+                backlog::serve(options.database.as_deref(), options.target()?, options.events, event).await
+            }
+            Some(Part::BareClient) => bare::send(options.target()?, options.events).await,
             Some(Part::BareStreams) => bare::stream().await,
             None => run(options).await,
         }
@@ -72,11 +87,11 @@ pub fn start(options: &Options) -> Result<()> {
 
 async fn run(options: &Options) -> Result<()> {
     let mut aims = Vec::new();
-    measure("SQLite", options, None, &mut aims).await?;
+    measure("SQLite", options, None, None, &mut aims).await?;
     if let Some(server) = options.flags.postgres() {
         let database = Database::create(&server).await?;
         println!("\nPostgreSQL runs with fsync = {}", database.fsync().await?);
-        let measured = measure("PostgreSQL", options, Some(&database.url()?), &mut aims).await;
+        let measured = measure("PostgreSQL", options, Some(&server), Some(&database.url()?), &mut aims).await;
         database.remove().await?;
         measured?;
     }
@@ -84,12 +99,18 @@ async fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-async fn measure(engine: &str, options: &Options, database: Option<&str>, aims: &mut Vec<Aim>) -> Result<()> {
+async fn measure(
+    engine: &str,
+    options: &Options,
+    postgres: Option<&str>,
+    database: Option<&str>,
+    aims: &mut Vec<Aim>,
+) -> Result<()> {
     let server = server::Server::start(database)?;
     if let Some(seconds) = options.soak {
         return soak::run(engine, &server, options.streams, seconds, aims).await;
     }
-    let ours = deliveries::run(engine, &server, options, aims).await?;
+    let ours = deliveries::run(engine, postgres, &server, options, aims).await?;
     if let (true, None, Some(postgres)) = (options.peer, database, options.flags.postgres()) {
         peer::compare(&postgres, options.events, ours, aims).await?;
     }
