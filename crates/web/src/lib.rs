@@ -46,8 +46,8 @@ pub use cors::Origins;
 pub use docs::docs_routes;
 pub use extract::{
     BodyStream, Entries, EntryError, Form, IfNoneMatch, LenientForm, LenientParams, MediaType, Page, Params, Path,
-    RawBody, Valid, ValidOrNone, Validate, form_fields, from_json, from_value, not_json, optional_header, read_json,
-    required_header,
+    RawBody, Valid, ValidOrNone, Validate, form_fields, from_json, from_value, not_json, optional_header, parse_json,
+    read_json, required_header,
 };
 pub use failure::{Failure, status_of};
 pub use handler::Handler;

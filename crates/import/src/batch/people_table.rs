@@ -63,7 +63,7 @@ impl PeopleTable {
             return Err(Error::invalid("body", format!("must have at most {MOST_USERS} users, owners included")));
         }
         if fields.len() > self.columns.len() {
-            return Ok(Piece::Wrong { tenant_of: None, place, problem: "has more fields than the first row" });
+            return Ok(Piece::Wrong { tenant_of: None, place, problem: "has more fields than the first row".into() });
         }
         let given: HashMap<&str, &String> = self
             .columns
@@ -76,7 +76,7 @@ impl PeopleTable {
             return Ok(Piece::Wrong {
                 tenant_of: None,
                 place: format!("{place}, workspace"),
-                problem: "must not be empty",
+                problem: "must not be empty".into(),
             });
         };
         let next = self.workspaces.len();
@@ -86,14 +86,14 @@ impl PeopleTable {
         }
         let user = person(&given);
         if item < next {
-            return Ok(Piece::User { item, place, json: user.to_string().into_bytes() });
+            return Ok(Piece::User { item, place, value: user });
         }
         let mut tenant =
             Map::from_iter([("owner".to_owned(), user), ("name".to_owned(), Value::from(workspace.as_str()))]);
         if let Some(plan) = given.get(PLAN) {
             tenant.insert(PLAN.to_owned(), Value::from(plan.as_str()));
         }
-        Ok(Piece::Tenant { item, place, json: Value::from(tenant).to_string().into_bytes() })
+        Ok(Piece::Tenant { item, place, value: tenant.into() })
     }
 }
 

@@ -1,31 +1,32 @@
 //! Cuts a batch into workspaces and people while it arrives, without ever holding more than one of them. What is inside a
 //! piece is left to whoever reads it; where pieces begin and end is judged here.
 
-use std::mem;
+use std::{borrow::Cow, mem};
 
 use kernel::{Code, Error, Result};
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::{MOST_TENANTS, MOST_USERS};
 
-/// A part of `[ { "tenant": …, "users": [ … ] } ]`, as JSON, with its place as findings name it. Items are counted from 0.
+/// A part of `[ { "tenant": …, "users": [ … ] } ]`, with its place as findings name it. Items are counted from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
     Tenant {
         item: usize,
         place: String,
-        json: Vec<u8>,
+        value: Value,
     },
     User {
         item: usize,
         place: String,
-        json: Vec<u8>,
+        value: Value,
     },
     /// Something that is not what should stand at this place, with what it must be. It may stand for a workspace.
     Wrong {
         tenant_of: Option<usize>,
         place: String,
-        problem: &'static str,
+        problem: Cow<'static, str>,
     },
     /// The item goes on later.
     Pause {
@@ -82,7 +83,7 @@ enum MemberName {
 /// Takes a batch in pieces of any size.
 pub struct Splitter {
     state: State,
-    value: Value,
+    value: Cut,
     member: MemberName,
     /// Members that the item has brought: a second one of a name is refused.
     has_tenant: bool,
@@ -107,7 +108,7 @@ impl Splitter {
     pub fn new() -> Self {
         Self {
             state: State::Start,
-            value: Value::default(),
+            value: Cut::default(),
             member: MemberName::Other,
             has_tenant: false,
             has_users: false,
@@ -227,72 +228,102 @@ impl Splitter {
     fn complete(&mut self, at: usize, pieces: &mut Vec<Piece>) -> Result<()> {
         let (json, too_large) = self.value.end();
         let item = self.items - 1;
-        let malformed = |error: serde_json::Error| self.malformed(at, &error.to_string());
-        if !too_large && self.state != State::InName {
-            serde_json::from_slice::<IgnoredAny>(&json).map_err(malformed)?;
-        }
-        let (state, piece) = match self.state {
+        self.state = match self.state {
             State::InName => {
-                let name: String = serde_json::from_slice(&json).map_err(malformed)?;
-                self.member = self.named(&name, at)?;
-                (State::Colon, None)
+                let name: String = serde_json::from_slice(&json).map_err(|error| self.not_json(at, &error))?;
+                self.member = self.named(&name, pieces);
+                State::Colon
             }
             State::InWrongItem => {
-                let place = format!("[{item}]");
-                pieces.push(Piece::Wrong { tenant_of: Some(item), place, problem: "must be an object" });
-                (State::AfterItem, Some(Piece::End { item }))
+                self.pass_over(&json, too_large, at)?;
+                pieces.push(wrong(Some(item), format!("[{item}]"), "must be an object"));
+                pieces.push(Piece::End { item });
+                State::AfterItem
             }
             State::InUser => {
                 let place = format!("[{item}].users[{}]", self.place);
                 self.place += 1;
-                let piece = match too_large {
-                    true => Piece::Wrong { tenant_of: None, place, problem: TOO_LARGE },
-                    false => Piece::User { item, place, json },
-                };
-                (State::AfterUser, Some(piece))
+                pieces.push(match self.read(&json, too_large, at)? {
+                    Ok(value) => Piece::User { item, place, value },
+                    Err(problem) => wrong(None, place, problem),
+                });
+                State::AfterUser
             }
-            _ => (State::AfterMember, self.member_piece(item, json, too_large)?),
+            _ => {
+                pieces.extend(self.member_piece(item, &json, too_large, at)?);
+                State::AfterMember
+            }
         };
-        self.state = state;
-        pieces.extend(piece);
         Ok(())
     }
 
-    fn member_piece(&mut self, item: usize, json: Vec<u8>, too_large: bool) -> Result<Option<Piece>> {
-        Ok(match self.member {
-            MemberName::Tenant => {
-                self.count_user()?;
-                let place = format!("[{item}].tenant");
-                Some(match too_large {
-                    true => Piece::Wrong { tenant_of: Some(item), place, problem: TOO_LARGE },
-                    false => Piece::Tenant { item, place, json },
-                })
-            }
-            MemberName::Users if json == b"null" => None,
-            MemberName::Users => {
-                let place = format!("[{item}].users");
-                Some(Piece::Wrong { tenant_of: None, place, problem: "must be a list" })
-            }
-            MemberName::Other => None,
-        })
+    fn member_piece(&mut self, item: usize, json: &[u8], too_large: bool, at: usize) -> Result<Option<Piece>> {
+        if self.member == MemberName::Tenant {
+            self.count_user()?;
+            let place = format!("[{item}].tenant");
+            return Ok(Some(match self.read(json, too_large, at)? {
+                Ok(value) => Piece::Tenant { item, place, value },
+                Err(problem) => wrong(Some(item), place, problem),
+            }));
+        }
+        self.pass_over(json, too_large, at)?;
+        let is_wrong = self.member == MemberName::Users && json != b"null";
+        Ok(is_wrong.then(|| wrong(None, format!("[{item}].users"), "must be a list")))
     }
 
-    fn named(&mut self, name: &str, at: usize) -> Result<MemberName> {
+    /// The value, or what is wrong with this piece alone.
+    fn read(&self, json: &[u8], too_large: bool, at: usize) -> Result<Result<Value, Cow<'static, str>>> {
+        if too_large {
+            return Ok(Err(TOO_LARGE.into()));
+        }
+        match web::parse_json(json) {
+            Ok(value) => Ok(Ok(value)),
+            // JSON, but not as bodies may have it: a member twice, or too deep.
+            Err(error) if error.is_data() => Ok(Err(format!("cannot be read: {}", said(&error)).into())),
+            Err(error) => Err(self.not_json(at, &error)),
+        }
+    }
+
+    /// Nobody reads it, but it must be JSON.
+    fn pass_over(&self, json: &[u8], too_large: bool, at: usize) -> Result<()> {
+        if too_large {
+            return Ok(());
+        }
+        serde_json::from_slice::<IgnoredAny>(json).map(|_| ()).map_err(|error| self.not_json(at, &error))
+    }
+
+    /// What is given twice is passed over the second time.
+    fn named(&mut self, name: &str, pieces: &mut Vec<Piece>) -> MemberName {
         let (member, seen) = match name {
             "tenant" => (MemberName::Tenant, &mut self.has_tenant),
             "users" => (MemberName::Users, &mut self.has_users),
-            _ => return Ok(MemberName::Other),
+            _ => return MemberName::Other,
         };
-        match mem::replace(seen, true) {
-            false => Ok(member),
-            true => Err(self.malformed(at, "a member is given twice")),
+        if mem::replace(seen, true) {
+            pieces.push(wrong(None, format!("[{}].{name}", self.items - 1), "is given twice"));
+            return MemberName::Other;
         }
+        member
+    }
+
+    fn not_json(&self, at: usize, error: &serde_json::Error) -> Error {
+        self.malformed(at, &error.to_string())
     }
 
     fn malformed(&self, at: usize, problem: &str) -> Error {
         let place = self.offset + at;
         Error::new(Code::MalformedJson, format!("The body is not valid JSON near byte {place}: {problem}."))
     }
+}
+
+fn wrong(tenant_of: Option<usize>, place: String, problem: impl Into<Cow<'static, str>>) -> Piece {
+    Piece::Wrong { tenant_of, place, problem: problem.into() }
+}
+
+/// Without the line and column, which count from the beginning of the piece.
+fn said(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    said.split_once(" at line ").map_or(said.as_str(), |(what, _)| what).to_owned()
 }
 
 const TOO_LARGE: &str = "is larger than 1 MiB";
@@ -307,7 +338,7 @@ const fn is_space(byte: u8) -> bool {
 
 /// A value whose end is looked for.
 #[derive(Default)]
-struct Value {
+struct Cut {
     json: Vec<u8>,
     too_large: bool,
     depth: usize,
@@ -316,7 +347,7 @@ struct Value {
     over: bool,
 }
 
-impl Value {
+impl Cut {
     fn begin(&mut self) {
         *self = Self { json: mem::take(&mut self.json), ..Self::default() };
         self.json.clear();
@@ -402,12 +433,16 @@ mod tests {
         Ok(pieces)
     }
 
+    fn value(json: &str) -> Value {
+        serde_json::from_str(json).expect(json)
+    }
+
     fn tenant(item: usize, json: &str) -> Piece {
-        Piece::Tenant { item, place: format!("[{item}].tenant"), json: json.into() }
+        Piece::Tenant { item, place: format!("[{item}].tenant"), value: value(json) }
     }
 
     fn user(item: usize, place: usize, json: &str) -> Piece {
-        Piece::User { item, place: format!("[{item}].users[{place}]"), json: json.into() }
+        Piece::User { item, place: format!("[{item}].users[{place}]"), value: value(json) }
     }
 
     #[test]
@@ -429,7 +464,7 @@ mod tests {
     #[test]
     fn what_is_not_in_its_place_is_named() {
         let pieces = split(br#"[1,{"users":{}},"a",{"users":null}]"#, 3).expect("it is JSON");
-        let wrong = |tenant_of, place: &str, problem| Piece::Wrong { tenant_of, place: place.to_owned(), problem };
+        let wrong = |tenant_of, place: &str, problem| wrong(tenant_of, place.to_owned(), problem);
         let expected = [
             wrong(Some(0), "[0]", "must be an object"),
             Piece::End { item: 0 },
@@ -438,6 +473,24 @@ mod tests {
             wrong(Some(2), "[2]", "must be an object"),
             Piece::End { item: 2 },
             Piece::End { item: 3 },
+        ];
+        assert_eq!(pieces, expected);
+    }
+
+    #[test]
+    fn what_is_given_twice_is_named_and_passed_over() {
+        let body = br#"[{"users":[1],"tenant":1,"users":[{"a":]},"tenant":2}]"#;
+        assert_eq!(split(body, 3).expect_err("no JSON").code(), Code::MalformedJson);
+        let body = br#"[{"users":[1],"tenant":1,"users":[3],"tenant":2},{"users":[{"a":{"b":1,"b":2}}]}]"#;
+        let pieces = split(body, 3).expect("it is JSON");
+        let expected = [
+            user(0, 0, "1"),
+            tenant(0, "1"),
+            wrong(None, "[0].users".to_owned(), "is given twice"),
+            wrong(None, "[0].tenant".to_owned(), "is given twice"),
+            Piece::End { item: 0 },
+            wrong(None, "[1].users[0]".to_owned(), "cannot be read: the member \"b\" is given twice"),
+            Piece::End { item: 1 },
         ];
         assert_eq!(pieces, expected);
     }
@@ -464,8 +517,6 @@ mod tests {
             "[1]]",
             "[tru]",
             "[{\"users\":[1 2]}]",
-            "[{\"users\":[],\"users\":[]}]",
-            "[{\"tenant\":1,\"tenant\":1}]",
             "[{a:1}]",
             "[{\"users\":[{\"a\":]}]",
             &deep,
@@ -483,7 +534,7 @@ mod tests {
             "y".repeat(LARGEST_PIECE)
         );
         let pieces = split(body.as_bytes(), 4096).expect("it is JSON");
-        let wrong = |tenant_of, place: &str| Piece::Wrong { tenant_of, place: place.to_owned(), problem: TOO_LARGE };
+        let wrong = |tenant_of, place: &str| wrong(tenant_of, place.to_owned(), TOO_LARGE);
         assert_eq!(
             pieces,
             [wrong(Some(0), "[0].tenant"), wrong(None, "[0].users[0]"), user(0, 1, "1"), Piece::End { item: 0 }]

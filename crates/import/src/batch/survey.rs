@@ -18,7 +18,7 @@ use tenancy::{
     workspaces::Metadata,
 };
 use vault::{passwords::Imported, sha256_bytes};
-use web::from_json;
+use web::from_value;
 
 use super::{Findings, ImportTenant, ImportUser, MOST_AT_ONCE, Piece, people_table, with_value};
 
@@ -154,18 +154,18 @@ impl Survey {
                 if let Some(item) = tenant_of {
                     self.item(item).has_tenant = true;
                 }
-                self.judged.errors.add(&place, problem);
+                self.judged.errors.add(&place, &problem);
             }
-            Piece::Tenant { item, place, json } => {
+            Piece::Tenant { item, place, value } => {
                 self.item(item).has_tenant = true;
                 self.judged.users += 1;
-                if let Some(tenant) = self.read::<ImportTenant>(&place, &json)? {
+                if let Some(tenant) = self.read::<ImportTenant>(&place, &value)? {
                     self.take_tenant(item, &place, tenant);
                 }
             }
-            Piece::User { item, place, json } => {
+            Piece::User { item, place, value } => {
                 self.judged.users += 1;
-                if let Some(user) = self.read::<ImportUser>(&place, &json)? {
+                if let Some(user) = self.read::<ImportUser>(&place, &value)? {
                     self.take_user(item, &place, &user);
                 }
             }
@@ -182,19 +182,18 @@ impl Survey {
     fn read<T: serde::de::DeserializeOwned + schemars::JsonSchema + web::Validate + 'static>(
         &mut self,
         place: &str,
-        json: &[u8],
+        given: &Value,
     ) -> Result<Option<T>> {
-        match from_json(json) {
+        match from_value(given) {
             Ok(read) => Ok(Some(read)),
             Err(error) if error.code() == Code::ValidationFailed => {
-                let given: Value = serde_json::from_slice(json).unwrap_or_default();
                 for problem in error.details() {
                     // What is wrong with the whole of it has no member's name.
                     let whole = problem.field == "body";
                     let place = if whole { place.to_owned() } else { member_of(place, &problem.field) };
-                    self.judged.errors.add(&place, &with_value(&problem.message, &given, &problem.field));
+                    self.judged.errors.add(&place, &with_value(&problem.message, given, &problem.field));
                 }
-                self.ask_all_the_same(place, &given);
+                self.ask_all_the_same(place, given);
                 Ok(None)
             }
             Err(error) => Err(error),

@@ -13,8 +13,8 @@ use serde_json::{Map, Number, Value};
 /// Objects and lists within each other.
 const DEEPEST: u32 = 64;
 
-/// Fails with what is wrong and where.
-pub(super) fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
+/// Fails with what is wrong and where: as data, where it is JSON but not as bodies may have it.
+pub fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = JsonReader { levels: DEEPEST }.deserialize(&mut json)?;
     json.end().map(|()| value)

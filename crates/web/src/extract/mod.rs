@@ -21,6 +21,7 @@ pub use batch::{Entries, EntryError};
 pub use body::{RawBody, Valid, ValidOrNone, Validate, from_json, from_value, not_json, read_json};
 pub use form::{Form, LenientForm};
 pub use header::{IfNoneMatch, optional_header, required_header};
+pub use json::parse as parse_json;
 pub use kernel::Page;
 pub use media_type::MediaType;
 pub use params::{LenientParams, Params, form_fields};

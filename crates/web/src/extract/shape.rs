@@ -21,8 +21,7 @@ pub(super) struct Shape {
 /// What one schema asks of a value.
 #[derive(Default)]
 pub(super) struct Node {
-    /// JSON types that fit; empty when any does.
-    pub(super) types: Vec<String>,
+    pub(super) types: Types,
     pub(super) text: TextRules,
     pub(super) least: Option<Number>,
     pub(super) most: Option<Number>,
@@ -41,6 +40,64 @@ pub(super) struct Node {
     /// All of these fit.
     pub(super) also: Vec<usize>,
     pub(super) message: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JsonType {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl JsonType {
+    const NAMES: [(&str, Self); 7] = [
+        ("null", Self::Null),
+        ("boolean", Self::Boolean),
+        ("integer", Self::Integer),
+        ("number", Self::Number),
+        ("string", Self::String),
+        ("array", Self::Array),
+        ("object", Self::Object),
+    ];
+
+    pub(super) fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(_) => Self::Boolean,
+            Value::Number(_) => Self::Number,
+            Value::String(_) => Self::String,
+            Value::Array(_) => Self::Array,
+            Value::Object(_) => Self::Object,
+        }
+    }
+}
+
+/// JSON types that a schema names, as a set: every value of a body is held against one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Types(u8);
+
+impl Types {
+    pub(super) const ONLY_NULL: Self = Self(1 << JsonType::Null as u8);
+
+    fn of(named: &Value) -> Self {
+        let names = texts(named);
+        let types = JsonType::NAMES.iter().filter(|(name, _)| names.iter().any(|known| known == name));
+        Self(types.fold(0, |set, (_, one)| set | 1 << *one as u8))
+    }
+
+    /// Nothing is said about types.
+    pub(super) const fn is_open(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Named, and not only let through because none are.
+    pub(super) const fn names(self, one: JsonType) -> bool {
+        self.0 & 1 << one as u8 != 0
+    }
 }
 
 /// By type and the limit of its texts.
@@ -111,7 +168,7 @@ impl<'a> Compiler<'a> {
         let count = |keyword: &str| schema[keyword].as_u64().and_then(|value| usize::try_from(value).ok());
         let list = |keyword: &str| schema[keyword].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut node = Node {
-            types: texts(&schema["type"]),
+            types: Types::of(&schema["type"]),
             text: TextRules::of(schema),
             least: schema["minimum"].as_number().cloned(),
             most: schema["maximum"].as_number().cloned(),

@@ -7,7 +7,7 @@ use kernel::{FieldProblem, text::MAX_TEXT};
 use schemars::JsonSchema;
 use serde_json::{Map, Number, Value};
 
-use super::shape::{Node, Shape};
+use super::shape::{JsonType, Node, Shape, Types};
 
 /// Problems beyond this many help nobody.
 const MOST: usize = 100;
@@ -87,20 +87,18 @@ impl<'a> Survey<'a> {
 
     /// The problems of the choice that was meant: the only one of the value's type.
     fn choose(&mut self, node: &'a Node, value: &Value) {
-        let choices: Vec<&'a Node> = node.choices.iter().map(|place| self.shape.node(*place)).collect();
-        let meant: Vec<&'a Node> = choices.iter().copied().filter(|choice| self.is_of_type(choice, value)).collect();
-        // Beside "or null" there is often only one.
-        let real: Vec<&'a Node> = choices.into_iter().filter(|choice| choice.types != ["null"]).collect();
-        match (meant.as_slice(), real.as_slice()) {
-            ([only], _) | ([], [only]) => self.look(only, value),
-            _ => {}
+        let shape = self.shape;
+        let choices = || node.choices.iter().map(|place| shape.node(*place));
+        let mut meant = choices().filter(|choice| is_of_type(shape, choice, value));
+        let chosen = match (meant.next(), meant.next()) {
+            (Some(only), None) => Some(only),
+            // Beside "or null" there is often only one.
+            (None, _) => only(choices().filter(|choice| choice.types != Types::ONLY_NULL)),
+            (Some(_), Some(_)) => None,
+        };
+        if let Some(chosen) = chosen {
+            self.look(chosen, value);
         }
-    }
-
-    fn is_of_type(&self, node: &Node, value: &Value) -> bool {
-        wrong_type(node, value).is_none()
-            && (!value.is_null() || node.values.as_ref().is_none_or(|values| values.contains(value)))
-            && node.also.iter().all(|place| self.is_of_type(self.shape.node(*place), value))
     }
 
     fn look_at_entries(&mut self, node: &'a Node, entries: &[Value]) {
@@ -176,53 +174,50 @@ impl<'a> Survey<'a> {
 /// What a text in a query stands for: a number, the only entry of a list, or itself.
 fn typed<'a>(node: &Node, value: &'a Value) -> Option<Cow<'a, Value>> {
     match value {
-        _ if node.types.is_empty() || allows(node, type_of(value)) => Some(Cow::Borrowed(value)),
-        Value::String(text) if allows(node, "integer") || allows(node, "number") => {
+        _ if node.types.is_open() || node.types.names(JsonType::of(value)) => Some(Cow::Borrowed(value)),
+        Value::String(text) if node.types.names(JsonType::Integer) || node.types.names(JsonType::Number) => {
             text.parse().ok().map(|number| Cow::Owned(Value::Number(number)))
         }
-        Value::String(_) if allows(node, "array") => Some(Cow::Owned(Value::Array(vec![value.clone()]))),
+        Value::String(_) if node.types.names(JsonType::Array) => Some(Cow::Owned(Value::Array(vec![value.clone()]))),
         _ => None,
     }
 }
 
-/// Named among the types, and not only let through because none are.
-fn allows(node: &Node, wanted: &str) -> bool {
-    node.types.iter().any(|name| name == wanted)
+fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
+    found.next().filter(|_| found.next().is_none())
 }
 
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
+fn is_of_type(shape: &Shape, node: &Node, value: &Value) -> bool {
+    has_type(node, value)
+        && (!value.is_null() || node.values.as_ref().is_none_or(|values| values.contains(value)))
+        && node.also.iter().all(|place| is_of_type(shape, shape.node(*place), value))
+}
+
+fn has_type(node: &Node, value: &Value) -> bool {
+    node.types.is_open()
+        || node.types.names(JsonType::of(value))
+        || (node.types.names(JsonType::Integer) && value.as_f64().is_some_and(|number| number.fract() == 0.0))
 }
 
 /// What the value must be, when it is not.
 fn wrong_type(node: &Node, value: &Value) -> Option<String> {
-    let fits = node.types.is_empty()
-        || allows(node, type_of(value))
-        || (allows(node, "integer") && value.as_f64().is_some_and(|number| number.fract() == 0.0));
-    match (&node.values, fits) {
-        (_, true) => None,
-        (Some(values), false) => Some(one_of(node, values)),
-        (None, false) => Some(must_be(&node.types).to_owned()),
+    match &node.values {
+        _ if has_type(node, value) => None,
+        Some(values) => Some(one_of(node, values)),
+        None => Some(must_be(node.types).to_owned()),
     }
 }
 
-fn must_be(types: &[String]) -> &'static str {
+fn must_be(types: Types) -> &'static str {
     let wanted = [
-        ("string", "must be a string"),
-        ("integer", "must be an integer"),
-        ("number", "must be a number"),
-        ("boolean", "must be true or false"),
-        ("array", "must be a list"),
-        ("object", "must be an object"),
+        (JsonType::String, "must be a string"),
+        (JsonType::Integer, "must be an integer"),
+        (JsonType::Number, "must be a number"),
+        (JsonType::Boolean, "must be true or false"),
+        (JsonType::Array, "must be a list"),
+        (JsonType::Object, "must be an object"),
     ];
-    let found = wanted.iter().find(|(name, _)| types.iter().any(|one| one == name));
+    let found = wanted.iter().find(|(one, _)| types.names(*one));
     found.map_or("must be one of the documented values", |(_, message)| message)
 }
 
