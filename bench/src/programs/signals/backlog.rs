@@ -20,7 +20,7 @@ use web::logging::Logging;
 
 /// Changes that are made at once.
 const AT_ONCE: usize = 64;
-/// A service that uses no more than `LITTLE` of it in so long has nothing left to do.
+/// A service that uses no more than `LITTLE` processor time in this long has nothing left to do.
 const REST: Duration = Duration::from_millis(500);
 const LITTLE: Duration = Duration::from_millis(20);
 

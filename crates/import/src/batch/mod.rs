@@ -1,6 +1,7 @@
 //! A batch as it arrives: cut into pieces, judged piece by piece, and told about with the place of everything that is wrong.
 
 mod csv;
+mod cut;
 mod findings;
 mod form;
 mod people_table;

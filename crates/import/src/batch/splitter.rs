@@ -7,7 +7,10 @@ use kernel::{Code, Error, Result};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{MOST_TENANTS, MOST_USERS};
+use super::{
+    MOST_TENANTS, MOST_USERS,
+    cut::{Cut, is_space},
+};
 
 /// A part of `[ { "tenant": …, "users": [ … ] } ]`, with its place as findings name it. Items are counted from 0.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,11 +40,6 @@ pub enum Piece {
         item: usize,
     },
 }
-
-/// Of one workspace or person: their texts are limited to far less.
-const LARGEST_PIECE: usize = 1024 * 1024;
-/// What nests deeper is not data.
-const DEEPEST: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -331,98 +329,11 @@ const TOO_LARGE: &str = "is larger than 1 MiB";
 /// UTF-8's byte order mark, which some editors write.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What JSON allows between values.
-const fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
-}
-
-/// A value whose end is looked for.
-#[derive(Default)]
-struct Cut {
-    json: Vec<u8>,
-    too_large: bool,
-    depth: usize,
-    in_string: bool,
-    escaped: bool,
-    over: bool,
-}
-
-impl Cut {
-    fn begin(&mut self) {
-        *self = Self { json: mem::take(&mut self.json), ..Self::default() };
-        self.json.clear();
-    }
-
-    fn is_over(&self) -> bool {
-        self.over
-    }
-
-    fn end(&mut self) -> (Vec<u8>, bool) {
-        (mem::take(&mut self.json), self.too_large)
-    }
-
-    /// How many bytes belong to the value.
-    fn take(&mut self, bytes: &[u8]) -> Result<usize, &'static str> {
-        let mut at = 0;
-        while at < bytes.len() && !self.over {
-            let byte = bytes[at];
-            if self.in_string {
-                at += 1;
-                match byte {
-                    _ if self.escaped => self.escaped = false,
-                    b'\\' => self.escaped = true,
-                    b'"' => {
-                        self.in_string = false;
-                        self.over = self.depth == 0;
-                    }
-                    _ => {}
-                }
-                continue;
-            }
-            match byte {
-                b'"' => self.in_string = true,
-                b'{' | b'[' => {
-                    self.depth += 1;
-                    if self.depth > DEEPEST {
-                        return Err("it nests too deeply");
-                    }
-                }
-                // The end of whatever a number or a word stands in.
-                b'}' | b']' | b',' if self.depth == 0 => {
-                    self.over = true;
-                    break;
-                }
-                b'}' | b']' => {
-                    self.depth -= 1;
-                    self.over = self.depth == 0;
-                }
-                _ if is_space(byte) && self.depth == 0 => {
-                    self.over = true;
-                    break;
-                }
-                _ => {}
-            }
-            at += 1;
-        }
-        self.keep(&bytes[..at]);
-        Ok(at)
-    }
-
-    fn keep(&mut self, bytes: &[u8]) {
-        if self.too_large || self.json.len() + bytes.len() > LARGEST_PIECE {
-            self.too_large = true;
-            self.json.clear();
-        } else {
-            self.json.extend_from_slice(bytes);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{super::cut::LARGEST_PIECE, *};
 
     fn split(body: &[u8], step: usize) -> Result<Vec<Piece>> {
         let (mut splitter, mut pieces) = (Splitter::new(), Vec::new());
