@@ -11,6 +11,7 @@ pub mod load;
 pub mod process;
 pub mod report;
 pub mod series;
+pub mod server;
 pub mod subject;
 
 use std::{path::PathBuf, time::Duration};

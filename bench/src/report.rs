@@ -99,6 +99,17 @@ pub fn figure(value: f64) -> String {
     }
 }
 
+/// A figure; large ones with thousands set apart.
+fn shown(value: f64) -> String {
+    if value >= 1e4 { count(value) } else { figure(value) }
+}
+
+/// As it was written, and a fraction such as a third with three digits.
+fn shortest(value: f64) -> String {
+    let rounded = (value * 1e3).round() / 1e3;
+    if value.fract() == 0.0 && value >= 1e4 { count(value) } else { rounded.to_string() }
+}
+
 /// Whole, with thousands set apart.
 pub fn count(value: f64) -> String {
     let digits = format!("{value:.0}");
@@ -142,13 +153,14 @@ impl Aim {
     }
 
     fn cells(&self) -> [String; 4] {
-        let bound = match self.bound {
-            Bound::AtLeast(bound) => format!(">= {bound}{}", self.unit),
-            Bound::AtMost(bound) => format!("<= {bound}{}", self.unit),
-            Bound::Below(bound) => format!("< {bound}{}", self.unit),
+        let (sign, bound) = match self.bound {
+            Bound::AtLeast(bound) => (">=", bound),
+            Bound::AtMost(bound) => ("<=", bound),
+            Bound::Below(bound) => ("<", bound),
         };
+        let bound = format!("{sign} {}{}", shortest(bound), self.unit);
         let judged = if self.is_met() { "met" } else { "NOT met" };
-        [self.what.clone(), format!("{}{}", figure(self.found), self.unit), bound, judged.into()]
+        [self.what.clone(), format!("{}{}", shown(self.found), self.unit), bound, judged.into()]
     }
 
     fn json(&self) -> Value {
@@ -184,6 +196,11 @@ mod tests {
     fn figures_are_short() {
         assert_eq!([0.123, 12.34, 123.4].map(figure), ["0.12", "12.3", "123"]);
         assert_eq!([7.0, 1234.0, 1_234_567.8].map(count), ["7", "1,234", "1,234,568"]);
+    }
+
+    #[test]
+    fn bounds_are_short() {
+        assert_eq!([3.0, 2.5, 1.0 / 3.0, 60_000.0].map(shortest), ["3", "2.5", "0.333", "60,000"]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use clap::Subcommand;
 
 #[derive(Subcommand)]
 pub enum Program {
-    /// Usage and entitlements, beside a service written by hand; first `npm ci` in bench/peers/usage.
+    /// Usage and entitlements, beside a service written by hand; first `npm ci` in bench/peers/by-hand.
     Billing(billing::Options),
     /// The event log: fills it, packs it and asks it, in this process.
     Events(events::Options),

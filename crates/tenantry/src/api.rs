@@ -110,11 +110,13 @@ impl Api {
         self.send("POST", path, file.content().await?).await?.json().await
     }
 
-    /// A part of something larger, and the cursor of the next one.
-    pub async fn part(&self, path: &str) -> Result<(Vec<u8>, Option<String>), String> {
+    /// A part of an export.
+    pub async fn part(&self, path: &str) -> Result<ExportPart, String> {
         let answer = self.send("GET", path, Content::json(None)).await?;
-        let next = answer.header("x-next-cursor");
-        Ok((answer.bytes().await?, next))
+        let number = |name: &str| answer.header(name).and_then(|text| text.parse().ok());
+        let (events, total, next) =
+            (number("x-part-events").unwrap_or(0), number("x-total-events"), answer.header("x-next-cursor"));
+        Ok(ExportPart { bytes: answer.bytes().await?, events, total, next })
     }
 
     /// A stream of server-sent events.
@@ -161,6 +163,16 @@ impl Api {
             service.close().await;
         }
     }
+}
+
+/// A part of an export of events.
+pub struct ExportPart {
+    pub bytes: Vec<u8>,
+    pub events: u64,
+    /// About how many events all parts have; only the first part tells.
+    pub total: Option<u64>,
+    /// The cursor of the next part.
+    pub next: Option<String>,
 }
 
 /// Server-sent events as they come.

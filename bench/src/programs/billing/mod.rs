@@ -97,8 +97,8 @@ async fn with_postgres(
 ) -> Result<()> {
     let server = database.main_process().await?;
     let mut postgres = Subject::start("PostgreSQL", options, Some((database.url()?, server))).await?;
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/usage");
-    let peer = Child::start_program(Command::new("node").arg("serve.mjs").arg(theirs.url()?).current_dir(folder))?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/by-hand");
+    let peer = Child::start_program(Command::new("node").arg("usage.mjs").arg(theirs.url()?).current_dir(folder))?;
     let requests = ingest(&callers(&peer)?, &event());
     let mut by_hand = Series::new("Node.js + PostgreSQL, by hand", options.connections);
     for round in 1..=options.flags.rounds() {

@@ -1,5 +1,7 @@
 //! Events of a realistic mix, the same in every run.
 
+use std::ops::Range;
+
 use serde_json::{Value, json};
 
 /// The name of most events.
@@ -16,10 +18,10 @@ pub const TO: &str = "2026-01-31T23:59:59Z";
 const START: i64 = 1_767_225_600_000;
 const SPAN: i64 = 30 * 86_400_000;
 
-pub struct Dice(u64);
+struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: usize) -> Self {
+    fn new(seed: usize) -> Self {
         Self(seed as u64 ^ 0x9E37_79B9_7F4A_7C15)
     }
 
@@ -34,7 +36,8 @@ pub fn share_of_main_name(events: usize) -> f64 {
     events as f64 * SHARES[0] as f64 / 100.0
 }
 
-pub struct Sample {
+/// A million of them pass once through the month.
+struct Sample {
     number: usize,
     name: &'static str,
     at: kernel::Timestamp,
@@ -43,7 +46,7 @@ pub struct Sample {
 
 impl Sample {
     /// Roughly in the order of time.
-    pub fn roll(dice: &mut Dice, number: usize) -> Self {
+    fn roll(dice: &mut Dice, number: usize) -> Self {
         let mut point = dice.roll(100);
         let mut name = NAMES[0];
         for (candidate, share) in NAMES.iter().zip(SHARES) {
@@ -67,10 +70,16 @@ impl Sample {
         Self { number, name, at: kernel::Timestamp::from_micros((START + after) * 1_000), parameters }
     }
 
-    pub fn json(self, app: &str) -> Value {
+    fn json(self, app: &str) -> Value {
         json!({
             "appId": app, "eventName": self.name, "timestamp": self.at, "parameters": self.parameters,
             "ingestId": format!("sample-{}", self.number),
         })
     }
+}
+
+/// Events by number, as JSON.
+pub fn events(app: &str, numbers: Range<usize>) -> Vec<Value> {
+    let mut dice = Dice::new(numbers.start);
+    numbers.map(|number| Sample::roll(&mut dice, number).json(app)).collect()
 }

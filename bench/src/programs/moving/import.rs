@@ -1,15 +1,15 @@
 //! An import from its first byte to its last person.
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use bench::{
     Result,
-    child::Child,
     client::{Connection, Request},
     database::Database,
     leisure::{read_at_leisure, read_beside},
     process,
     report::{Aim, Bound, figure},
+    server::Server,
     subject::OPERATOR,
 };
 use kernel::Ticker;
@@ -22,49 +22,17 @@ const READERS: usize = 8;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const PASSPHRASE: &str = r#"{"passphrase":"violet harbour lamp"}"#;
 
-struct Server {
-    child: Child,
-    address: SocketAddr,
-    key: String,
-    /// PostgreSQL's main process, whose processor time counts too.
-    database: Option<u32>,
-}
-
-impl Server {
-    async fn start(database: Option<&Database>) -> Result<Self> {
-        let url = database.map(Database::url).transpose()?;
-        let mut arguments = vec!["--serve"];
-        arguments.extend(url.iter().flat_map(|url| ["--database", url.as_str()]));
-        let child = Child::start(&arguments)?;
-        let database = match database {
-            Some(database) => Some(database.main_process().await?),
-            None => None,
-        };
-        let (address, key) = (child.text("address").parse()?, format!("x-api-key: {}", child.text("key")));
-        Ok(Self { child, address, key, database })
-    }
-
-    fn cpu(&self) -> Result<f64> {
-        let own = process::cpu_time(self.child.id())?;
-        Ok((own + self.database.map_or(Ok(Duration::ZERO), process::cpu_time_of_family)?).as_secs_f64())
-    }
-
-    async fn ask(&self, request: Request) -> Result<Value> {
-        Ok(serde_json::from_slice(Connection::open(self.address, request).await?.ask().await?)?)
-    }
-
-    /// Sends the batch and waits until everybody is in.
-    async fn import(&self, body: &str) -> Result<()> {
-        let taken = self.ask(Request::post("/account/import/tenants", &self.key, body).expecting(200)).await?;
-        let reference = taken["reference"].as_str().ok_or_else(|| format!("the batch was refused: {taken}"))?;
-        let path = format!("/account/import/status/{reference}");
-        loop {
-            let status = self.ask(Request::get(&path, &self.key)).await?;
-            match status["status"].as_str() {
-                Some("COMPLETED") => return Ok(()),
-                Some("ERROR") => return Err(format!("the import failed: {status}").into()),
-                _ => tokio::time::sleep(LOOK_AGAIN).await,
-            }
+/// Sends the batch and waits until everybody is in.
+async fn import_all(server: &Server, body: &str) -> Result<()> {
+    let taken = server.ask(Request::post("/account/import/tenants", &server.key, body).expecting(200)).await?;
+    let reference = taken["reference"].as_str().ok_or_else(|| format!("the batch was refused: {taken}"))?;
+    let path = format!("/account/import/status/{reference}");
+    loop {
+        let status = server.ask(Request::get(&path, &server.key)).await?;
+        match status["status"].as_str() {
+            Some("COMPLETED") => return Ok(()),
+            Some("ERROR") => return Err(format!("the import failed: {status}").into()),
+            _ => tokio::time::sleep(LOOK_AGAIN).await,
         }
     }
 }
@@ -97,11 +65,11 @@ pub async fn measure(engine: &str, options: &Options, database: Option<&Database
     let (before, turn) = (server.cpu()?, options.flags.turn());
     let idle = read_at_leisure(server.address, &read, READERS, turn).await?;
     let of_a_read = (server.cpu()? - before) / (idle.per_second * (turn.warm_up + turn.measured).as_secs_f64());
-    let (memory, before, started) = (process::resident_megabytes(server.child.id())?, server.cpu()?, Ticker.now());
-    let (reads, ()) = read_beside(server.address, &read, READERS, server.import(&body)).await?;
+    let (memory, before, started) = (process::resident_megabytes(server.process())?, server.cpu()?, Ticker.now());
+    let (reads, ()) = read_beside(server.address, &read, READERS, import_all(&server, &body)).await?;
     let (seconds, cpu) = (Ticker.since(started).as_secs_f64(), server.cpu()? - before);
     let cpu = cpu - of_a_read * reads.per_second * seconds;
-    let peak = process::peak_resident_megabytes(server.child.id())?;
+    let peak = process::peak_resident_megabytes(server.process())?;
     println!(
         "\n{engine}: {people} people in {} s ({} a second), {} s of CPU beside the reads', memory {} to at most {} MB; reads took {} ms (99 %), {} when idle",
         figure(seconds),
@@ -117,7 +85,7 @@ pub async fn measure(engine: &str, options: &Options, database: Option<&Database
 
     let bare = match database {
         Some(database) => raw::on_postgres(database).await?,
-        None => raw::on_sqlite(Path::new(&server.child.text("file")))?,
+        None => raw::on_sqlite(Path::new(&server.file()))?,
     };
     println!("  {} rows of {} tables inserted alone: {} s of CPU", bare.rows, bare.tables, figure(bare.cpu));
     aim("CPU of an import over inserting its rows alone", cpu / bare.cpu, Bound::AtMost(4.0), "x");
@@ -126,7 +94,7 @@ pub async fn measure(engine: &str, options: &Options, database: Option<&Database
 
 async fn archive(engine: &str, server: &Server) -> Result<()> {
     let header = format!("authorization: Bearer {OPERATOR}");
-    let path = format!("/admin/apps/{}/export", server.child.text("app"));
+    let path = format!("/admin/apps/{}/export", server.app());
     let (before, started) = (server.cpu()?, Ticker.now());
     let mut connection =
         Connection::open(server.address, Request::post(&path, &header, PASSPHRASE).expecting(200)).await?;

@@ -4,9 +4,8 @@
 mod batch;
 mod import;
 mod raw;
-mod subject;
 
-use bench::{Flags, Result, Threads, database::Database, report};
+use bench::{Flags, Result, Threads, database::Database, report, server};
 use clap::Args;
 
 /// Measures imports and archives.
@@ -30,7 +29,7 @@ pub struct Options {
 pub fn start(options: &Options) -> Result<()> {
     bench::block_on(Threads::for_part(options.serve), async {
         match options.serve {
-            true => Box::pin(subject::serve(options.database.as_deref())).await,
+            true => Box::pin(server::serve(options.database.as_deref())).await,
             false => Box::pin(run(options)).await,
         }
     })

@@ -24,6 +24,10 @@ use parts::{Cursor, WantedEvents};
 
 /// Names where the next part begins; missing on the last one.
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
+/// How many events a part has.
+const PART_EVENTS: HeaderName = HeaderName::from_static("x-part-events");
+/// About how many all parts have together; only on the first one.
+const TOTAL_EVENTS: HeaderName = HeaderName::from_static("x-total-events");
 
 pub(crate) fn routes() -> Routes<EventLog> {
     Routes::new("Event log")
@@ -31,7 +35,8 @@ pub(crate) fn routes() -> Routes<EventLog> {
         .description(
             "Answers up to 10,000 events, or about 8 MiB. While there are more, the header `x-next-cursor` has the `cursor` \
              of the next part; parts of JSON lines and of CSV, whose first one has a header line, can be put together. \
-             `from` and `to` are inclusive.",
+             `x-part-events` tells how many events a part has, and on the first part `x-total-events` about how many \
+             there are in all. `from` and `to` are inclusive.",
         )
 }
 
@@ -81,15 +86,21 @@ async fn export(
     let wanted = WantedEvents { app, from: from.as_micros(), to: to.as_micros(), cursor: cursor.unwrap_or_default() };
     let read = move |tx: &mut Tx<'_>| {
         apps::get(tx, app)?;
-        parts::read(tx, &wanted)
+        let total = is_first.then(|| parts::about_how_many(tx, app, (wanted.from, wanted.to))).transpose()?;
+        Ok((parts::read(tx, &wanted)?, total))
     };
-    let part = log.db.scan(read).await?;
+    let (part, total) = log.db.scan(read).await?;
     let format = query.format.unwrap_or_default();
     let bytes = format.write(app, &part.events, is_first)?;
     let mut response = Response::new(Body::from(bytes));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
+    headers.insert(PART_EVENTS, part.events.len().into());
+    if let Some(total) = total {
+        headers.insert(TOTAL_EVENTS, total.into());
+    }
     if let Some(next) = part.next {
-        response.headers_mut().insert(NEXT_CURSOR, HeaderValue::from_str(&next.to_string()).map_err(Error::internal)?);
+        headers.insert(NEXT_CURSOR, HeaderValue::from_str(&next.to_string()).map_err(Error::internal)?);
     }
     Ok(ExportedPart(response))
 }

@@ -275,10 +275,10 @@ pub enum EventsCommand {
     Export {
         #[command(flatten)]
         of: OfApp,
-        /// The file to write; must not exist unless it is resumed
+        /// The file to write, or with parquet the folder; must not exist unless an export is resumed
         file: PathBuf,
-        /// jsonl or csv
-        #[arg(long, default_value = "jsonl", value_parser = ["jsonl", "csv"])]
+        /// jsonl, csv or parquet
+        #[arg(long, default_value = "jsonl", value_parser = ["jsonl", "csv", "parquet"])]
         format: String,
         /// From this time on, such as 2026-01-31T09:30:00Z
         #[arg(long)]
@@ -286,6 +286,8 @@ pub enum EventsCommand {
         /// Up to this time
         #[arg(long)]
         to: Option<String>,
+        #[command(flatten)]
+        output: Output,
     },
     /// Where events are sent as well
     #[command(subcommand)]

@@ -1,11 +1,11 @@
 //! `tenantry events tail|export|sink` and `tenantry audit verify`.
 
-use std::path::Path;
-
 use serde_json::Value;
-use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
 
-use super::{flags, print, say, text};
+use super::{
+    event_export::{self, Target},
+    flags, print, say, text,
+};
 use crate::{
     api::Api,
     cli::{AuditCommand, EventsCommand, OfApp, Output, SinkCommand},
@@ -14,9 +14,11 @@ use crate::{
 pub async fn run(api: &Api, command: EventsCommand) -> Result<(), String> {
     match command {
         EventsCommand::Tail { of, event, output } => tail(api, &of, event, output).await,
-        EventsCommand::Export { of, file, format, from, to } => {
-            let query = query(&[("format", Some(format)), ("from", from), ("to", to)]);
-            export(api, &format!("{}?{query}", path(api, &of, "/export").await?), &file).await
+        EventsCommand::Export { of, file, format, from, to, output } => {
+            let query = query(&[("format", Some(format.clone())), ("from", from), ("to", to)]);
+            let path = format!("{}?{query}", path(api, &of, "/export").await?);
+            let target = if format == "parquet" { Target::Folder(file) } else { Target::File(file) };
+            event_export::run(api, &path, &target, output).await
         }
         // Needs no server: it was printed before.
         EventsCommand::Sink(SinkCommand::Ddl { .. }) => Ok(()),
@@ -75,59 +77,6 @@ async fn tail(api: &Api, of: &OfApp, event: Option<String>, output: Output) -> R
 fn line(event: &str) -> String {
     let read: Value = serde_json::from_str(event).unwrap_or_default();
     format!("{}  {:28}  {}", text(&read, "/timestamp"), text(&read, "/eventName"), read["parameters"])
-}
-
-/// Part after part. Beside the file stands a note of how far it is, by which an interrupted export is resumed.
-async fn export(api: &Api, path: &str, file: &Path) -> Result<(), String> {
-    let cannot = |error: std::io::Error| format!("Cannot write {}: {error}", file.display());
-    let note = file.with_added_extension("part");
-    let mut place = match tokio::fs::read_to_string(&note).await {
-        Ok(text) => Place::parse(&text).ok_or_else(|| format!("{} is not the note of an export.", note.display()))?,
-        Err(_) => Place::default(),
-    };
-    let mut options = tokio::fs::File::options();
-    // For the owner's eyes only: events hold what people did.
-    options.write(true).mode(0o600);
-    let mut target = match place.cursor {
-        Some(_) => options.open(file).await,
-        None => options.create_new(true).open(file).await,
-    }
-    .map_err(cannot)?;
-    // What was written after the last note is written again.
-    target.set_len(place.bytes).await.map_err(cannot)?;
-    target.seek(std::io::SeekFrom::End(0)).await.map_err(cannot)?;
-    loop {
-        let asked = match &place.cursor {
-            Some(cursor) => format!("{path}&cursor={cursor}"),
-            None => path.to_owned(),
-        };
-        let (part, next) = api.part(&asked).await?;
-        target.write_all(&part).await.map_err(cannot)?;
-        target.sync_all().await.map_err(cannot)?;
-        let bytes = place.bytes + u64::try_from(part.len()).unwrap_or(u64::MAX);
-        eprintln!("{bytes} bytes");
-        place = Place { bytes, cursor: next };
-        match &place.cursor {
-            Some(cursor) => tokio::fs::write(&note, format!("{bytes} {cursor}")).await.map_err(cannot)?,
-            None => break,
-        }
-    }
-    let _ = tokio::fs::remove_file(&note).await;
-    Ok(())
-}
-
-/// How far an export is.
-#[derive(Default)]
-struct Place {
-    bytes: u64,
-    cursor: Option<String>,
-}
-
-impl Place {
-    fn parse(text: &str) -> Option<Self> {
-        let (bytes, cursor) = text.split_once(' ')?;
-        Some(Self { bytes: bytes.parse().ok()?, cursor: Some(cursor.trim().to_owned()) })
-    }
 }
 
 async fn verify(api: &Api, of: &OfApp, output: Output) -> Result<bool, String> {

@@ -6,6 +6,7 @@ pub mod backup;
 pub mod billing;
 pub mod config;
 pub mod doctor;
+mod event_export;
 pub mod events;
 mod flag_file;
 pub mod flags;

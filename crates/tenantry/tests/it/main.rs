@@ -5,6 +5,7 @@ mod backups;
 mod billing;
 mod commands;
 mod configuration;
+mod event_export;
 mod flags;
 mod full_disk;
 mod imports;

@@ -37,7 +37,10 @@ async fn every_event_is_exported_once_in_parts(app: TestApp) {
     let (mut ids, mut parts, mut cursor) = (Vec::new(), 0, String::new());
     loop {
         let part = export(&app, &format!("{range}{cursor}")).await.expect(200);
-        ids.extend(lines(&part).into_iter().map(|line| line["id"].to_string()));
+        let lines = lines(&part);
+        assert_eq!(part.header("x-part-events"), Some(&*lines.len().to_string()));
+        assert_eq!(part.header("x-total-events"), (parts == 0).then_some("10130"));
+        ids.extend(lines.into_iter().map(|line| line["id"].to_string()));
         parts += 1;
         assert!(parts < 5, "it does not end");
         let Some(next) = part.header("x-next-cursor") else { break };

@@ -1,6 +1,6 @@
 // Counts usage as a team would by hand: a token that is checked, a membership that is read, an event that counts once, and a
 // counter against its limit, in one transaction.
-//   node serve.mjs postgres://…
+//   node usage.mjs postgres://…
 // Prints its address and a token, and serves POST /usage/ingest until it is killed.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID, sign, verify } from "node:crypto";
 import { createServer } from "node:http";
