@@ -86,10 +86,10 @@ async fn over_http(options: &Options, series: &mut Vec<Series>, aims: &mut Vec<A
 }
 
 async fn volumes(options: &Options, aims: &mut Vec<Aim>) -> Result<()> {
-    volume::measure("SQLite", None, &options.events, aims).await?;
+    Box::pin(volume::measure("SQLite", None, &options.events, aims)).await?;
     if let Some(server) = options.flags.postgres() {
         let database = Database::create(&server).await?;
-        let measured = volume::measure("PostgreSQL", Some(&database), &options.events, aims).await;
+        let measured = Box::pin(volume::measure("PostgreSQL", Some(&database), &options.events, aims)).await;
         database.remove().await?;
         measured?;
     }

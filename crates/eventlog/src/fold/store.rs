@@ -28,10 +28,10 @@ pub struct WaitingArrival {
     pub events: Option<String>,
 }
 
-/// Arrivals that are looked at for one fold, and how much of them is read unless a single one is larger: more than one
-/// transaction takes.
+/// Arrivals that are looked at for one fold, and how much of them is read unless a single one is larger: about what one
+/// transaction takes, since what it leaves is read again.
 const MOST_ARRIVALS: i64 = 32;
-const MOST_BYTES: i64 = 256 * 1024;
+const MOST_BYTES: i64 = 64 * 1024;
 
 const NEXT_APP: &str = "SELECT app_id FROM event_arrivals WHERE app_id > $1 ORDER BY app_id LIMIT 1";
 const OLDEST: &str = "SELECT created_at FROM event_arrivals ORDER BY id LIMIT 1";
@@ -181,10 +181,12 @@ pub fn add_sums(tx: &mut Tx<'_>, app: AppId, sums: &HashMap<(Bucket, i64), f64>)
 
 /// Adds to counters of values.
 pub fn add_values(tx: &mut Tx<'_>, app: AppId, values: &HashMap<(Bucket, i64, String), i64>) -> Result<()> {
-    let row = |(((name, grain, start), parameter, value), &count): (&'_ (Bucket, i64, String), &i64)| {
-        (app, *name, *grain, *start, *parameter, value.clone(), count)
-    };
-    let rows: Vec<_> = values.iter().map(row).collect();
+    let rows = values.iter().map(|(((name, grain, start), parameter, value), count)| {
+        (app, *name, *grain, *start, *parameter, value.as_str(), *count)
+    });
+    let mut rows: Vec<_> = rows.collect();
+    // Neighbours are on the same pages.
+    rows.sort_unstable();
     let columns = ["app_id", "name_id", "grain", "starts_at", "parameter_id", "value", "events"];
     tx.insert_all(ADD_VALUES, columns, &rows)
 }
@@ -200,11 +202,12 @@ pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
     tx.insert_all(ADD_EVENTS, ["app_id", "name_id", "grain", "starts_at", "events"], &rows)?;
     add_sums(tx, app, &plan.sums)?;
     add_values(tx, app, &plan.values)?;
-    let rows: Vec<_> = plan
+    let rows = plan
         .firsts
         .iter()
-        .map(|((entity, name), times)| (app, entity.as_str(), *name, times.parameter, times.first, times.last))
-        .collect();
+        .map(|((entity, name), times)| (app, entity.as_str(), *name, times.parameter, times.first, times.last));
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_unstable();
     let columns = ["app_id", "entity_digest", "name_id", "parameter_id", "first_at", "last_at"];
     tx.insert_all(ADD_FIRSTS, columns, &rows)?;
     write_rows(tx, app, plan)?;
