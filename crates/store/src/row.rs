@@ -18,7 +18,7 @@ pub(crate) enum RowSource<'a> {
     /// With the names of its columns: SQLite measures and checks a name whenever it is asked for it.
     Sqlite(&'a rusqlite::Row<'a>, &'a [String]),
     Postgres(&'a tokio_postgres::Row),
-    /// What was stored as it was given, with the names of the columns.
+    /// What a row was stored or changed by, as it was given, with the names of the columns.
     Given(&'a [&'a Arg<'a>], &'a [&'a str]),
 }
 

@@ -148,13 +148,15 @@ impl<'a> Tx<'a> {
     }
 
     /// Runs `sql` once for many rows. The text reads its input from the token `{rows}`, a table whose columns have
-    /// these `names`: `INSERT INTO t (a, b) SELECT a, b FROM {rows} WHERE true ON CONFLICT …`.
+    /// these `names`: `INSERT INTO t (a, b) SELECT a, b FROM {rows} WHERE true ON CONFLICT …`, or
+    /// `UPDATE t SET b = rows.b FROM {rows} WHERE t.a = rows.a`.
     /// One statement on PostgreSQL, a cached one per row on SQLite, where a statement costs next to nothing.
     pub fn insert_all<R: Tuple>(&mut self, sql: &'static str, names: R::Names, rows: &[R]) -> Result<()> {
         self.insert_each(sql, &names, rows, &mut |_| Ok(()))
     }
 
-    /// As [`Tx::insert_all`], for a text that ends in `RETURNING`.
+    /// As [`Tx::insert_all`], for a text that ends in `RETURNING`. Of an `UPDATE` these are the rows' columns: which table row
+    /// was changed by them.
     pub fn insert_all_returning<T: FromRow, R: Tuple>(
         &mut self,
         sql: &'static str,

@@ -99,8 +99,10 @@ impl SqliteConnection {
             bind(&mut statement, row)?;
             if returned.is_empty() {
                 visit_rows(&mut statement, &translated.columns, visit)?;
-            } else if statement.raw_execute().map_err(fault)? > 0 {
-                let given: Vec<&Arg<'_>> = returned.iter().map(|index| &row[*index]).collect();
+                continue;
+            }
+            let given: Vec<&Arg<'_>> = returned.iter().map(|index| &row[*index]).collect();
+            for _ in 0..statement.raw_execute().map_err(fault)? {
                 visit(&Row::new(RowSource::Given(&given, &names))).map_err(Fault::doomed)?;
             }
         }

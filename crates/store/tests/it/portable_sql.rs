@@ -11,6 +11,7 @@ on_both_engines!(MIGRATIONS:
     claimed_rows_are_this_transactions_own,
     many_rows_go_in_at_once,
     only_rows_that_were_new_are_returned,
+    each_row_that_a_change_found_is_returned,
 );
 
 enum Shape {
@@ -354,4 +355,23 @@ async fn only_rows_that_were_new_are_returned(test: TestDb) {
     assert_eq!(store(&[("ann", 1), ("bob", 2)]).await.expect("stored"), [(1, "ann".into()), (2, "bob".into())]);
     assert_eq!(store(&[("bob", 3), ("cid", 4), ("cid", 5)]).await.expect("stored"), [(4, "cid".into())]);
     assert_eq!(store(&[("ann", 6)]).await.expect("stored"), []);
+}
+
+async fn each_row_that_a_change_found_is_returned(test: TestDb) {
+    const CHANGE: &str = "UPDATE names SET n = rows.n FROM {rows} \
+                          WHERE names.n = rows.old AND names.name <> rows.spared RETURNING rows.n, old";
+    let stored = test.db.write(|tx| {
+        let rows = [("ann", 1), ("bob", 1), ("cid", 1), ("dot", 2)];
+        tx.insert_all("INSERT INTO names (name, n) SELECT name, n FROM {rows} WHERE true", ["name", "n"], &rows)
+    });
+    stored.await.expect("stored");
+    let changed = test.db.write(|tx| {
+        let rows = [(10_i64, 1_i64, "bob"), (20, 2, "bob"), (30, 3, "bob")];
+        let mut changed: Vec<(i64, i64)> = tx.insert_all_returning(CHANGE, ["n", "old", "spared"], &rows)?;
+        changed.sort_unstable();
+        Ok((changed, tx.all::<(i64,)>("SELECT n FROM names ORDER BY name", &[])?))
+    });
+    let (changed, now) = changed.await.expect("changed");
+    assert_eq!(changed, [(10, 1), (10, 1), (20, 2)], "two were found by the first row, none by the last");
+    assert_eq!(now, [(10,), (1,), (10,), (20,)]);
 }
