@@ -22,7 +22,7 @@ mod properties;
 
 pub use archive::{ArchiveKey, ArchiveReader, ArchiveWriter, is_refusal};
 pub use digest::{
-    Sha256, hash_token, hmac_sha256, hmac_sha256_hex, same, sha256_bytes, sha256_hex, verify_hmac_sha256_hex,
+    MacKey, Sha256, hash_token, hmac_sha256, hmac_sha256_hex, same, sha256_bytes, sha256_hex, verify_hmac_sha256_hex,
 };
 pub use foreign_jwt::{ForeignKeys, ForeignRefusal};
 pub use jwks::{Jwk, JwkSet, Jwks};

@@ -71,7 +71,7 @@ pub fn signing(
     endpoints: &[EndpointId],
 ) -> Result<Vec<(EndpointId, SigningSecret)>> {
     let sealed = store::signing(tx, endpoints)?;
-    sealed.iter().map(|sealed| Ok((sealed.endpoint, SigningSecret::new(open(keyring, sealed)?)?))).collect()
+    sealed.iter().map(|sealed| Ok((sealed.endpoint, SigningSecret::new(&open(keyring, sealed)?)?))).collect()
 }
 
 /// Nothing is signed for the endpoint any more.

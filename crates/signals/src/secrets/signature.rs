@@ -3,26 +3,34 @@
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use kernel::{Error, Result, Secret, Timestamp};
 use spine::outbound::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use vault::{hmac_sha256, hmac_sha256_hex};
+use vault::MacKey;
 
 pub(super) const PREFIX: &str = "whsec_";
 
 /// A secret that is ready to sign.
 #[derive(Clone)]
 pub struct SigningSecret {
-    /// The whole text, which is the key of `Service-Signature`.
-    text: Secret<String>,
-    /// What the text encodes, which is the key of `webhook-signature`.
-    bytes: Secret<Vec<u8>>,
+    /// Of `Service-Signature`: the whole text.
+    own: MacKey,
+    /// Of `webhook-signature`: what the text encodes.
+    standard: MacKey,
 }
 
 impl SigningSecret {
-    pub fn new(text: Secret<String>) -> Result<Self> {
-        let bytes = text.expose().strip_prefix(PREFIX).and_then(|encoded| BASE64_STANDARD.decode(encoded).ok());
+    pub fn new(text: &Secret<String>) -> Result<Self> {
+        let text = text.expose();
+        let bytes = text.strip_prefix(PREFIX).and_then(|encoded| BASE64_STANDARD.decode(encoded).ok());
         let bytes = bytes.ok_or_else(|| Error::internal("a signing secret is whsec_ and base64"))?;
-        Ok(Self { text, bytes: Secret::new(bytes) })
+        Ok(Self { own: MacKey::new(text.as_bytes()), standard: MacKey::new(&bytes) })
     }
 }
+
+static SERVICE_SIGNATURE: HeaderName = HeaderName::from_static("service-signature");
+static SERVICE_EVENT_ID: HeaderName = HeaderName::from_static("service-event-id");
+static SERVICE_EVENT_TYPE: HeaderName = HeaderName::from_static("service-event-type");
+static WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
+static WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+static WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// The headers of one attempt: who it is for, and one signature per secret, in their order.
 pub fn headers(id: &str, event_type: &str, body: &str, at: Timestamp, secrets: &[SigningSecret]) -> Result<HeaderMap> {
@@ -30,27 +38,23 @@ pub fn headers(id: &str, event_type: &str, body: &str, at: Timestamp, secrets: &
         return Err(Error::internal("there is no secret to sign with"));
     }
     let t = at.as_seconds().to_string();
-    let own = format!("{t}.{body}");
-    let standard = format!("{id}.{t}.{body}");
-    let (mut signature, mut standard_signatures) = (format!("t={t}"), Vec::new());
+    let (mut own, mut standard) = (format!("t={t}"), String::new());
+    let (stamp, dot, bytes) = (t.as_bytes(), b".".as_slice(), body.as_bytes());
     for secret in secrets {
-        signature.push_str(",v1=");
-        signature.push_str(&hmac_sha256_hex(secret.text.expose().as_bytes(), own.as_bytes()));
-        let tag = hmac_sha256(secret.bytes.expose(), standard.as_bytes());
-        standard_signatures.push(format!("v1,{}", BASE64_STANDARD.encode(tag)));
+        own.push_str(",v1=");
+        own.push_str(&secret.own.sign_hex(&[stamp, dot, bytes]));
+        standard.push_str(if standard.is_empty() { "v1," } else { " v1," });
+        BASE64_STANDARD.encode_string(secret.standard.sign(&[id.as_bytes(), dot, stamp, dot, bytes]), &mut standard);
     }
-    let mut headers = HeaderMap::new();
-    for (name, value) in [
-        (HeaderName::from_static("service-signature"), signature.as_str()),
-        (HeaderName::from_static("service-event-id"), id),
-        (HeaderName::from_static("service-event-type"), event_type),
-        (HeaderName::from_static("webhook-id"), id),
-        (HeaderName::from_static("webhook-timestamp"), &t),
-        (HeaderName::from_static("webhook-signature"), &standard_signatures.join(" ")),
-        (CONTENT_TYPE, "application/json"),
-    ] {
-        headers.insert(name, HeaderValue::from_str(value).map_err(Error::internal)?);
-    }
+    let id = HeaderValue::from_str(id).map_err(Error::internal)?;
+    let mut headers = HeaderMap::with_capacity(7);
+    headers.insert(&SERVICE_SIGNATURE, HeaderValue::try_from(own).map_err(Error::internal)?);
+    headers.insert(&SERVICE_EVENT_ID, id.clone());
+    headers.insert(&SERVICE_EVENT_TYPE, HeaderValue::from_str(event_type).map_err(Error::internal)?);
+    headers.insert(&WEBHOOK_ID, id);
+    headers.insert(&WEBHOOK_TIMESTAMP, HeaderValue::try_from(t).map_err(Error::internal)?);
+    headers.insert(&WEBHOOK_SIGNATURE, HeaderValue::try_from(standard).map_err(Error::internal)?);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(headers)
 }
 
@@ -62,7 +66,7 @@ mod tests {
     #[test]
     fn both_forms_are_as_described() {
         let text = format!("{PREFIX}{}", BASE64_STANDARD.encode([7; 32]));
-        let secret = SigningSecret::new(Secret::new(text)).expect("a secret");
+        let secret = SigningSecret::new(&Secret::new(text)).expect("a secret");
         let at = Timestamp::from_seconds(1_700_000_000);
         let headers = headers("evt_1", "tenant.created", "{}", at, &[secret.clone(), secret]).expect("headers");
         let header = |name: &str| headers[name].to_str().expect("text").to_owned();

@@ -90,7 +90,7 @@ async fn listen(api: &Api, of: &OfApp, forward: Option<&str>, output: Output) ->
     }
     let base = path(api, of, "").await?;
     let secret = text(&api.get(&format!("{base}/secret")).await?, "/secret").to_owned();
-    let secret = SigningSecret::new(Secret::new(secret)).map_err(|error| error.public().to_owned())?;
+    let secret = SigningSecret::new(&Secret::new(secret)).map_err(|error| error.public().to_owned())?;
     let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
     let client = client.timeout(std::time::Duration::from_secs(10)).build().map_err(|error| error.to_string())?;
     let mut events = api.watch(&format!("{base}/stream")).await?;
