@@ -35,13 +35,12 @@ const INSERT: &str = "INSERT INTO webhook_deliveries (id, app_id, tenant_id, end
 pub(crate) fn insert(tx: &mut Tx<'_>, unsent: &[Unsent<'_>]) -> Result<Vec<DeliveryId>> {
     let now = tx.now();
     let ids: Vec<DeliveryId> = unsent.iter().map(|_| tx.new_id()).collect();
-    let row = |(one, id): (&Unsent<'_>, &DeliveryId)| {
-        let Unsent { app, tenant, endpoint, due, position, fact, .. } = *one;
-        let event = (one.event_id.clone(), one.event_type.to_owned());
-        let sent = (one.target_url.clone(), one.payload.clone());
-        (*id, app, tenant, endpoint, event.0, event.1, position, fact, sent.0, sent.1, due, now)
-    };
-    let rows: Vec<_> = unsent.iter().zip(&ids).map(row).collect();
+    let rows = unsent.iter().zip(&ids).map(|(one, id)| {
+        let Unsent { app, tenant, endpoint, due, event_type, position, fact, .. } = *one;
+        let (event, url, payload) = (one.event_id.as_str(), one.target_url.as_str(), one.payload.as_str());
+        (*id, app, tenant, endpoint, event, event_type, position, fact, url, payload, due, now)
+    });
+    let rows: Vec<_> = rows.collect();
     let names = [
         "id",
         "app_id",

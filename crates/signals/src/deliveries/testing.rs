@@ -62,7 +62,7 @@ async fn test(
         let endpoint = of_profile(app);
         secrets::ensure(tx, &keyring, app, endpoint)?;
         let secrets = secrets::signing(tx, &keyring, &[endpoint])?;
-        Ok((url, secrets.into_iter().map(|(_, secret)| secret).collect::<Vec<_>>()))
+        Ok((url, secrets.into_iter().map(|(_, secret)| secret).collect()))
     });
     let (url, secrets) = prepared.await?;
     let url = wanted.url.map(String::from).or(url);

@@ -1,15 +1,12 @@
 //! One attempt: a signed request to an address that somebody else named, and what came back.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use kernel::{Ticker, Timestamp};
 use spine::outbound::{BodyLimit, Limits, Method, Outbound, Request, Url};
 
-use crate::{
-    deliveries::DeliveryRow,
-    secrets::{SigningSecret, headers},
-};
+use crate::secrets::{SigningSecret, headers};
 
 /// For the whole exchange.
 const LIMITS: Limits =
@@ -24,19 +21,7 @@ pub(crate) struct Parcel {
     pub(crate) url: String,
     pub(crate) body: String,
     /// Newest first.
-    pub(crate) secrets: Vec<SigningSecret>,
-}
-
-impl Parcel {
-    pub(crate) fn of(delivery: &DeliveryRow, secrets: Vec<SigningSecret>) -> Self {
-        Self {
-            event_id: delivery.event_id.clone(),
-            event_type: delivery.event_type.clone(),
-            url: delivery.target_url.clone(),
-            body: delivery.payload.clone(),
-            secrets,
-        }
-    }
+    pub(crate) secrets: Arc<[SigningSecret]>,
 }
 
 /// What came back.

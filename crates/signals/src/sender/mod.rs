@@ -11,7 +11,7 @@ mod lines;
 mod rows;
 mod turns;
 
-use std::{collections::HashSet, panic::AssertUnwindSafe, time::Duration};
+use std::{collections::HashSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use kernel::{Result, Tick, Ticker, Timestamp};
@@ -55,8 +55,8 @@ pub(crate) struct Sender {
 struct State {
     under_way: JoinSet<Ended>,
     lines: Lines,
-    /// Outcomes that are not written yet.
-    ended: Vec<Ended>,
+    /// Outcomes that are not written yet; shared with the transaction that writes them.
+    ended: Arc<Vec<Ended>>,
     /// Since when the first of them waits.
     ended_since: Option<Tick>,
     turns: Turns,
@@ -74,8 +74,8 @@ impl State {
     fn take(&mut self, joined: std::result::Result<Ended, tokio::task::JoinError>) {
         // Attempts do not panic (see `attempt`): only the end of the runtime cuts one off.
         let Ok(ended) = joined else { return };
-        self.lines.leave(ended.delivery.endpoint, ended.left());
-        self.ended.push(ended);
+        self.lines.leave(ended.claim.endpoint, ended.left());
+        Arc::make_mut(&mut self.ended).push(ended);
         self.ended_since.get_or_insert_with(|| Ticker.now());
     }
 
@@ -95,7 +95,7 @@ impl State {
     fn plan(&mut self, due: &[EndpointId]) -> turns::Plan {
         let held_up: HashSet<EndpointId> = match self.is_to_be_written() {
             true => HashSet::new(),
-            false => self.ended.iter().map(|ended| ended.delivery.endpoint).collect(),
+            false => self.ended.iter().map(|ended| ended.claim.endpoint).collect(),
         };
         let waiting = due.iter().filter(|endpoint| !held_up.contains(endpoint)).map(|endpoint| DueEndpoint {
             endpoint: *endpoint,
@@ -132,7 +132,7 @@ impl Sender {
         let state = State {
             under_way: JoinSet::new(),
             lines: Lines::default(),
-            ended: Vec::new(),
+            ended: Arc::default(),
             ended_since: None,
             turns: Turns::default(),
             news: due.listen(),
@@ -142,39 +142,33 @@ impl Sender {
 
     /// Writes down what has ended and claims what is due, in one transaction.
     async fn turn_over(&self, state: &mut State, plan: turns::Plan) -> Result<Vec<Claimed>> {
-        let (ended, owner, tenancy) = (state.ended.clone(), self.owner.clone(), self.tenancy.clone());
+        let (ended, owner, tenancy) = (Arc::clone(&state.ended), self.owner.clone(), self.tenancy.clone());
         let written = self.db.write(move |tx| {
             rows::finish(tx, &tenancy, &owner, &ended)?;
             rows::claim(tx, &tenancy.keyring, &owner, &plan, LEASE)
         });
         let claimed = written.await?;
         state.ended_since = None;
-        for ended in state.ended.drain(..) {
-            ended.count();
-        }
+        std::mem::take(&mut state.ended).iter().for_each(Ended::count);
         Ok(claimed)
     }
 
     fn begin(&self, state: &mut State, claimed: Vec<Claimed>, claimed_at: Tick) {
-        for claimed in claimed {
-            let place = state.lines.join(claimed.delivery.endpoint);
+        for Claimed { claim, parcel } in claimed {
+            let place = state.lines.join(claim.endpoint);
             let (outbound, clock) = (self.outbound.clone(), self.db.clock().clone());
             state.under_way.spawn(async move {
-                let Claimed { delivery, secrets } = claimed;
                 let fresh = STALE_AFTER.saturating_sub(Ticker.since(claimed_at));
                 let turn = tokio::time::timeout(fresh, place.turn()).await.ok().flatten();
                 let at = clock.now();
                 let outcome = match turn {
-                    Some(_turn) => {
-                        let parcel = Parcel::of(&delivery, secrets);
-                        match AssertUnwindSafe(send(&outbound, at, parcel)).catch_unwind().await {
-                            Ok(answered) => Outcome::Answered(answered),
-                            Err(_) => Outcome::Unknown,
-                        }
-                    }
+                    Some(_turn) => match AssertUnwindSafe(send(&outbound, at, parcel)).catch_unwind().await {
+                        Ok(answered) => Outcome::Answered(answered),
+                        Err(_) => Outcome::Unknown,
+                    },
                     None => Outcome::Unsent,
                 };
-                Ended { delivery, at, until: clock.now(), outcome }
+                Ended { claim, at, until: clock.now(), outcome }
             });
         }
     }

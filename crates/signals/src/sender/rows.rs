@@ -1,11 +1,10 @@
 //! The sender's SQL: who has something due, claims, outcomes.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use ::store::{Tx, args, sql};
-use kernel::{Result, Timestamp};
+use ::store::{Json, Tx, args, row, sql};
+use kernel::{AppId, Result, Timestamp};
 use spine::{emit, lease};
-use store::Json;
 use tenancy::{
     Tenancy,
     alerts::{self, Alert},
@@ -13,9 +12,9 @@ use tenancy::{
 };
 use vault::Keyring;
 
-use super::{Answered, lines::Left, turns::Plan};
+use super::{Answered, Parcel, lines::Left, turns::Plan};
 use crate::{
-    deliveries::{DeliveryId, DeliveryRow, DeliveryStatus, ENDPOINT_DELETED, PAUSES, WEBHOOK_DISABLED},
+    deliveries::{Attempt, DeliveryId, DeliveryStatus, ENDPOINT_DELETED, PAUSES, WEBHOOK_DISABLED},
     endpoints::{self, EndpointId, is_of_profile},
     facts::EndpointGivenUp,
     secrets::{self, SigningSecret},
@@ -70,18 +69,69 @@ pub(super) fn next_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>> {
 
 /// A delivery that this node took in order to send it.
 pub(super) struct Claimed {
-    pub(super) delivery: DeliveryRow,
-    /// Newest first.
-    pub(super) secrets: Vec<SigningSecret>,
+    pub(super) claim: Claim,
+    pub(super) parcel: Parcel,
 }
 
-const CHOOSE: &str = "SELECT id FROM webhook_deliveries WHERE endpoint_id = $1 AND lease_owner IS NULL \
-                      AND next_attempt_at <= $2 ORDER BY next_attempt_at, id LIMIT $3 {claim}";
-const CLAIM: &str = sql!(
-    "UPDATE webhook_deliveries SET attempt = made + 1, lease_owner = $1, lease_until = {db_now} + $2 \
-     WHERE id = ANY($3) RETURNING ",
-    DeliveryRow::COLUMNS
+/// What its outcome is written by.
+#[derive(Clone)]
+pub(super) struct Claim {
+    id: DeliveryId,
+    app: AppId,
+    pub(super) endpoint: EndpointId,
+    /// The number of the attempt under way.
+    attempt: i64,
+    /// Those before it.
+    attempts: Vec<Attempt>,
+}
+
+/// What is read of a delivery in order to send it.
+struct Chosen {
+    id: DeliveryId,
+    app: AppId,
+    endpoint: EndpointId,
+    event_id: String,
+    event_type: String,
+    target_url: String,
+    payload: String,
+    made: i64,
+    attempts: Vec<Attempt>,
+    due_at: Timestamp,
+}
+
+row! {
+    Chosen = "webhook_deliveries" {
+        id,
+        app: "app_id",
+        endpoint: "endpoint_id",
+        event_id,
+        event_type,
+        target_url,
+        payload,
+        made,
+        attempts as Json,
+        due_at: "next_attempt_at",
+    }
+}
+
+impl Chosen {
+    fn claimed(self, secrets: Arc<[SigningSecret]>) -> Claimed {
+        let Self { id, app, endpoint, event_id, event_type, target_url: url, payload: body, made, attempts, .. } = self;
+        Claimed {
+            claim: Claim { id, app, endpoint, attempt: made + 1, attempts },
+            parcel: Parcel { event_id, event_type, url, body, secrets },
+        }
+    }
+}
+
+const CHOOSE: &str = sql!(
+    "SELECT ",
+    Chosen::COLUMNS,
+    " FROM webhook_deliveries WHERE endpoint_id = $1 AND lease_owner IS NULL AND next_attempt_at <= $2 \
+     ORDER BY next_attempt_at, id LIMIT $3 {claim}"
 );
+const CLAIM: &str = "UPDATE webhook_deliveries SET attempt = made + 1, lease_owner = row_owner, \
+                     lease_until = {db_now} + row_lease FROM {rows} WHERE webhook_deliveries.id = row_id";
 const DROP: &str = "UPDATE webhook_deliveries SET status = 'dlq', attempt = CASE WHEN made = 0 THEN 1 ELSE made END, \
                     last_error = $2, next_attempt_at = NULL, finished_at = $3, lease_owner = NULL, lease_until = NULL \
                     WHERE id = ANY($1)";
@@ -95,20 +145,18 @@ pub(super) fn claim(
     length: Duration,
 ) -> Result<Vec<Claimed>> {
     let now = tx.now();
-    let mut ids: Vec<String> = Vec::new();
+    let mut chosen: Vec<Chosen> = Vec::new();
     for (endpoint, share) in plan {
         let share = i64::try_from(*share).unwrap_or(i64::MAX);
-        let chosen: Vec<(String,)> = tx.all(CHOOSE, &args![*endpoint, now, share])?;
-        ids.extend(chosen.into_iter().map(|(id,)| id));
+        chosen.extend(tx.all::<Chosen>(CHOOSE, &args![*endpoint, now, share])?);
     }
-    if ids.is_empty() {
+    if chosen.is_empty() {
         return Ok(Vec::new());
     }
-    let mut claimed: Vec<DeliveryRow> = tx.all(CLAIM, &args![owner, lease::micros(length), ids])?;
-    claimed.sort_unstable_by_key(|delivery| (delivery.next_attempt_at, delivery.id));
+    chosen.sort_unstable_by_key(|delivery| (delivery.due_at, delivery.id));
     let endpoints: Vec<EndpointId> = plan.iter().map(|(endpoint, _)| *endpoint).collect();
     let states = endpoints::states(tx, &endpoints)?;
-    let verdict = |delivery: &DeliveryRow| match states.get(&delivery.endpoint) {
+    let verdict = |delivery: &Chosen| match states.get(&delivery.endpoint) {
         None => Some(ENDPOINT_DELETED),
         // A first attempt was decided on when the event happened.
         Some(false) if delivery.made > 0 => Some(WEBHOOK_DISABLED),
@@ -116,27 +164,39 @@ pub(super) fn claim(
     };
     for reason in [ENDPOINT_DELETED, WEBHOOK_DISABLED] {
         let dropped: Vec<DeliveryId> =
-            claimed.iter().filter(|delivery| verdict(delivery) == Some(reason)).map(|delivery| delivery.id).collect();
+            chosen.iter().filter(|delivery| verdict(delivery) == Some(reason)).map(|delivery| delivery.id).collect();
         if !dropped.is_empty() {
             tx.run(DROP, &args![dropped, reason, now])?;
         }
     }
-    let mut by_endpoint: HashMap<EndpointId, Vec<SigningSecret>> = HashMap::new();
-    for (endpoint, secret) in secrets::signing(tx, keyring, &endpoints)? {
-        by_endpoint.entry(endpoint).or_default().push(secret);
-    }
-    let sent = claimed.into_iter().filter(|delivery| verdict(delivery).is_none());
-    let with_secrets = |delivery: DeliveryRow| {
-        let secrets = by_endpoint.get(&delivery.endpoint).cloned().unwrap_or_default();
-        Claimed { delivery, secrets }
+    chosen.retain(|delivery| verdict(delivery).is_none());
+    let claims: Vec<_> = chosen.iter().map(|delivery| (delivery.id, owner, lease::micros(length))).collect();
+    tx.insert_all(CLAIM, ["row_id", "row_owner", "row_lease"], &claims)?;
+    let secrets = secrets_of(tx, keyring, &endpoints)?;
+    let with_secrets = |delivery: Chosen| {
+        let secrets = secrets.get(&delivery.endpoint).cloned().unwrap_or_default();
+        delivery.claimed(secrets)
     };
-    Ok(sent.map(with_secrets).collect())
+    Ok(chosen.into_iter().map(with_secrets).collect())
+}
+
+/// What signs for each of these endpoints.
+fn secrets_of(
+    tx: &mut Tx<'_>,
+    keyring: &Keyring,
+    endpoints: &[EndpointId],
+) -> Result<HashMap<EndpointId, Arc<[SigningSecret]>>> {
+    let mut of: HashMap<EndpointId, Vec<SigningSecret>> = HashMap::new();
+    for (endpoint, secret) in secrets::signing(tx, keyring, endpoints)? {
+        of.entry(endpoint).or_default().push(secret);
+    }
+    Ok(of.into_iter().map(|(endpoint, secrets)| (endpoint, secrets.into())).collect())
 }
 
 /// An attempt that has ended.
 #[derive(Clone)]
 pub(super) struct Ended {
-    pub(super) delivery: DeliveryRow,
+    pub(super) claim: Claim,
     pub(super) at: Timestamp,
     pub(super) until: Timestamp,
     pub(super) outcome: Outcome,
@@ -184,7 +244,7 @@ impl Ended {
     }
 
     fn pause(&self) -> Option<Duration> {
-        usize::try_from(self.delivery.attempt - 1).ok().and_then(|index| PAUSES.get(index)).copied()
+        usize::try_from(self.claim.attempt - 1).ok().and_then(|index| PAUSES.get(index)).copied()
     }
 
     fn status(&self) -> DeliveryStatus {
@@ -201,7 +261,7 @@ const FINISH: &str = "UPDATE webhook_deliveries SET status = new_status, made = 
      response_code = new_code, last_error = new_error, next_attempt_at = new_due, finished_at = new_end, \
      delivered_at = CASE WHEN new_status = 'delivered' THEN new_end ELSE NULL END, \
      lease_owner = NULL, lease_until = NULL FROM {rows} \
-     WHERE webhook_deliveries.id = row_id AND lease_owner = row_owner AND attempt = row_attempt RETURNING id";
+     WHERE webhook_deliveries.id = row_id AND lease_owner = row_owner AND attempt = row_attempt RETURNING row_id";
 /// Another may take it at once, under the same number.
 const GIVE_BACK: &str =
     "UPDATE webhook_deliveries SET lease_owner = NULL, lease_until = NULL WHERE id = ANY($1) AND lease_owner = $2";
@@ -209,32 +269,32 @@ const GIVE_BACK: &str =
 /// Writes down what became of attempts, in the order in which they ended, and gives back what was not sent.
 pub(super) fn finish(tx: &mut Tx<'_>, tenancy: &Tenancy, owner: &str, ended: &[Ended]) -> Result<()> {
     let unsent = ended.iter().filter(|ended| matches!(ended.outcome, Outcome::Unsent));
-    let unsent: Vec<DeliveryId> = unsent.map(|ended| ended.delivery.id).collect();
+    let unsent: Vec<DeliveryId> = unsent.map(|ended| ended.claim.id).collect();
     if !unsent.is_empty() {
         tx.run(GIVE_BACK, &args![unsent, owner])?;
     }
     let mut outcomes = Vec::new();
     for ended in ended {
         let Some(answered) = ended.answered() else { continue };
-        let (delivery, status) = (&ended.delivery, ended.status());
+        let (claim, status) = (&ended.claim, ended.status());
         let due = (status == DeliveryStatus::Failed).then(|| ended.pause()).flatten();
         let end = (status != DeliveryStatus::Failed).then_some(ended.until);
-        let mut attempts = delivery.attempts.clone();
-        attempts.push(crate::deliveries::Attempt {
-            attempt: delivery.attempt,
+        let mut attempts = claim.attempts.clone();
+        attempts.push(Attempt {
+            attempt: claim.attempt,
             at: ended.at,
             response_code: answered.response_code,
             error: answered.error.clone(),
             latency_ms: answered.latency_ms,
         });
         outcomes.push((
-            delivery.id,
+            claim.id,
             owner,
-            delivery.attempt,
+            claim.attempt,
             status,
             Json(attempts),
             answered.response_code,
-            answered.error.clone(),
+            answered.error.as_deref(),
             due.map(|pause| ended.until.plus(pause)),
             end,
         ));
@@ -257,15 +317,15 @@ pub(super) fn finish(tx: &mut Tx<'_>, tenancy: &Tenancy, owner: &str, ended: &[E
     let held: std::collections::HashSet<DeliveryId> = held.into_iter().map(|(id,)| id).collect();
     let over: Vec<(EndpointId, bool)> = ended
         .iter()
-        .filter(|ended| held.contains(&ended.delivery.id))
+        .filter(|ended| held.contains(&ended.claim.id))
         .filter_map(|ended| match ended.status() {
-            DeliveryStatus::Delivered => Some((ended.delivery.endpoint, true)),
-            DeliveryStatus::DeadLetter => Some((ended.delivery.endpoint, false)),
+            DeliveryStatus::Delivered => Some((ended.claim.endpoint, true)),
+            DeliveryStatus::DeadLetter => Some((ended.claim.endpoint, false)),
             DeliveryStatus::Pending | DeliveryStatus::Failed => None,
         })
         .collect();
     for endpoint in endpoints::count_ended(tx, &over)? {
-        let app = ended.iter().find(|ended| ended.delivery.endpoint == endpoint).map(|ended| ended.delivery.app);
+        let app = ended.iter().find(|ended| ended.claim.endpoint == endpoint).map(|ended| ended.claim.app);
         if let Some(app) = app {
             give_up(tx, tenancy, app, endpoint)?;
         }
@@ -274,7 +334,7 @@ pub(super) fn finish(tx: &mut Tx<'_>, tenancy: &Tenancy, owner: &str, ended: &[E
 }
 
 /// Turns the endpoint off and tells those who run the app.
-fn give_up(tx: &mut Tx<'_>, tenancy: &Tenancy, app: kernel::AppId, endpoint: EndpointId) -> Result<()> {
+fn give_up(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, endpoint: EndpointId) -> Result<()> {
     if !endpoints::disable(tx, tenancy, app, endpoint)? {
         return Ok(());
     }
