@@ -1,5 +1,7 @@
 //! What was found about a batch: texts that begin with their place, a limited number of them.
 
+use std::fmt::Display;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,7 +18,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    pub(crate) fn add(&mut self, place: &str, text: &str) {
+    pub(crate) fn add(&mut self, place: impl Display, text: impl Display) {
         self.count += 1;
         if self.shown.len() < MOST_SHOWN {
             let finding: String = format!("{place}: {text}").chars().take(LONGEST).collect();
@@ -78,7 +80,7 @@ mod tests {
     #[test]
     fn the_last_of_too_many_says_how_many_were_left_out() {
         let mut findings = Findings::default();
-        (0..1_000).for_each(|number| findings.add(&format!("[{number}]"), "is wrong"));
+        (0..1_000).for_each(|number| findings.add(format_args!("[{number}]"), "is wrong"));
         assert_eq!(findings.texts().len(), 1_000);
         assert_eq!(findings.texts()[999], "[999]: is wrong");
         findings.add("[1000]", "is wrong");

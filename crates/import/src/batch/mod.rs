@@ -2,20 +2,25 @@
 
 mod csv;
 mod cut;
+mod doubles;
 mod findings;
 mod form;
 mod people_table;
+mod place;
 #[cfg(test)]
 mod properties;
 mod splitter;
+mod staged;
 mod survey;
 
 pub use csv::{CsvReader, CsvRow};
 pub(crate) use findings::{Findings, with_value};
 pub(crate) use form::{ImportBatch, ImportTenant, ImportUser};
 pub use people_table::PeopleTable;
+pub use place::Place;
 pub use splitter::{Piece, Splitter};
-pub(crate) use survey::{Bundle, Judged, StagedTenant, StagedUser, Survey};
+pub(crate) use staged::{Bundle, StagedTenant, StagedUser};
+pub(crate) use survey::{Judged, Survey};
 
 /// In one batch.
 pub(crate) const MOST_TENANTS: usize = 10_000;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use kernel::{Error, Result};
 use serde_json::{Map, Value};
 
-use super::{MOST_TENANTS, MOST_USERS, Piece, csv::CsvRow};
+use super::{MOST_TENANTS, MOST_USERS, Piece, Place, csv::CsvRow};
 
 const WORKSPACE: &str = "workspace";
 const PLAN: &str = "plan";
@@ -57,13 +57,17 @@ impl PeopleTable {
 
     /// The piece that a row stands for, or what is wrong with it.
     pub fn piece(&mut self, (line, fields): &CsvRow) -> Result<Piece> {
-        let place = format!("row {line}");
+        let place = Place::Row(*line);
         self.users += 1;
         if self.users > MOST_USERS {
             return Err(Error::invalid("body", format!("must have at most {MOST_USERS} users, owners included")));
         }
         if fields.len() > self.columns.len() {
-            return Ok(Piece::Wrong { tenant_of: None, place, problem: "has more fields than the first row".into() });
+            return Ok(Piece::Wrong {
+                tenant_of: None,
+                place: place.to_string(),
+                problem: "has more fields than the first row".into(),
+            });
         }
         let given: HashMap<&str, &String> = self
             .columns
@@ -75,7 +79,7 @@ impl PeopleTable {
         let Some(workspace) = given.get(WORKSPACE) else {
             return Ok(Piece::Wrong {
                 tenant_of: None,
-                place: format!("{place}, workspace"),
+                place: place.member(WORKSPACE).to_string(),
                 problem: "must not be empty".into(),
             });
         };

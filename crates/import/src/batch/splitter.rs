@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::{
-    MOST_TENANTS, MOST_USERS,
+    MOST_TENANTS, MOST_USERS, Place,
     cut::{Cut, is_space},
 };
 
@@ -17,12 +17,12 @@ use super::{
 pub enum Piece {
     Tenant {
         item: usize,
-        place: String,
+        place: Place,
         value: Value,
     },
     User {
         item: usize,
-        place: String,
+        place: Place,
         value: Value,
     },
     /// Something that is not what should stand at this place, with what it must be. It may stand for a workspace.
@@ -239,11 +239,11 @@ impl Splitter {
                 State::AfterItem
             }
             State::InUser => {
-                let place = format!("[{item}].users[{}]", self.place);
+                let place = Place::User(item, self.place);
                 self.place += 1;
                 pieces.push(match self.read(&json, too_large, at)? {
                     Ok(value) => Piece::User { item, place, value },
-                    Err(problem) => wrong(None, place, problem),
+                    Err(problem) => wrong(None, place.to_string(), problem),
                 });
                 State::AfterUser
             }
@@ -258,10 +258,10 @@ impl Splitter {
     fn member_piece(&mut self, item: usize, json: &[u8], too_large: bool, at: usize) -> Result<Option<Piece>> {
         if self.member == MemberName::Tenant {
             self.count_user()?;
-            let place = format!("[{item}].tenant");
+            let place = Place::Tenant(item);
             return Ok(Some(match self.read(json, too_large, at)? {
                 Ok(value) => Piece::Tenant { item, place, value },
-                Err(problem) => wrong(Some(item), place, problem),
+                Err(problem) => wrong(Some(item), place.to_string(), problem),
             }));
         }
         self.pass_over(json, too_large, at)?;
@@ -349,11 +349,11 @@ mod tests {
     }
 
     fn tenant(item: usize, json: &str) -> Piece {
-        Piece::Tenant { item, place: format!("[{item}].tenant"), value: value(json) }
+        Piece::Tenant { item, place: Place::Tenant(item), value: value(json) }
     }
 
     fn user(item: usize, place: usize, json: &str) -> Piece {
-        Piece::User { item, place: format!("[{item}].users[{place}]"), value: value(json) }
+        Piece::User { item, place: Place::User(item, place), value: value(json) }
     }
 
     #[test]

@@ -7,68 +7,18 @@ use std::{
     sync::Arc,
 };
 
-use kernel::{AppId, Code, Error, Locale, Problems, Result, email_key, text::MAX_NAME};
-use serde::{Deserialize, Serialize};
+use kernel::{AppId, Code, Error, Problems, Result, email_key};
 use serde_json::Value;
 use store::{Db, Tx};
-use tenancy::{
-    App, Authority,
-    apps::parameters::{self, Parameters},
-    people, roles,
-    workspaces::Metadata,
-};
-use vault::{passwords::Imported, sha256_bytes};
+use tenancy::{App, Authority, apps::parameters, people, roles};
 use web::from_value;
 
-use super::{Findings, ImportTenant, ImportUser, MOST_AT_ONCE, Piece, people_table, with_value};
-
-/// A workspace that was judged.
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct StagedTenant {
-    pub(crate) name: String,
-    pub(crate) plan: Option<String>,
-    pub(crate) logo: Option<String>,
-    pub(crate) metadata: Metadata,
-    pub(crate) locale: Locale,
-    pub(crate) onboarded: bool,
-    pub(crate) owner: StagedUser,
-    /// In the batch: `[0].tenant`, `row 7`.
-    pub(crate) place: String,
-}
-
-/// Somebody who was judged.
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct StagedUser {
-    /// In the batch: `[0].tenant.owner`, `[0].users[3]`, `row 7`.
-    pub(crate) place: String,
-    pub(crate) email: String,
-    pub(crate) role: Option<String>,
-    pub(crate) first_name: String,
-    pub(crate) last_name: String,
-    pub(crate) onboarded: bool,
-    pub(crate) email_verified: bool,
-    #[serde(default)]
-    pub(crate) parameters: Parameters,
-    pub(crate) password: Option<Imported>,
-}
-
-/// What is staged in one row: people of one workspace, and the workspace itself in its first row.
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Bundle {
-    #[serde(skip)]
-    pub(crate) item: usize,
-    /// The workspace is 0, whatever came first.
-    #[serde(skip)]
-    pub(crate) position: usize,
-    pub(crate) tenant: Option<StagedTenant>,
-    pub(crate) users: Vec<StagedUser>,
-}
-
-impl Bundle {
-    pub(crate) fn people(&self) -> usize {
-        self.users.len() + usize::from(self.tenant.is_some())
-    }
-}
+use super::{
+    Bundle, Findings, ImportTenant, ImportUser, Piece, Place, StagedTenant, StagedUser,
+    doubles::{Doubles, Seen},
+    staged::Bundles,
+    with_value,
+};
 
 /// What came of a batch.
 #[derive(Clone, Debug, Default)]
@@ -83,19 +33,10 @@ pub(crate) struct Judged {
 /// Pieces whose questions are asked together.
 const MOST_QUESTIONS: usize = 500;
 
-/// Enough of a digest to tell a hundred thousand apart.
-type Mark = [u8; 16];
-
-fn mark(text: &[u8]) -> Mark {
-    let digest = sha256_bytes(text);
-    let mut mark = Mark::default();
-    mark.copy_from_slice(&digest[..16]);
-    mark
-}
-
 /// A key that stands somewhere in the batch.
 struct Named {
-    place: String,
+    place: Place,
+    member: &'static str,
     key: String,
 }
 
@@ -103,7 +44,8 @@ struct Named {
 struct Questions {
     plans: Vec<Named>,
     roles: Vec<Named>,
-    people: Vec<Named>,
+    /// Everybody's address, as addresses are compared.
+    people: Vec<(Place, String)>,
 }
 
 /// What is wrong with a key, if anything.
@@ -116,25 +58,17 @@ pub(crate) struct Survey {
     questions: Questions,
     plans: Verdicts,
     roles: Verdicts,
-    /// Everybody in the batch, with the password that they first came with.
-    passwords: HashMap<Mark, Option<Mark>>,
-    items: HashMap<usize, Item>,
-    bundles: Vec<Bundle>,
-}
-
-/// An item that is being read.
-#[derive(Default)]
-struct Item {
-    has_tenant: bool,
-    tenant: Option<StagedTenant>,
-    users: Vec<StagedUser>,
-    /// Rows of it that are on their way, the workspace's apart.
-    rows: usize,
-    addresses: HashSet<Mark>,
+    doubles: Doubles,
+    /// Items that are being read and have brought their workspace.
+    with_tenant: HashSet<usize>,
+    /// Whether what is right is kept for staging.
+    stages: bool,
+    bundles: Bundles,
 }
 
 impl Survey {
-    pub(crate) fn new(app: Arc<App>, authority: Authority) -> Self {
+    /// One that `stages` gives bundles; the other only judges.
+    pub(crate) fn new(app: Arc<App>, authority: Authority, stages: bool) -> Self {
         Self {
             app,
             authority,
@@ -142,56 +76,53 @@ impl Survey {
             questions: Questions::default(),
             plans: Verdicts::new(),
             roles: Verdicts::new(),
-            passwords: HashMap::new(),
-            items: HashMap::new(),
-            bundles: Vec::new(),
+            doubles: Doubles::default(),
+            with_tenant: HashSet::new(),
+            stages,
+            bundles: Bundles::default(),
         }
     }
 
     pub(crate) fn judge(&mut self, piece: Piece) -> Result<()> {
         match piece {
             Piece::Wrong { tenant_of, place, problem } => {
-                if let Some(item) = tenant_of {
-                    self.item(item).has_tenant = true;
-                }
-                self.judged.errors.add(&place, &problem);
+                self.with_tenant.extend(tenant_of);
+                self.judged.errors.add(place, problem);
             }
             Piece::Tenant { item, place, value } => {
-                self.item(item).has_tenant = true;
+                self.with_tenant.insert(item);
                 self.judged.users += 1;
-                if let Some(tenant) = self.read::<ImportTenant>(&place, &value)? {
-                    self.take_tenant(item, &place, tenant);
+                if let Some(tenant) = self.read::<ImportTenant>(place, &value)? {
+                    self.take_tenant(item, place, tenant);
                 }
             }
             Piece::User { item, place, value } => {
                 self.judged.users += 1;
-                if let Some(user) = self.read::<ImportUser>(&place, &value)? {
-                    self.take_user(item, &place, &user);
+                if let Some(user) = self.read::<ImportUser>(place, &value)? {
+                    self.take_user(item, place, user);
                 }
             }
-            Piece::Pause { item } => self.bundle(item, true),
+            Piece::Pause { item } => self.bundles.pause(item),
             Piece::End { item } => self.end(item),
         }
         Ok(())
     }
 
-    fn item(&mut self, item: usize) -> &mut Item {
-        self.items.entry(item).or_default()
-    }
-
     fn read<T: serde::de::DeserializeOwned + schemars::JsonSchema + web::Validate + 'static>(
         &mut self,
-        place: &str,
+        place: Place,
         given: &Value,
     ) -> Result<Option<T>> {
         match from_value(given) {
             Ok(read) => Ok(Some(read)),
             Err(error) if error.code() == Code::ValidationFailed => {
                 for problem in error.details() {
+                    let text = with_value(&problem.message, given, &problem.field);
                     // What is wrong with the whole of it has no member's name.
-                    let whole = problem.field == "body";
-                    let place = if whole { place.to_owned() } else { member_of(place, &problem.field) };
-                    self.judged.errors.add(&place, &with_value(&problem.message, given, &problem.field));
+                    match problem.field.as_str() {
+                        "body" => self.judged.errors.add(place, text),
+                        member => self.judged.errors.add(place.member(member), text),
+                    }
                 }
                 self.ask_all_the_same(place, given);
                 Ok(None)
@@ -201,123 +132,72 @@ impl Survey {
     }
 
     /// What is wrong in one way may be so in another, which is said too.
-    fn ask_all_the_same(&mut self, place: &str, read: &Value) {
+    fn ask_all_the_same(&mut self, place: Place, read: &Value) {
         let key = |member: &str| read[member].as_str().filter(|key| !key.trim().is_empty()).map(str::to_owned);
         let (plan, role) = (key("plan").filter(|_| read.get("username").is_none()), key("role"));
-        self.questions.plans.extend(plan.map(|key| Named { place: member_of(place, "plan"), key }));
-        self.questions.roles.extend(role.map(|key| Named { place: member_of(place, "role"), key }));
+        self.questions.plans.extend(plan.map(|key| Named { place, member: "plan", key }));
+        self.questions.roles.extend(role.map(|key| Named { place, member: "role", key }));
     }
 
-    fn take_tenant(&mut self, item: usize, place: &str, tenant: ImportTenant) {
+    fn take_tenant(&mut self, item: usize, place: Place, tenant: ImportTenant) {
         if let Some(plan) = &tenant.plan {
-            let key = plan.to_string();
-            self.questions.plans.push(Named { place: member_of(place, "plan"), key });
+            self.questions.plans.push(Named { place, member: "plan", key: plan.to_string() });
         }
         if tenant.owner.role.as_ref().is_some_and(|role| **role != *roles::OWNER) {
-            self.judged.warnings.add(&member_of(place, "owner.role"), "is not used: an owner's role is OWNER");
+            self.judged.warnings.add(place.member("owner.role"), "is not used: an owner's role is OWNER");
         }
-        // Somebody's row is their own place; in JSON an owner has one within the workspace.
-        let own = if is_row(place) { place.to_owned() } else { format!("{place}.owner") };
-        let owner = self.stage(item, &own, &tenant.owner);
-        let full_name = people::full_name(&owner.first_name, &owner.last_name);
-        let default = if full_name.is_empty() { owner.email.clone() } else { full_name };
-        self.item(item).tenant = Some(StagedTenant {
-            place: place.to_owned(),
-            name: tenant.name.map_or_else(|| default.chars().take(MAX_NAME).collect(), String::from),
-            plan: tenant.plan.map(String::from),
-            logo: tenant.logo.map(String::from),
-            metadata: tenant.metadata.unwrap_or_default(),
-            locale: tenant.locale.unwrap_or(Locale::ENGLISH),
-            onboarded: tenant.onboarded.unwrap_or(false),
-            owner: StagedUser { role: Some(roles::OWNER.to_owned()), ..owner },
-        });
-        self.bundle(item, false);
+        self.judge_person(item, place.owner(), &tenant.owner);
+        self.bundles.add_tenant(item, self.stages.then(|| StagedTenant::new(place, tenant)));
     }
 
-    fn take_user(&mut self, item: usize, place: &str, user: &ImportUser) {
+    fn take_user(&mut self, item: usize, place: Place, user: ImportUser) {
         if let Some(role) = &user.role {
-            let key = role.to_string();
-            self.questions.roles.push(Named { place: member_of(place, "role"), key });
+            self.questions.roles.push(Named { place, member: "role", key: role.to_string() });
         }
-        let staged = self.stage(item, place, user);
-        self.item(item).users.push(staged);
-        self.bundle(item, false);
+        self.judge_person(item, place, &user);
+        self.bundles.add_user(item, self.stages.then(|| StagedUser::new(place, user)));
     }
 
     /// Looks at what concerns the person, wherever they stand.
-    fn stage(&mut self, item: usize, place: &str, user: &ImportUser) -> StagedUser {
+    fn judge_person(&mut self, item: usize, place: Place, user: &ImportUser) {
         let key = email_key(&user.username);
-        let person = mark(key.as_bytes());
-        let username = member_of(place, "username");
-        if !self.item(item).addresses.insert(person) {
-            self.judged.errors.add(&username, &format!("{} is in this workspace twice", &*user.username));
+        let seen = self.doubles.see(&key, item);
+        if seen == Seen::Here {
+            let problem = format_args!("{} is in this workspace twice", &*user.username);
+            self.judged.errors.add(place.member("username"), problem);
         }
         if let Some(given) = &user.parameters {
             let mut problems = Problems::new();
             parameters::judge(&self.app.profile.user_parameters, given, "parameters", &mut problems);
             for problem in problems.finish().err().iter().flat_map(Error::details) {
-                self.judged.errors.add(&member_of(place, &problem.field), &problem.message);
+                self.judged.errors.add(place.member(&problem.field), &problem.message);
             }
         }
-        let password = user.password.as_ref().map(|password| password.to_imported());
-        self.judged.passwords |= password.is_some();
-        let brought = password.as_ref().and_then(|password| password.to_json().ok()).map(|json| mark(&json));
-        match self.passwords.get_mut(&person) {
-            None => {
-                self.questions.people.push(Named { place: username, key });
-                self.passwords.insert(person, brought);
-            }
-            Some(first) if first.is_none() => *first = brought,
-            Some(first) if brought.is_some() && *first != brought => {
+        if let Some(password) = &user.password {
+            self.judged.passwords = true;
+            if self.doubles.differs(&key, &password.to_imported()) {
                 let problem = "differs from the one that the person has elsewhere in the batch, which counts";
-                self.judged.warnings.add(&member_of(place, "password"), problem);
+                self.judged.warnings.add(place.member("password"), problem);
             }
-            Some(_) => {}
         }
-        let name = |name: &Option<kernel::OptionalName>| name.clone().map(String::from).unwrap_or_default();
-        StagedUser {
-            place: place.to_owned(),
-            email: user.username.to_string(),
-            role: user.role.clone().map(String::from),
-            first_name: name(&user.first_name),
-            last_name: name(&user.last_name),
-            onboarded: user.onboarded.unwrap_or(false),
-            email_verified: user.email_verified.unwrap_or(false),
-            parameters: user.parameters.clone().unwrap_or_default(),
-            password,
-        }
-    }
-
-    /// Makes rows of the people who have come together, or of all that are left.
-    fn bundle(&mut self, item: usize, all: bool) {
-        let waiting = self.item(item);
-        if waiting.users.len() + usize::from(waiting.tenant.is_some()) < MOST_AT_ONCE && !all {
-            return;
-        }
-        // Before its workspace nobody is stored, whatever came first.
-        let tenant = waiting.tenant.take();
-        let position = if tenant.is_some() { 0 } else { waiting.rows + 1 };
-        waiting.rows += usize::from(tenant.is_none());
-        let users = mem::take(&mut waiting.users);
-        if tenant.is_some() || !users.is_empty() {
-            self.bundles.push(Bundle { item, position, tenant, users });
+        if seen == Seen::Never {
+            self.questions.people.push((place, key));
         }
     }
 
     fn end(&mut self, item: usize) {
         self.judged.tenants += 1;
-        if !self.item(item).has_tenant {
-            self.judged.errors.add(&format!("[{item}].tenant"), "is required");
+        if !self.with_tenant.remove(&item) {
+            self.judged.errors.add(Place::Tenant(item), "is required");
         }
-        self.bundle(item, true);
-        self.items.remove(&item);
+        self.bundles.end(item);
     }
 
     /// Whether so much has come together that it should be asked and stored before more is read.
     pub(crate) fn is_full(&self) -> bool {
         self.questions.people.len() >= MOST_QUESTIONS
             || self.questions.roles.len() + self.questions.plans.len() >= 4 * MOST_QUESTIONS
-            || self.bundles.len() >= MOST_QUESTIONS
+            || self.bundles.ready() >= MOST_QUESTIONS
     }
 
     /// Asks what is open.
@@ -327,26 +207,29 @@ impl Survey {
             named.iter().filter(|named| !known.contains_key(&named.key)).map(|named| named.key.clone()).collect()
         };
         let (new_plans, new_roles) = (new(&plans, &self.plans), new(&roles, &self.roles));
-        let keys: Vec<String> = people.iter().map(|named| named.key.clone()).collect();
+        let (places, keys): (Vec<Place>, Vec<String>) = people.into_iter().unzip();
+        let keys = Arc::new(keys);
+        let asked = Arc::clone(&keys);
         let (app, authority) = (self.app.id, self.authority.clone());
         let answered = db.read(move |tx| {
             let plans = verdicts(tx, &new_plans, |tx, key| plan_problem(tx, app, key))?;
             let roles = verdicts(tx, &new_roles, |tx, key| role_problem(tx, app, &authority, key))?;
-            Ok((plans, roles, people::known(tx, app, &keys)?))
+            Ok((plans, roles, people::known(tx, app, &asked)?))
         });
         let (new_plans, new_roles, known) = answered.await?;
         self.plans.extend(new_plans);
         self.roles.extend(new_roles);
         for (named, verdicts) in [(plans, &self.plans), (roles, &self.roles)] {
-            for Named { place, key } in named {
+            for Named { place, member, key } in named {
                 if let Some(Some(problem)) = verdicts.get(&key) {
-                    self.judged.errors.add(&place, problem);
+                    self.judged.errors.add(place.member(member), problem);
                 }
             }
         }
         let known: HashSet<String> = known.into_iter().collect();
-        for Named { place, key } in people.into_iter().filter(|named| known.contains(&named.key)) {
-            self.judged.warnings.add(&place, &format!("{key} is known already and is linked; their password stays"));
+        for (place, key) in places.into_iter().zip(keys.iter()).filter(|(_, key)| known.contains(*key)) {
+            let text = format_args!("{key} is known already and is linked; their password stays");
+            self.judged.warnings.add(place.member("username"), text);
         }
         Ok(())
     }
@@ -358,23 +241,13 @@ impl Survey {
 
     /// What is ready to be staged. Nothing of a batch that will be refused.
     pub(crate) fn take_bundles(&mut self) -> Vec<Bundle> {
-        let bundles = mem::take(&mut self.bundles);
+        let bundles = self.bundles.take();
         if self.judged.errors.is_empty() { bundles } else { Vec::new() }
     }
 
     pub(crate) fn finish(self) -> Judged {
         self.judged
     }
-}
-
-/// Of a table each row is a place.
-fn is_row(place: &str) -> bool {
-    place.starts_with("row ")
-}
-
-/// The place of a member, or of the column that stands for it.
-fn member_of(place: &str, member: &str) -> String {
-    if is_row(place) { format!("{place}, {}", people_table::column(member)) } else { format!("{place}.{member}") }
 }
 
 fn verdicts(

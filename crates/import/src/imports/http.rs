@@ -225,8 +225,8 @@ impl Sender {
         Self { app, authority, db: room.tenancy.db.by(caller) }
     }
 
-    fn survey(&self) -> Survey {
-        Survey::new(Arc::clone(&self.app), self.authority.clone())
+    fn survey(&self, stages: bool) -> Survey {
+        Survey::new(Arc::clone(&self.app), self.authority.clone(), stages)
     }
 }
 
@@ -253,7 +253,7 @@ pub(super) async fn import_batch(
         return Ok(Json((&first).into()));
     }
     let staging = Staging::new(room, sender.db.clone(), sender.app.id, webhooks == Some(false));
-    let answered = take_in(room, sender.survey(), Source::Body { body: &mut body, is_csv }, staging, repeat).await;
+    let answered = take_in(room, sender, Source::Body { body: &mut body, is_csv }, staging, repeat).await;
     if answered.is_err() {
         body.drain().await;
     }
@@ -273,18 +273,18 @@ async fn import_file(
     }
     let source = Source::File(Box::new(fetch::open(&room, &file.file_url).await?));
     let staging = Staging::new(&room, sender.db.clone(), sender.app.id, webhooks == Some(false));
-    take_in(&room, sender.survey(), source, staging, repeat).await
+    take_in(&room, &sender, source, staging, repeat).await
 }
 
 /// Reads a batch, and imports it if it can be.
 async fn take_in(
     room: &Imports,
-    survey: Survey,
+    sender: &Sender,
     source: Source<'_>,
     mut staging: Staging,
     repeat: Option<String>,
 ) -> Result<Json<ImportAnswer>> {
-    let judged = match read(room, survey, source, Some(&mut staging)).await {
+    let judged = match read(room, sender, source, Some(&mut staging)).await {
         Ok(judged) => judged,
         Err(error) => {
             staging.discard().await?;
@@ -312,7 +312,7 @@ pub(super) async fn validate_batch(
     sender: &Sender,
     Batch { mut body, is_csv }: Batch,
 ) -> Result<Json<ImportReport>> {
-    match read(room, sender.survey(), Source::Body { body: &mut body, is_csv }, None).await {
+    match read(room, sender, Source::Body { body: &mut body, is_csv }, None).await {
         Ok(judged) => Ok(Json((&judged).into())),
         Err(error) => {
             body.drain().await;
@@ -327,16 +327,17 @@ async fn validate_file(
     Valid(file): Valid<BatchFile>,
 ) -> Result<Json<ImportReport>> {
     let source = Source::File(Box::new(fetch::open(&room, &file.file_url).await?));
-    Ok(Json((&read(&room, Sender::of_key(&room, &caller).survey(), source, None).await?).into()))
+    Ok(Json((&read(&room, &Sender::of_key(&room, &caller), source, None).await?).into()))
 }
 
 /// Reads a batch to its end, and stages what is right as long as everything is.
 async fn read(
     room: &Imports,
-    mut survey: Survey,
+    sender: &Sender,
     mut source: Source<'_>,
     mut staging: Option<&mut Staging>,
 ) -> Result<Judged> {
+    let mut survey = sender.survey(staging.is_some());
     let (mut cutter, mut pieces) = (source.cutter(), Vec::new());
     loop {
         let bytes = source.next().await?;
