@@ -127,7 +127,8 @@ impl Splitter {
                     let taken = self.value.take(&bytes[at..]).map_err(|problem| self.malformed(at, problem))?;
                     at += taken;
                     if self.value.is_over() {
-                        self.complete(at, pieces)?;
+                        let json = self.value.end(&bytes[at - taken..at]);
+                        self.complete(json.as_deref(), at, pieces)?;
                     }
                 }
                 _ if is_space(bytes[at]) => at += 1,
@@ -222,18 +223,18 @@ impl Splitter {
         Ok(())
     }
 
-    /// A value has come to its end.
-    fn complete(&mut self, at: usize, pieces: &mut Vec<Piece>) -> Result<()> {
-        let (json, too_large) = self.value.end();
+    /// A value has come to its end; there is none of it when it was too large.
+    fn complete(&mut self, json: Option<&[u8]>, at: usize, pieces: &mut Vec<Piece>) -> Result<()> {
         let item = self.items - 1;
         self.state = match self.state {
             State::InName => {
-                let name: String = serde_json::from_slice(&json).map_err(|error| self.not_json(at, &error))?;
+                let name: String =
+                    serde_json::from_slice(json.unwrap_or_default()).map_err(|error| self.not_json(at, &error))?;
                 self.member = self.named(&name, pieces);
                 State::Colon
             }
             State::InWrongItem => {
-                self.pass_over(&json, too_large, at)?;
+                self.pass_over(json, at)?;
                 pieces.push(wrong(Some(item), format!("[{item}]"), "must be an object"));
                 pieces.push(Piece::End { item });
                 State::AfterItem
@@ -241,39 +242,37 @@ impl Splitter {
             State::InUser => {
                 let place = Place::User(item, self.place);
                 self.place += 1;
-                pieces.push(match self.read(&json, too_large, at)? {
+                pieces.push(match self.read(json, at)? {
                     Ok(value) => Piece::User { item, place, value },
                     Err(problem) => wrong(None, place.to_string(), problem),
                 });
                 State::AfterUser
             }
             _ => {
-                pieces.extend(self.member_piece(item, &json, too_large, at)?);
+                pieces.extend(self.member_piece(item, json, at)?);
                 State::AfterMember
             }
         };
         Ok(())
     }
 
-    fn member_piece(&mut self, item: usize, json: &[u8], too_large: bool, at: usize) -> Result<Option<Piece>> {
+    fn member_piece(&mut self, item: usize, json: Option<&[u8]>, at: usize) -> Result<Option<Piece>> {
         if self.member == MemberName::Tenant {
             self.count_user()?;
             let place = Place::Tenant(item);
-            return Ok(Some(match self.read(json, too_large, at)? {
+            return Ok(Some(match self.read(json, at)? {
                 Ok(value) => Piece::Tenant { item, place, value },
                 Err(problem) => wrong(Some(item), place.to_string(), problem),
             }));
         }
-        self.pass_over(json, too_large, at)?;
-        let is_wrong = self.member == MemberName::Users && json != b"null";
+        self.pass_over(json, at)?;
+        let is_wrong = self.member == MemberName::Users && json != Some(b"null");
         Ok(is_wrong.then(|| wrong(None, format!("[{item}].users"), "must be a list")))
     }
 
     /// The value, or what is wrong with this piece alone.
-    fn read(&self, json: &[u8], too_large: bool, at: usize) -> Result<Result<Value, Cow<'static, str>>> {
-        if too_large {
-            return Ok(Err(TOO_LARGE.into()));
-        }
+    fn read(&self, json: Option<&[u8]>, at: usize) -> Result<Result<Value, Cow<'static, str>>> {
+        let Some(json) = json else { return Ok(Err(TOO_LARGE.into())) };
         match web::parse_json(json) {
             Ok(value) => Ok(Ok(value)),
             // JSON, but not as bodies may have it: a member twice, or too deep.
@@ -283,10 +282,8 @@ impl Splitter {
     }
 
     /// Nobody reads it, but it must be JSON.
-    fn pass_over(&self, json: &[u8], too_large: bool, at: usize) -> Result<()> {
-        if too_large {
-            return Ok(());
-        }
+    fn pass_over(&self, json: Option<&[u8]>, at: usize) -> Result<()> {
+        let Some(json) = json else { return Ok(()) };
         serde_json::from_slice::<IgnoredAny>(json).map(|_| ()).map_err(|error| self.not_json(at, &error))
     }
 
