@@ -19,6 +19,9 @@ pub struct Options {
     /// People in each, its owner included.
     #[arg(long, default_value_t = 50)]
     people: usize,
+    /// Only judge the batch.
+    #[arg(long)]
+    judge: bool,
     /// Be the server that is measured.
     #[arg(long, hide = true)]
     serve: bool,
