@@ -16,7 +16,7 @@ use spine::{Runner, Signal, outbound::Outbound};
 use tenancy::{OperatorKey, Tenancy};
 use web::Routes;
 
-pub use batch::{CsvReader, CsvRow, PeopleTable, Piece, Place, Splitter};
+pub use batch::{CsvReader, CsvRow, ImportUser, PeopleTable, Person, Piece, Place, Splitter};
 pub use imports::ImportId;
 use imports::Importing;
 pub use tables::{CLAIMS, TABLES};

@@ -46,9 +46,9 @@ pub(crate) struct ImportTenant {
 }
 
 /// Somebody who becomes a member.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ImportUser {
+pub struct ImportUser {
     /// The person's email address.
     pub(crate) username: Email,
     /// A role's key; the app's default role without it. An owner is OWNER.
@@ -64,8 +64,8 @@ pub(crate) struct ImportUser {
 }
 
 /// The digest of a password, which counts for one login and is then replaced.
-#[derive(Clone, Deserialize, JsonSchema)]
-pub(crate) struct ImportPassword {
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct ImportPassword {
     /// A bcrypt digest, a PHC string, or a plain hash in hex or base64.
     #[schemars(length(min = 1, max = 1_024))]
     value: String,
@@ -74,7 +74,7 @@ pub(crate) struct ImportPassword {
 }
 
 /// What was put before or after each password before it was digested.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 struct ImportPepper {
     #[schemars(length(min = 1, max = 1_024))]
     value: String,
@@ -99,7 +99,34 @@ impl ImportPassword {
     }
 }
 
+/// An [`ImportUser`] as most are: every member that is given is here, and is a text with a rule of its own or a boolean.
+/// Nothing else is left for the schema to say.
+#[derive(Deserialize)]
+#[serde(remote = "ImportUser", rename_all = "camelCase", deny_unknown_fields)]
+struct OrdinaryUser {
+    username: Email,
+    role: Option<Words>,
+    first_name: Option<OptionalName>,
+    last_name: Option<OptionalName>,
+    #[serde(skip)]
+    password: Option<ImportPassword>,
+    onboarded: Option<bool>,
+    email_verified: Option<bool>,
+    #[serde(skip)]
+    parameters: Option<Parameters>,
+}
+
 impl ImportUser {
+    /// Somebody with whom all is right and usual, in one pass over their JSON. `None` says only that a closer look is needed,
+    /// which finds the words for what is wrong.
+    pub(super) fn ordinary(json: &[u8]) -> Option<Self> {
+        // Serde takes a list for an object.
+        json.first().filter(|byte| **byte == b'{')?;
+        let mut json = serde_json::Deserializer::from_slice(json);
+        let user = OrdinaryUser::deserialize(&mut json).ok()?;
+        json.end().ok().map(|()| user)
+    }
+
     fn judge(&self, prefix: &str, problems: &mut Problems) {
         if let Some(Err(problem)) = self.password.as_ref().map(|password| password.to_imported().check()) {
             problems.add(format!("{prefix}password.value"), problem);

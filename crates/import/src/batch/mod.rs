@@ -15,10 +15,11 @@ mod survey;
 
 pub use csv::{CsvReader, CsvRow};
 pub(crate) use findings::{Findings, with_value};
-pub(crate) use form::{ImportBatch, ImportTenant, ImportUser};
+pub use form::ImportUser;
+pub(crate) use form::{ImportBatch, ImportTenant};
 pub use people_table::PeopleTable;
 pub use place::Place;
-pub use splitter::{Piece, Splitter};
+pub use splitter::{Person, Piece, Splitter};
 pub(crate) use staged::{Bundle, StagedTenant, StagedUser};
 pub(crate) use survey::{Judged, Survey};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use kernel::{Error, Result};
 use serde_json::{Map, Value};
 
-use super::{MOST_TENANTS, MOST_USERS, Piece, Place, csv::CsvRow};
+use super::{MOST_TENANTS, MOST_USERS, Person, Piece, Place, csv::CsvRow};
 
 const WORKSPACE: &str = "workspace";
 const PLAN: &str = "plan";
@@ -90,7 +90,7 @@ impl PeopleTable {
         }
         let user = person(&given);
         if item < next {
-            return Ok(Piece::User { item, place, value: user });
+            return Ok(Piece::User { item, place, person: Person::Given(user) });
         }
         let mut tenant =
             Map::from_iter([("owner".to_owned(), user), ("name".to_owned(), Value::from(workspace.as_str()))]);

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::{
-    MOST_TENANTS, MOST_USERS, Place,
+    ImportUser, MOST_TENANTS, MOST_USERS, Place,
     cut::{Cut, is_space},
 };
 
@@ -23,7 +23,7 @@ pub enum Piece {
     User {
         item: usize,
         place: Place,
-        value: Value,
+        person: Person,
     },
     /// Something that is not what should stand at this place, with what it must be. It may stand for a workspace.
     Wrong {
@@ -39,6 +39,15 @@ pub enum Piece {
     End {
         item: usize,
     },
+}
+
+/// Somebody in a batch.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Person {
+    /// Who was read at once, since all is right with them.
+    Read(Box<ImportUser>),
+    /// Who is to be judged.
+    Given(Value),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,8 +251,8 @@ impl Splitter {
             State::InUser => {
                 let place = Place::User(item, self.place);
                 self.place += 1;
-                pieces.push(match self.read(json, at)? {
-                    Ok(value) => Piece::User { item, place, value },
+                pieces.push(match self.read_person(json, at)? {
+                    Ok(person) => Piece::User { item, place, person },
                     Err(problem) => wrong(None, place.to_string(), problem),
                 });
                 State::AfterUser
@@ -268,6 +277,13 @@ impl Splitter {
         self.pass_over(json, at)?;
         let is_wrong = self.member == MemberName::Users && json != Some(b"null");
         Ok(is_wrong.then(|| wrong(None, format!("[{item}].users"), "must be a list")))
+    }
+
+    fn read_person(&self, json: Option<&[u8]>, at: usize) -> Result<Result<Person, Cow<'static, str>>> {
+        match json.and_then(ImportUser::ordinary) {
+            Some(user) => Ok(Ok(Person::Read(Box::new(user)))),
+            None => Ok(self.read(json, at)?.map(Person::Given)),
+        }
     }
 
     /// The value, or what is wrong with this piece alone.
@@ -350,7 +366,7 @@ mod tests {
     }
 
     fn user(item: usize, place: usize, json: &str) -> Piece {
-        Piece::User { item, place: Place::User(item, place), value: value(json) }
+        Piece::User { item, place: Place::User(item, place), person: Person::Given(value(json)) }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tenancy::{App, Authority, apps::parameters, people, roles};
 use web::from_value;
 
 use super::{
-    Bundle, Findings, ImportTenant, ImportUser, Piece, Place, StagedTenant, StagedUser,
+    Bundle, Findings, ImportTenant, ImportUser, Person, Piece, Place, StagedTenant, StagedUser,
     doubles::{Doubles, Seen},
     staged::Bundles,
     with_value,
@@ -96,9 +96,13 @@ impl Survey {
                     self.take_tenant(item, place, tenant);
                 }
             }
-            Piece::User { item, place, value } => {
+            Piece::User { item, place, person } => {
                 self.judged.users += 1;
-                if let Some(user) = self.read::<ImportUser>(place, &value)? {
+                let read = match person {
+                    Person::Read(user) => Some(*user),
+                    Person::Given(value) => self.read::<ImportUser>(place, &value)?,
+                };
+                if let Some(user) = read {
                     self.take_user(item, place, user);
                 }
             }
