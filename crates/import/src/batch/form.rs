@@ -65,7 +65,7 @@ pub struct ImportUser {
 
 /// The digest of a password, which counts for one login and is then replaced.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-pub struct ImportPassword {
+pub(crate) struct ImportPassword {
     /// A bcrypt digest, a PHC string, or a plain hash in hex or base64.
     #[schemars(length(min = 1, max = 1_024))]
     value: String,

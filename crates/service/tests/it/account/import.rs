@@ -14,6 +14,7 @@ on_both_engines!(
     workspaces_and_their_people_are_imported,
     a_batch_is_only_judged_by_validation,
     everything_that_is_wrong_is_said_at_once_and_nothing_is_stored,
+    a_check_tells_the_same_in_the_same_order,
     a_member_that_is_given_twice_is_named,
     a_batch_that_is_wrong_at_its_end_leaves_nothing,
     what_is_no_list_or_too_long_is_refused,
@@ -200,6 +201,18 @@ async fn everything_that_is_wrong_is_said_at_once_and_nothing_is_stored(app: Tes
     app.drain().await;
     assert_eq!((staged(&app).await, tenants(&app).await.len()), (0, 0));
     assert_eq!(app.key().get("/account/import").await.expect(200).json(), json!([]));
+}
+
+/// However much is put aside on the way, which a check does not.
+async fn a_check_tells_the_same_in_the_same_order(app: TestApp) {
+    let owner = json!({ "username": "ada@example.com" });
+    let mut batch: Vec<Value> = (0..600).map(|_| json!({ "tenant": { "owner": owner, "plan": "gold" } })).collect();
+    batch[550]["tenant"]["locale"] = json!("xx");
+    let imported = app.key().post(IMPORT, &batch).await.expect(200);
+    let errors = imported.at("/import/errors");
+    assert_eq!(errors.as_array().map(Vec::len), Some(601));
+    assert!(errors[500].as_str().is_some_and(|error| error.starts_with("[550].tenant.locale:")), "{}", errors[500]);
+    assert_eq!(app.key().post(VALIDATE, &batch).await.expect(200).json(), imported.at("/import"));
 }
 
 /// Which of the two counts would depend on who reads it.
