@@ -207,10 +207,16 @@ impl ToSql for SqliteArg<'_> {
             Arg::Bool(value) => ToSqlOutput::Borrowed(ValueRef::Integer((*value).into())),
             Arg::Text(value) => ToSqlOutput::Borrowed(ValueRef::Text(value.as_bytes())),
             Arg::Bytes(value) => ToSqlOutput::Borrowed(ValueRef::Blob(value)),
-            Arg::TextList(values) => ToSqlOutput::Owned(SqlValue::Text(serde_json::json!(values).to_string())),
-            Arg::IntList(values) => ToSqlOutput::Owned(SqlValue::Text(serde_json::json!(values).to_string())),
+            Arg::TextList(values) => json_array(values)?,
+            Arg::IntList(values) => json_array(values)?,
         })
     }
+}
+
+fn json_array(values: &impl serde::Serialize) -> rusqlite::Result<ToSqlOutput<'static>> {
+    let json = serde_json::to_string(values);
+    let json = json.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    Ok(ToSqlOutput::Owned(SqlValue::Text(json)))
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {
