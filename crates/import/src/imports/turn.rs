@@ -116,7 +116,7 @@ fn make_workspace(
         Some(key) => match known.plans.get(key) {
             Some(Some(first)) => first,
             _ => {
-                import.errors.add(&format!("{}.plan", new.place), &format!("there is no plan {key} any more"));
+                import.errors.add(format!("{}.plan", new.place), format!("there is no plan {key} any more"));
                 import.left_out += 1;
                 return Ok(None);
             }

@@ -208,11 +208,11 @@ async fn a_check_tells_the_same_in_the_same_order(app: TestApp) {
     let owner = json!({ "username": "ada@example.com" });
     let mut batch: Vec<Value> = (0..600).map(|_| json!({ "tenant": { "owner": owner, "plan": "gold" } })).collect();
     batch[550]["tenant"]["locale"] = json!("xx");
-    let imported = app.key().post(IMPORT, &batch).await.expect(200);
+    let imported = app.key().post(IMPORT, batch.clone()).await.expect(200);
     let errors = imported.at("/import/errors");
     assert_eq!(errors.as_array().map(Vec::len), Some(601));
     assert!(errors[500].as_str().is_some_and(|error| error.starts_with("[550].tenant.locale:")), "{}", errors[500]);
-    assert_eq!(app.key().post(VALIDATE, &batch).await.expect(200).json(), imported.at("/import"));
+    assert_eq!(app.key().post(VALIDATE, batch).await.expect(200).json(), imported.at("/import"));
 }
 
 /// Which of the two counts would depend on who reads it.
