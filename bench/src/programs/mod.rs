@@ -17,7 +17,7 @@ use clap::Subcommand;
 pub enum Program {
     /// Usage and entitlements, beside a service written by hand; first `npm ci` in bench/peers/by-hand.
     Billing(billing::Options),
-    /// The event log: fills it, packs it and asks it, in this process.
+    /// The event log, beside a service written by hand; first `npm ci` in bench/peers/by-hand.
     Events(events::Options),
     /// Sign-in through identity providers, and provisioning.
     Federation(federation::Options),

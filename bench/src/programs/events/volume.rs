@@ -1,7 +1,7 @@
 //! Very many events in one store: what folding and packing them costs, their bytes, and how long questions take while there
 //! are more and more of them.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use bench::{
     Result,
@@ -80,7 +80,7 @@ pub async fn measure(engine: &str, database: Option<&Database>, sizes: &[usize],
         subject.print_rates();
         let asked = subject.ask_all().await?;
         print_answers(&asked);
-        subject.print_size(folder.path(), database).await?;
+        subject.print_size(database).await?;
         answers.push(asked);
     }
     let (Some(few), Some(many), Some(&size)) = (answers.first(), answers.last(), sizes.last()) else { return Ok(()) };
@@ -88,7 +88,7 @@ pub async fn measure(engine: &str, database: Option<&Database>, sizes: &[usize],
     aim("folded in a second of CPU", subject.folded_each_second(), Bound::AtLeast(60_000.0), "");
     let (_, bytes, packed) = subject.blocks().await?;
     aim("bytes of a packed event", bytes / packed, Bound::Below(40.0), "");
-    let whole = subject.size(folder.path(), database).await?;
+    let whole = subject.size(database).await?;
     aim("bytes of an event with all that it feeds", whole / size as f64, Bound::Below(200.0), "");
     for ((what, latency), (_, before)) in many.iter().zip(few).skip(FILTERED + 1) {
         aim(what, millis(*latency), Bound::Below(15.0), " ms");
@@ -177,11 +177,11 @@ impl Subject {
         );
     }
 
-    async fn print_size(&self, folder: &Path, database: Option<&Database>) -> Result<()> {
+    async fn print_size(&self, database: Option<&Database>) -> Result<()> {
         let (blocks, bytes, packed) = self.blocks().await?;
-        let whole = self.size(folder, database).await?;
+        let whole = self.size(database).await?;
         println!(
-            "{} of them in {blocks} blocks, {} bytes each; the whole database {} bytes each, freed pages included",
+            "{} of them in {blocks} blocks, {} bytes each; the whole database {} bytes each",
             count(packed),
             figure(bytes / packed),
             figure(whole / self.events as f64)
@@ -189,16 +189,19 @@ impl Subject {
         Ok(())
     }
 
-    /// Bytes of the whole database.
-    async fn size(&self, folder: &Path, database: Option<&Database>) -> Result<f64> {
-        match database {
-            None => Ok(std::fs::metadata(folder.join("bench.db"))?.len() as f64),
-            Some(database) => {
-                let row =
-                    database.client().await?.query_one("SELECT pg_database_size(current_database())", &[]).await?;
-                Ok(row.get::<_, i64>(0) as f64)
-            }
-        }
+    /// Bytes of the whole database; without pages that will be used again, where the engine tells.
+    async fn size(&self, database: Option<&Database>) -> Result<f64> {
+        let Some(database) = database else {
+            let sql = statement(
+                "SELECT (page_count - freelist_count) * page_size \
+                 FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()"
+                    .to_owned(),
+            );
+            let (bytes,) = self.service.core().db.scan(|tx| tx.one::<(i64,)>(sql, &[])).await?;
+            return Ok(bytes as f64);
+        };
+        let row = database.client().await?.query_one("SELECT pg_database_size(current_database())", &[]).await?;
+        Ok(row.get::<_, i64>(0) as f64)
     }
 
     /// How many there are, and their bytes and events.
