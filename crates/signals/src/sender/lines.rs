@@ -113,11 +113,6 @@ impl Lines {
         self.of.get(&endpoint).is_some_and(|line| line.claimed > 0)
     }
 
-    /// Whether enough wait in the line to keep its receiver busy for a while.
-    pub(super) fn has_plenty(&self, endpoint: EndpointId) -> bool {
-        self.of.get(&endpoint).is_some_and(|line| line.claimed > AT_ONCE && line.claimed * 2 >= line.room)
-    }
-
     /// The places that an endpoint has free.
     pub(super) fn free(&self, endpoint: EndpointId) -> Places {
         let (claimed, room) = self.of.get(&endpoint).map_or((0, AT_ONCE), |line| (line.claimed, line.room));
@@ -177,19 +172,6 @@ mod tests {
         assert_eq!(lines.free(id(1)), Places { first: 15, ahead: LONGEST / 2 - AT_ONCE });
         pass(&mut lines, Left::Acknowledged(QUICK), 10);
         assert_eq!(lines.free(id(1)), Places { first: 15, ahead: 0 });
-    }
-
-    #[test]
-    fn a_line_has_plenty_while_half_of_it_waits_behind_those_who_are_sent() {
-        let mut lines = Lines::default();
-        pass(&mut lines, QUICKLY, 1_000);
-        assert!(!lines.has_plenty(id(1)), "nobody");
-        (0..LONGEST / 2).for_each(|_| drop(lines.join(id(1))));
-        assert!(lines.has_plenty(id(1)));
-        lines.leave(id(1), QUICKLY);
-        assert!(!lines.has_plenty(id(1)), "less than half");
-        (0..AT_ONCE).for_each(|_| drop(lines.join(id(2))));
-        assert!(!lines.has_plenty(id(2)), "nobody waits");
     }
 
     #[test]

@@ -42,9 +42,6 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How long an outcome waits for others, so that they are written together. What was claimed together ends at about the same
 /// time.
 const GATHERED: Duration = Duration::from_millis(2);
-/// The same where nobody is kept waiting by it: whoever has outcomes has plenty ahead to be sent meanwhile. A transaction costs as
-/// much as many deliveries.
-const GATHERED_AT_LEISURE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Sender {
     db: Db,
@@ -60,8 +57,6 @@ struct State {
     lines: Lines,
     /// Outcomes that are not written yet; shared with the transaction that writes them.
     ended: Arc<Vec<Ended>>,
-    /// Whose they are.
-    ended_at: HashSet<EndpointId>,
     /// Since when the first of them waits.
     ended_since: Option<Tick>,
     turns: Turns,
@@ -80,20 +75,13 @@ impl State {
         // Attempts do not panic (see `attempt`): only the end of the runtime cuts one off.
         let Ok(ended) = joined else { return };
         self.lines.leave(ended.claim.endpoint, ended.left());
-        self.ended_at.insert(ended.claim.endpoint);
         Arc::make_mut(&mut self.ended).push(ended);
         self.ended_since.get_or_insert_with(|| Ticker.now());
     }
 
     /// Whether outcomes have waited long enough, or nothing is left that they could wait for.
     fn is_to_be_written(&self) -> bool {
-        self.ended_since.is_some_and(|since| self.under_way.is_empty() || Ticker.since(since) >= self.patience())
-    }
-
-    /// How long outcomes wait for others.
-    fn patience(&self) -> Duration {
-        let at_leisure = self.ended_at.iter().all(|endpoint| self.lines.has_plenty(*endpoint));
-        if at_leisure { GATHERED_AT_LEISURE } else { GATHERED }
+        self.ended_since.is_some_and(|since| self.under_way.is_empty() || Ticker.since(since) >= GATHERED)
     }
 
     /// What nobody has taken.
@@ -105,13 +93,15 @@ impl State {
     /// What to claim. An endpoint with outcomes that wait gets nothing new before these are written: it would be served in
     /// many small steps.
     fn plan(&mut self, due: &[EndpointId]) -> turns::Plan {
-        let all = self.is_to_be_written();
-        let waiting =
-            due.iter().filter(|endpoint| all || !self.ended_at.contains(endpoint)).map(|endpoint| DueEndpoint {
-                endpoint: *endpoint,
-                is_busy: self.lines.is_busy(*endpoint),
-                free: self.lines.free(*endpoint),
-            });
+        let held_up: HashSet<EndpointId> = match self.is_to_be_written() {
+            true => HashSet::new(),
+            false => self.ended.iter().map(|ended| ended.claim.endpoint).collect(),
+        };
+        let waiting = due.iter().filter(|endpoint| !held_up.contains(endpoint)).map(|endpoint| DueEndpoint {
+            endpoint: *endpoint,
+            is_busy: self.lines.is_busy(*endpoint),
+            free: self.lines.free(*endpoint),
+        });
         self.turns.plan(waiting.collect(), self.free())
     }
 
@@ -120,7 +110,7 @@ impl State {
         let mut look_again = std::pin::pin!(tokio::time::sleep(EVERY));
         while !self.is_to_be_written() {
             let gathered = match self.ended_since {
-                Some(since) => self.patience().saturating_sub(Ticker.since(since)),
+                Some(since) => GATHERED.saturating_sub(Ticker.since(since)),
                 None => EVERY,
             };
             let joined = tokio::select! {
@@ -143,7 +133,6 @@ impl Sender {
             under_way: JoinSet::new(),
             lines: Lines::default(),
             ended: Arc::default(),
-            ended_at: HashSet::new(),
             ended_since: None,
             turns: Turns::default(),
             news: due.listen(),
@@ -160,7 +149,6 @@ impl Sender {
         });
         let claimed = written.await?;
         state.ended_since = None;
-        state.ended_at.clear();
         std::mem::take(&mut state.ended).iter().for_each(Ended::count);
         Ok(claimed)
     }
