@@ -26,6 +26,8 @@ pub enum Target {
 /// How far an export is.
 #[derive(Default, Serialize, Deserialize)]
 struct Place {
+    /// What was asked for: another question has other parts.
+    path: String,
     parts: u64,
     events: u64,
     /// About how many events there are in all.
@@ -46,8 +48,15 @@ pub async fn run(api: &Api, path: &str, target: &Target, output: Output) -> Resu
         }
         Err(_) => None,
     };
+    if begun.as_ref().is_some_and(|place| place.path != path) {
+        return Err(format!(
+            "{} was begun with other options. Repeat those to resume it, or delete it and {} to start over.",
+            at.display(),
+            note.display()
+        ));
+    }
     let mut writing = target.open(begun.as_ref()).await.map_err(cannot)?;
-    let mut place = begun.unwrap_or_default();
+    let mut place = begun.unwrap_or_else(|| Place { path: path.to_owned(), ..Place::default() });
     let mut bar = None;
     loop {
         take_down(&place, &note).await.map_err(cannot)?;

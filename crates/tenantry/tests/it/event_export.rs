@@ -71,6 +71,8 @@ async fn an_export_to_a_file_goes_on_where_it_was_cut_off(home: Home) {
     assert!(!export_with_little_room(&home, &arguments, room).status.success());
     let begun = fs::read(&cut).expect("what was written");
     assert!(begun.len() < expected.len() && expected.starts_with(&begun));
+    let other = [&arguments[..], &["--from", "2026-03-01T00:00:00Z"]].concat();
+    home.run(&other).fails("was begun with other options");
     home.run(&arguments).ok();
     assert!(fs::read(&cut).expect("a file") == expected, "not what an export in one go has");
     assert!(!home.path("cut.jsonl.part").exists());
