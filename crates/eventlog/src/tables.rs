@@ -10,7 +10,7 @@ pub const TABLES: &[Table] = &[
     table!("event_folds"("app_id") of app),
     table!("event_buckets"("app_id, name_id, grain, starts_at") of app),
     table!("event_sums"("app_id, name_id, grain, starts_at, parameter_id") of app),
-    table!("event_values"("app_id, name_id, grain, starts_at, parameter_id, value") of app),
+    table!("event_counts"("app_id, name_id, grain, starts_at, parameter_id, part") of app),
     table!("event_firsts"("app_id, entity_digest, name_id") of app),
     table!("event_rows"("id") of app; kept "the audit trail tells what became of deleted workspaces"),
     table!("event_blocks"("app_id, name_id, id") of app),

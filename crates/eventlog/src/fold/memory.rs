@@ -1,5 +1,5 @@
-//! What a folding node remembers of an app: numbers of names and parameters, and which values have counters of their own
-//! in the buckets that are busy. It is worth something only as long as nobody else has folded the app.
+//! What a folding node remembers of an app: numbers of names and parameters, and the counters of values in the buckets that
+//! are busy. It is worth something only as long as nobody else has folded the app.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -9,17 +9,16 @@ use std::{
 use kernel::{AppId, Error, Result};
 
 use super::{
+    counters::Counters,
     plan::{Arrival, Event},
-    store::{Loaded, NamedValues},
+    store::{Loaded, StoredParts},
 };
 use crate::{
     grain::Grain,
     ingest::ArrivedEvent,
-    parameters::{Feed, OTHER, feed},
+    parameters::{Feed, feed},
 };
 
-/// Values with counters of their own in a bucket, per parameter, beside [`OTHER`].
-pub const MOST_VALUES: usize = 1_000;
 /// Beyond so many remembered texts everything is forgotten, and read again where it is needed.
 const MOST_TEXTS: usize = 400_000;
 
@@ -90,8 +89,8 @@ pub struct Known {
     pub names: HashMap<String, i64>,
     pub parameters: HashMap<String, i64>,
     pub last_parameter: i64,
-    /// The values that are counted by name.
-    values: HashMap<Bucket, HashMap<i64, HashSet<Box<str>>>>,
+    /// By bucket and parameter.
+    counters: HashMap<Bucket, HashMap<i64, Counters>>,
     texts: usize,
 }
 
@@ -100,6 +99,12 @@ pub struct Known {
 pub struct Wanted {
     pub names: Vec<String>,
     pub parameters: Vec<String>,
+}
+
+impl Wanted {
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.parameters.is_empty()
+    }
 }
 
 impl Known {
@@ -123,14 +128,14 @@ impl Known {
         id.ok_or_else(|| Error::internal(format!("the event name {name} was not registered")))
     }
 
-    /// The buckets whose values are not known yet.
+    /// The buckets whose counters are not known yet.
     pub fn buckets_to_load(&self, events: &[Event]) -> Result<Vec<Bucket>> {
         let mut buckets: HashSet<Bucket> = HashSet::new();
         for event in events.iter().filter(|event| event.parameters.values().any(is_counted)) {
             let name = self.name(&event.arrived.name)?;
             for grain in Grain::ALL {
                 let bucket = (name, grain.number(), grain.start(event.arrived.at));
-                if !self.values.contains_key(&bucket) {
+                if !self.counters.contains_key(&bucket) {
                     buckets.insert(bucket);
                 }
             }
@@ -138,31 +143,28 @@ impl Known {
         Ok(buckets.into_iter().collect())
     }
 
-    pub fn learn_values(&mut self, loaded: Vec<NamedValues>) {
-        for (bucket, values) in loaded {
-            let known = self.values.entry(bucket).or_default();
-            self.texts += values.len() + 1;
-            for (parameter, value) in values.into_iter().filter(|(_, value)| value != OTHER) {
-                known.entry(parameter).or_default().insert(value.into());
+    pub fn learn_counters(&mut self, loaded: Vec<StoredParts>) -> Result<()> {
+        for (bucket, parts) in loaded {
+            let known = self.counters.entry(bucket).or_default();
+            for (parameter, part, counts) in parts {
+                known.entry(parameter).or_default().learn(part, &counts)?;
             }
+            self.texts += 1 + known.values().map(Counters::len).sum::<usize>();
         }
+        Ok(())
     }
 
-    /// What the value is counted as in a bucket: what was once counted by name always is.
-    pub fn counted_as<'a>(&mut self, bucket: Bucket, parameter: i64, value: &'a str) -> &'a str {
-        if value == OTHER {
-            return OTHER;
-        }
-        let named = self.values.entry(bucket).or_default().entry(parameter).or_default();
-        if named.contains(value) {
-            return value;
-        }
-        if named.len() >= MOST_VALUES {
-            return OTHER;
-        }
-        named.insert(value.into());
-        self.texts += 1;
-        value
+    pub fn counters(&mut self, bucket: Bucket, parameter: i64) -> &mut Counters {
+        self.counters.entry(bucket).or_default().entry(parameter).or_default()
+    }
+
+    /// Counts a value; whether that changes a part of the counters that was not changed yet.
+    pub fn count(&mut self, bucket: Bucket, parameter: i64, value: &str) -> bool {
+        let counters = self.counters.entry(bucket).or_default().entry(parameter).or_default();
+        let before = counters.len();
+        let changes = counters.count(value);
+        self.texts += counters.len() - before;
+        changes
     }
 
     /// The number of a parameter, given now if it has none.

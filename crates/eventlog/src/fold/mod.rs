@@ -4,6 +4,7 @@
 //! away: a crash at any point neither loses nor doubles an event. The app's revision is read first and moved in that
 //! transaction, so that two nodes that fold at once cannot both succeed; one of them begins again.
 
+mod counters;
 mod memory;
 mod plan;
 mod store;
@@ -15,10 +16,11 @@ use kernel::{AppId, Error, Result, Ticker, Timestamp};
 use spine::{Job, Signal, Worked};
 use tokio::sync::{Mutex, watch};
 
+pub(crate) use counters::{MOST_VALUES, read_part};
+pub(crate) use memory::Bucket;
 use memory::Memory;
-pub(crate) use memory::{Bucket, MOST_VALUES};
 use plan::{Arrival, Plan};
-pub(crate) use store::{add_sums, add_values, move_on, revision};
+pub(crate) use store::{add_sums, change_counters, move_on, revision};
 
 /// How long a caller waits for the fold before it is told that its event is queued.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -94,11 +96,13 @@ impl Folder {
             waiting.arrivals.into_iter().map(|arrival| Arrival::of(arrival, had.as_deref())).collect::<Result<_>>()?;
         let events = plan::events(&arrivals)?;
         let wanted = known.missing(&events);
-        let loaded = self.db.snapshot(move |tx| store::load(tx, app, &wanted)).await?;
-        known.learn(loaded);
+        if !wanted.is_empty() {
+            known.learn(self.db.snapshot(move |tx| store::load(tx, app, &wanted)).await?);
+        }
         let buckets = known.buckets_to_load(&events)?;
-        let loaded = self.db.snapshot(move |tx| store::load_values(tx, app, &buckets)).await?;
-        known.learn_values(loaded);
+        if !buckets.is_empty() {
+            known.learn_counters(self.db.snapshot(move |tx| store::load_counters(tx, app, &buckets)).await?)?;
+        }
         let plan = Plan::of(&mut known, waiting.revision, &arrivals, events)?;
         known.revision = plan.revision();
         let plan = Arc::new(plan);

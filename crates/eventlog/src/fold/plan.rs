@@ -1,6 +1,9 @@
 //! What a fold writes, worked out in memory.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use kernel::{Error, Result, Timestamp};
 use serde_json::{Map, Value};
@@ -17,8 +20,8 @@ use crate::{
 
 /// Rows that one transaction writes at most, unless a single event writes more: some milliseconds of SQLite's writer.
 const MOST_WRITES: usize = 600;
-/// Events that are looked at for one transaction, by what each writes at most.
-const MOST_LOOKED_AT: usize = 8 * MOST_WRITES;
+/// Events that are looked at for one transaction, by what each writes at least.
+const MOST_LOOKED_AT: usize = 2 * MOST_WRITES;
 
 /// An event with its parameters, and the arrival it is in.
 pub struct Event {
@@ -59,7 +62,7 @@ pub fn events(arrivals: &[Arrival]) -> Result<Vec<Event>> {
                 return Ok(events);
             }
             let parameters: Map<String, Value> = serde_json::from_str(&arrived.parameters).map_err(Error::internal)?;
-            writes += 5 + 5 * parameters.len();
+            writes += 1 + parameters.len() / 2;
             events.push(Event { arrival: number, arrived: arrived.clone(), parameters });
         }
     }
@@ -74,7 +77,8 @@ pub struct Plan {
     pub new_parameters: Vec<(String, i64)>,
     pub buckets: HashMap<Bucket, i64>,
     pub sums: HashMap<(Bucket, i64), f64>,
-    pub values: HashMap<(Bucket, i64, String), i64>,
+    /// Counters of values that have changed.
+    pub counters: Vec<ChangedPart>,
     /// By entity and event.
     pub firsts: HashMap<(String, i64), Times>,
     pub rows: Vec<Row>,
@@ -82,6 +86,21 @@ pub struct Plan {
     pub finished: Vec<String>,
     /// One that is folded in part.
     pub begun: Option<Arrival>,
+}
+
+/// A part of the counters of a parameter in a bucket, as it is stored.
+pub struct ChangedPart {
+    pub bucket: Bucket,
+    pub parameter: i64,
+    pub part: i64,
+    pub counts: String,
+}
+
+/// Where values were counted, and how many parts of counters that changes.
+#[derive(Default)]
+struct Counted {
+    counters: HashSet<(Bucket, i64)>,
+    parts: usize,
 }
 
 /// When an event happened to an entity, which is known by a parameter.
@@ -104,12 +123,18 @@ impl Plan {
     pub fn of(known: &mut Known, revision: i64, arrivals: &[Arrival], events: Vec<Event>) -> Result<Self> {
         let mut plan = Self { expected: revision, ..Self::default() };
         let mut folded: HashMap<usize, usize> = HashMap::new();
+        let mut counted = Counted::default();
         for event in events {
-            if plan.writes() >= MOST_WRITES {
+            if plan.writes() + counted.parts >= MOST_WRITES {
                 break;
             }
             *folded.entry(event.arrival).or_default() += 1;
-            plan.add(known, event, arrivals)?;
+            plan.add(known, event, arrivals, &mut counted)?;
+        }
+        for (bucket, parameter) in counted.counters {
+            for (part, counts) in known.counters(bucket, parameter).written()? {
+                plan.counters.push(ChangedPart { bucket, parameter, part, counts });
+            }
         }
         for (number, arrival) in arrivals.iter().enumerate() {
             let Some(more) = folded.get(&number) else { break };
@@ -127,11 +152,11 @@ impl Plan {
     }
 
     fn writes(&self) -> usize {
-        let aggregates = self.buckets.len() + self.sums.len() + self.values.len();
+        let aggregates = self.buckets.len() + self.sums.len();
         aggregates + self.firsts.len() + self.rows.len() + self.new_parameters.len()
     }
 
-    fn add(&mut self, known: &mut Known, event: Event, arrivals: &[Arrival]) -> Result<()> {
+    fn add(&mut self, known: &mut Known, event: Event, arrivals: &[Arrival], counted: &mut Counted) -> Result<()> {
         let Event { arrival, arrived, parameters } = event;
         let (name, at) = (known.name(&arrived.name)?, arrived.at);
         let buckets = Grain::ALL.map(|grain| (name, grain.number(), grain.start(at)));
@@ -143,10 +168,11 @@ impl Plan {
             for bucket in buckets {
                 match feed(value) {
                     Some(Feed::Number(number)) => *self.sums.entry((bucket, parameter)).or_default() += number,
-                    Some(Feed::Value(text)) => {
-                        let counted = known.counted_as(bucket, parameter, text);
-                        *self.values.entry((bucket, parameter, counted.to_owned())).or_default() += 1;
+                    Some(Feed::Value(text)) if known.count(bucket, parameter, text) => {
+                        counted.counters.insert((bucket, parameter));
+                        counted.parts += 1;
                     }
+                    Some(Feed::Value(_)) => {}
                     None => break,
                 }
             }

@@ -7,8 +7,9 @@ use store::{Tx, args};
 use tenancy::apps;
 
 use super::{
+    counters::Counters,
     memory::{Bucket, Had, Wanted},
-    plan::Plan,
+    plan::{ChangedPart, Plan},
 };
 use crate::{ingest::OWN_SOURCE, names, sink, storage};
 
@@ -46,8 +47,10 @@ const MOVE_ON: &str = "INSERT INTO event_folds (app_id, revision) VALUES ($1, $3
 const MOVE: &str = "UPDATE event_folds SET revision = revision + 1 WHERE app_id = $1";
 const FORGET: &str = "DELETE FROM event_arrivals WHERE id IN \
      (SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id LIMIT $2)";
-const VALUES: &str = "SELECT parameter_id, value FROM event_values \
+const PARTS: &str = "SELECT parameter_id, part, counts FROM event_counts \
      WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4";
+const PARTS_OF_PARAMETER: &str = "SELECT part, counts FROM event_counts \
+     WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 AND parameter_id = $5";
 
 const ADD_EVENTS: &str = "INSERT INTO event_buckets (app_id, name_id, grain, starts_at, events) \
      SELECT app_id, name_id, grain, starts_at, events FROM {rows} WHERE true \
@@ -55,10 +58,9 @@ const ADD_EVENTS: &str = "INSERT INTO event_buckets (app_id, name_id, grain, sta
 const ADD_SUMS: &str = "INSERT INTO event_sums (app_id, name_id, grain, starts_at, parameter_id, total) \
      SELECT app_id, name_id, grain, starts_at, parameter_id, total FROM {rows} WHERE true \
      ON CONFLICT (app_id, name_id, grain, starts_at, parameter_id) DO UPDATE SET total = event_sums.total + excluded.total";
-const ADD_VALUES: &str = "INSERT INTO event_values (app_id, name_id, grain, starts_at, parameter_id, value, events) \
-     SELECT app_id, name_id, grain, starts_at, parameter_id, value, events FROM {rows} WHERE true \
-     ON CONFLICT (app_id, name_id, grain, starts_at, parameter_id, value) \
-     DO UPDATE SET events = event_values.events + excluded.events";
+const PUT_PARTS: &str = "INSERT INTO event_counts (app_id, name_id, grain, starts_at, parameter_id, part, counts) \
+     SELECT app_id, name_id, grain, starts_at, parameter_id, part, counts FROM {rows} WHERE true \
+     ON CONFLICT (app_id, name_id, grain, starts_at, parameter_id, part) DO UPDATE SET counts = excluded.counts";
 /// The last time is written only when it has grown by ten minutes, so that most events of an entity write nothing here.
 const ADD_FIRSTS: &str = "INSERT INTO event_firsts (app_id, entity_digest, name_id, parameter_id, first_at, last_at) \
      SELECT app_id, entity_digest, name_id, parameter_id, first_at, last_at FROM {rows} WHERE true \
@@ -156,12 +158,12 @@ pub fn load(tx: &mut Tx<'_>, app: AppId, wanted: &Wanted) -> Result<Loaded> {
     Ok(Loaded { names, parameters, last_parameter: names::last_parameter(tx, app)? })
 }
 
-/// The values that have counters of their own in a bucket, each with its parameter.
-pub type NamedValues = (Bucket, Vec<(i64, String)>);
+/// The counters of a bucket: parameter, part and document.
+pub type StoredParts = (Bucket, Vec<(i64, i64, String)>);
 
-pub fn load_values(tx: &mut Tx<'_>, app: AppId, buckets: &[Bucket]) -> Result<Vec<NamedValues>> {
+pub fn load_counters(tx: &mut Tx<'_>, app: AppId, buckets: &[Bucket]) -> Result<Vec<StoredParts>> {
     let load =
-        |&(name, grain, start): &Bucket| Ok(((name, grain, start), tx.all(VALUES, &args![app, name, grain, start])?));
+        |&(name, grain, start): &Bucket| Ok(((name, grain, start), tx.all(PARTS, &args![app, name, grain, start])?));
     buckets.iter().map(load).collect()
 }
 
@@ -179,16 +181,32 @@ pub fn add_sums(tx: &mut Tx<'_>, app: AppId, sums: &HashMap<(Bucket, i64), f64>)
     tx.insert_all(ADD_SUMS, ["app_id", "name_id", "grain", "starts_at", "parameter_id", "total"], &rows)
 }
 
-/// Adds to counters of values.
-pub fn add_values(tx: &mut Tx<'_>, app: AppId, values: &HashMap<(Bucket, i64, String), i64>) -> Result<()> {
-    let rows = values.iter().map(|(((name, grain, start), parameter, value), count)| {
-        (app, *name, *grain, *start, *parameter, value.as_str(), *count)
+/// Changes the counters of a parameter in a bucket, for whoever has moved the app's revision in this transaction.
+pub fn change_counters(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    (bucket, parameter): (Bucket, i64),
+    change: impl FnOnce(&mut Counters),
+) -> Result<()> {
+    let ((name, grain, start), mut counters) = (bucket, Counters::default());
+    for (part, counts) in tx.all::<(i64, String)>(PARTS_OF_PARAMETER, &args![app, name, grain, start, parameter])? {
+        counters.learn(part, &counts)?;
+    }
+    change(&mut counters);
+    let changed = |(part, counts)| ChangedPart { bucket, parameter, part, counts };
+    put_parts(tx, app, &counters.written()?.into_iter().map(changed).collect::<Vec<_>>())
+}
+
+fn put_parts(tx: &mut Tx<'_>, app: AppId, parts: &[ChangedPart]) -> Result<()> {
+    let rows = parts.iter().map(|changed| {
+        let (name, grain, start) = changed.bucket;
+        (app, name, grain, start, changed.parameter, changed.part, changed.counts.as_str())
     });
     let mut rows: Vec<_> = rows.collect();
     // Neighbours are on the same pages.
     rows.sort_unstable();
-    let columns = ["app_id", "name_id", "grain", "starts_at", "parameter_id", "value", "events"];
-    tx.insert_all(ADD_VALUES, columns, &rows)
+    let columns = ["app_id", "name_id", "grain", "starts_at", "parameter_id", "part", "counts"];
+    tx.insert_all(PUT_PARTS, columns, &rows)
 }
 
 /// Writes a fold; `false`, and nothing, when the app was folded since it was worked out.
@@ -201,7 +219,7 @@ pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
         plan.buckets.iter().map(|(&(name, grain, start), &count)| (app, name, grain, start, count)).collect();
     tx.insert_all(ADD_EVENTS, ["app_id", "name_id", "grain", "starts_at", "events"], &rows)?;
     add_sums(tx, app, &plan.sums)?;
-    add_values(tx, app, &plan.values)?;
+    put_parts(tx, app, &plan.counters)?;
     let rows = plan
         .firsts
         .iter()

@@ -28,11 +28,14 @@ const NAMES: &str = "SELECT id FROM event_names WHERE app_id = $1";
 const IS_OLD: &str = "SELECT 1 FROM event_rows WHERE app_id = $1 AND name_id = $2 AND happened_at < $3 LIMIT 1";
 const SWEEP_ROWS: &str = "DELETE FROM event_rows WHERE id IN \
      (SELECT id FROM event_rows WHERE app_id = $1 AND name_id = $4 AND happened_at < $2 LIMIT $3)";
-/// Of first occurrences that are older than the column.
-const DATE_FIRSTS: &str = "UPDATE event_firsts SET last_at = $2 WHERE (app_id, entity_digest, name_id) IN \
-     (SELECT app_id, entity_digest, name_id FROM event_firsts WHERE app_id = $1 AND last_at IS NULL LIMIT $3)";
-const SWEEP_FIRSTS: &str = "DELETE FROM event_firsts WHERE (app_id, entity_digest, name_id) IN \
-     (SELECT app_id, entity_digest, name_id FROM event_firsts WHERE app_id = $1 AND last_at < $2 LIMIT $3)";
+/// By name and parameter, one after the other.
+const NEXT_FIRSTS: &str = "SELECT name_id, parameter_id FROM event_firsts WHERE app_id = $1 \
+     AND (name_id, parameter_id) > ($2, $3) ORDER BY name_id, parameter_id LIMIT 1";
+const OLD_FIRSTS: &str = "SELECT first_at, entity_digest, last_at FROM event_firsts WHERE app_id = $1 AND name_id = $2 \
+     AND parameter_id = $3 AND first_at < $4 AND (first_at, entity_digest) > ($5, $6) \
+     ORDER BY first_at, entity_digest LIMIT $7";
+const SWEEP_FIRSTS: &str = "DELETE FROM event_firsts WHERE app_id = $1 AND entity_digest = ANY($2) AND name_id = $3 \
+     AND last_at < $4";
 const SWEEP_INGEST_IDS: &str = "DELETE FROM event_ingest_ids WHERE (app_id, digest) IN \
      (SELECT app_id, digest FROM event_ingest_ids WHERE app_id = $1 AND happened_at < $2 LIMIT $3)";
 
@@ -63,18 +66,42 @@ impl Job for EventRetention {
                 more |= is_full(self.0.write(move |tx| sweep_rows(tx, Series { app, name }, before)).await?);
             }
             more |= self.sweep_blocks(app, before).await?;
-            let surely_before = before.minus(LAG);
-            for (statement, at) in [(DATE_FIRSTS, now), (SWEEP_FIRSTS, surely_before), (SWEEP_INGEST_IDS, before)] {
-                let sweep = move |tx: &mut Tx<'_>| tx.exec(statement, &args![app, at, BATCH]);
-                more |= is_full(self.0.write(sweep).await?);
-            }
+            let sweep_ids = move |tx: &mut Tx<'_>| tx.exec(SWEEP_INGEST_IDS, &args![app, before, BATCH]);
+            more |= is_full(self.0.write(sweep_ids).await?);
             more |= is_full(self.0.write(move |tx| audit::sweep_chain(tx, app, before, BATCH)).await?);
+            if !more {
+                self.sweep_firsts(app, before.minus(LAG)).await?;
+            }
         }
         Ok(Worked::some_if(more))
     }
 }
 
 impl EventRetention {
+    /// Looks through all that began before then, without an index that every fold would have to keep: so it is done when
+    /// nothing else is left.
+    async fn sweep_firsts(&self, app: AppId, before: Timestamp) -> Result<()> {
+        let mut last = (i64::MIN, i64::MIN);
+        loop {
+            let next = move |tx: &mut Tx<'_>| tx.opt::<(i64, i64)>(NEXT_FIRSTS, &args![app, last.0, last.1]);
+            let Some((name, parameter)) = self.0.scan(next).await? else { return Ok(()) };
+            last = (name, parameter);
+            let (mut at, mut entity) = (Timestamp::MIN, String::new());
+            loop {
+                let after = (at, entity);
+                let look = move |tx: &mut Tx<'_>| old_firsts(tx, app, (name, parameter), before, &after);
+                let page: Vec<FirstOccurrence> = self.0.scan(look).await?;
+                let Some(end) = page.last() else { break };
+                (at, entity) = (end.first_at, end.entity.clone());
+                let old: Vec<String> =
+                    page.into_iter().filter(|first| first.last_at < before).map(|first| first.entity).collect();
+                if !old.is_empty() {
+                    self.0.write(move |tx| tx.run(SWEEP_FIRSTS, &args![app, old, name, before])).await?;
+                }
+            }
+        }
+    }
+
     /// Whether there may be more.
     async fn sweep_blocks(&self, app: AppId, before: Timestamp) -> Result<bool> {
         if self.0.write(move |tx| storage::drop_before(tx, app, before)).await? {
@@ -108,6 +135,25 @@ fn names_with_old_rows(tx: &mut Tx<'_>, app: AppId, before: Timestamp) -> Result
         }
     }
     Ok(old)
+}
+
+/// When an event happened to an entity.
+struct FirstOccurrence {
+    first_at: Timestamp,
+    entity: String,
+    last_at: Timestamp,
+}
+
+/// The next ones of a name and a parameter that began before an instant.
+fn old_firsts(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    (name, parameter): (i64, i64),
+    before: Timestamp,
+    (at, entity): &(Timestamp, String),
+) -> Result<Vec<FirstOccurrence>> {
+    let found = tx.all(OLD_FIRSTS, &args![app, name, parameter, before, *at, entity.as_str(), BATCH])?;
+    Ok(found.into_iter().map(|(first_at, entity, last_at)| FirstOccurrence { first_at, entity, last_at }).collect())
 }
 
 fn is_full(changed: u64) -> bool {

@@ -13,7 +13,7 @@ use web::{Json, Params, State};
 use super::series::{Piece, Reading, Series};
 use crate::{
     EventLog,
-    fold::MOST_VALUES,
+    fold::{MOST_VALUES, read_part},
     grain::Grain,
     names,
     parameters::{Feed, OTHER, feed, number},
@@ -23,6 +23,8 @@ use crate::{
 
 /// Values that one answer holds at most.
 const MOST_IN_ANSWER: usize = 500_000;
+/// Parts of counters that are read at once.
+const PARTS_OF_PAGE: i64 = 1_000;
 const DEFAULT_LIMIT: u32 = 500;
 
 /// The query of `GET /event-log/charts`.
@@ -74,11 +76,11 @@ struct Tally {
 
 impl Tally {
     /// A bucket that is put together from parts names no more values than others.
-    fn count_value(&mut self, parameter: i64, value: &str, count: i64) {
+    fn count_value(&mut self, parameter: i64, value: String, count: i64) {
         let counts = self.values.entry(parameter).or_default();
-        let full = counts.len() - usize::from(counts.contains_key(OTHER)) >= MOST_VALUES;
-        let counted = if full && !counts.contains_key(value) { OTHER } else { value };
-        *counts.entry(counted.to_owned()).or_default() += count;
+        let is_full = || counts.len() - usize::from(counts.contains_key(OTHER)) >= MOST_VALUES;
+        let is_other = counts.len() >= MOST_VALUES && is_full() && !counts.contains_key(&value);
+        *counts.entry(if is_other { OTHER.to_owned() } else { value }).or_default() += count;
     }
 
     fn add(&mut self, parameters: &Map<String, Value>, ids: &BTreeMap<String, i64>) {
@@ -86,7 +88,7 @@ impl Tally {
         for (name, value) in parameters {
             let Some(id) = ids.get(name) else { continue };
             match feed(value) {
-                Some(Feed::Value(text)) => self.count_value(*id, text, 1),
+                Some(Feed::Value(text)) => self.count_value(*id, text.to_owned(), 1),
                 Some(Feed::Number(number)) => *self.sums.entry(*id).or_default() += number,
                 None => {}
             }
@@ -136,8 +138,9 @@ struct Filling<'a> {
 
 const SUMS: &str = "SELECT starts_at, parameter_id, total FROM event_sums WHERE app_id = $1 AND name_id = $2 \
                     AND grain = $3 AND starts_at >= $4 AND starts_at < $5";
-const VALUES: &str = "SELECT starts_at, parameter_id, value, events FROM event_values WHERE app_id = $1 AND name_id = $2 \
-                      AND grain = $3 AND starts_at >= $4 AND starts_at < $5 LIMIT $6";
+const COUNTS: &str = "SELECT starts_at, parameter_id, part, counts FROM event_counts WHERE app_id = $1 AND name_id = $2 \
+                      AND grain = $3 AND (starts_at, parameter_id, part) > ($4, $5, $6) AND starts_at < $7 \
+                      ORDER BY starts_at, parameter_id, part LIMIT $8";
 
 impl Filling<'_> {
     fn add(&mut self, tx: &mut Tx<'_>, piece: Piece, tallies: &mut BTreeMap<i64, Tally>) -> Result<(), Stop> {
@@ -166,17 +169,36 @@ impl Filling<'_> {
         for (start, parameter, sum) in sums {
             *tallies.entry(interval.start(start)).or_default().sums.entry(parameter).or_default() += sum;
         }
-        let room = i64::try_from(MOST_IN_ANSWER - self.values + 1).unwrap_or(i64::MAX);
-        let values: Vec<(i64, i64, String, i64)> =
-            tx.all(VALUES, &args![app, name, grain.number(), oldest, to, room])?;
-        self.values += values.len();
-        if self.values > MOST_IN_ANSWER {
-            return Err(Stop::Failed(too_wide()));
+        self.add_counts(tx, grain, (oldest, to), tallies)
+    }
+
+    fn add_counts(
+        &mut self,
+        tx: &mut Tx<'_>,
+        grain: Grain,
+        (from, to): (i64, i64),
+        tallies: &mut BTreeMap<i64, Tally>,
+    ) -> Result<(), Stop> {
+        let (Series { app, name }, grain) = (self.series, grain.number());
+        let mut last = (from, i64::MIN, i64::MIN);
+        loop {
+            let page: Vec<(i64, i64, i64, String)> =
+                tx.all(COUNTS, &args![app, name, grain, last.0, last.1, last.2, to, PARTS_OF_PAGE])?;
+            let count = page.len();
+            for (start, parameter, part, counts) in page {
+                let counts = read_part(&counts)?;
+                self.values += counts.len();
+                let tally = tallies.entry(self.interval.start(start)).or_default();
+                counts.into_iter().for_each(|(value, count)| tally.count_value(parameter, value, count));
+                last = (start, parameter, part);
+            }
+            if self.values > MOST_IN_ANSWER {
+                return Err(Stop::Failed(too_wide()));
+            }
+            if i64::try_from(count).unwrap_or(i64::MAX) < PARTS_OF_PAGE {
+                return Ok(());
+            }
         }
-        for (start, parameter, value, count) in values {
-            tallies.entry(interval.start(start)).or_default().count_value(parameter, &value, count);
-        }
-        Ok(())
     }
 
     fn add_rows(

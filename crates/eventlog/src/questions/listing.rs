@@ -56,7 +56,7 @@ const COUNT: &str = "SELECT CAST(coalesce(sum(events), 0) AS BIGINT) FROM event_
                      WHERE app_id = $1 AND name_id = $2 AND grain = $3";
 const SUMMED: &str = "SELECT DISTINCT parameter_id FROM event_sums WHERE app_id = $1 AND name_id = $2 AND grain = $3";
 const COUNTED: &str =
-    "SELECT DISTINCT parameter_id FROM event_values WHERE app_id = $1 AND name_id = $2 AND grain = $3";
+    "SELECT DISTINCT parameter_id FROM event_counts WHERE app_id = $1 AND name_id = $2 AND grain = $3";
 
 fn named(tx: &mut Tx<'_>, app: AppId, page: Page, allowance: &Allowance) -> Result<Vec<NamedEvent>, Stop> {
     let grain = Grain::Month.number();

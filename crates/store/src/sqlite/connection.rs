@@ -35,11 +35,11 @@ impl SqliteConnection {
     pub(crate) fn open_writer(path: &Path) -> Result<Self> {
         let connection = Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         // FULL syncs the log before COMMIT returns: an answered write survives a power cut. The large checkpoint
-        // interval measured 1.2 to 1.5 times the writes of the default. The cache may grow to 64 MiB: with the 2 MiB of the
+        // interval measured 1.2 to 1.5 times the writes of the default. The cache may grow to 16 MiB: with the 2 MiB of the
         // default, folding a million events spent a sixth of its time on reading pages again.
         connection.settings(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 16000; \
-             PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -65536;",
+             PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -16384;",
         )?;
         Ok(connection)
     }

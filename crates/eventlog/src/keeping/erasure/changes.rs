@@ -17,8 +17,6 @@ use crate::{
 };
 
 const REWRITE: &str = "UPDATE event_rows SET parameters = $4 WHERE app_id = $1 AND id = $2 AND parameters = $3";
-const TAKE_COUNTER: &str = "DELETE FROM event_values WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 \
-                            AND parameter_id = $5 AND value = $6 RETURNING events";
 const FORGET_FIRST: &str = "DELETE FROM event_firsts WHERE app_id = $1 AND entity_digest = $2 AND name_id = $3";
 const NOTE: &str = "UPDATE event_erasures SET place = $3 WHERE app_id = $1 AND id = $2";
 const FINISH: &str = "UPDATE event_erasures SET finished_at = $3, place = NULL, entity_value = '' \
@@ -31,31 +29,35 @@ pub fn make(tx: &mut Tx<'_>, erasure: &Erasure, found: &Found) -> Result<()> {
         // First of all, as the fold does: what it has worked out from the counters so far is not written any more.
         fold::move_on(tx, *app)?;
     }
-    let (mut sums, mut values) = (HashMap::new(), HashMap::new());
+    let (mut sums, mut erased) = (HashMap::new(), HashMap::new());
     if let Some(block) = &found.block {
         // Somebody else has changed it: it is looked at once more.
         if !storage::rewrite(tx, &block.before, Some(&block.after))? {
             return Ok(());
         }
-        block.rows.iter().for_each(|row| take_numbers(row, &mut sums, &mut values));
+        block.rows.iter().for_each(|row| take_numbers(row, &mut sums, &mut erased));
     }
     if let Some(row) = found.rows.first() {
         storage::rows_rewritten(tx, Series { app: *app, name: row.name })?;
     }
     for row in &found.rows {
         if tx.changes_one(REWRITE, &args![*app, row.id, row.before, row.after])? {
-            take_numbers(row, &mut sums, &mut values);
+            take_numbers(row, &mut sums, &mut erased);
             audit::erase_from_chain(tx, *app, &row.id, &row.values)?;
         }
     }
     for Counter { name, grain, start, parameter } in &found.counters {
-        let taken = tx.opt::<(i64,)>(TAKE_COUNTER, &args![*app, *name, *grain, *start, *parameter, value.as_str()])?;
-        if let Some((events,)) = taken {
-            *values.entry(((*name, *grain, *start), *parameter, ERASED.to_owned())).or_default() += events;
-        }
+        erased.entry(((*name, *grain, *start), *parameter)).or_default();
     }
     fold::add_sums(tx, *app, &sums)?;
-    fold::add_values(tx, *app, &values)?;
+    for (counted, numbers) in erased {
+        fold::change_counters(tx, *app, counted, |counters| {
+            let events = counters.take(value) + numbers;
+            if events > 0 {
+                counters.add(ERASED, events);
+            }
+        })?;
+    }
     for (entity, name) in &found.firsts {
         tx.run(FORGET_FIRST, &args![*app, entity, *name])?;
     }
@@ -69,13 +71,13 @@ pub fn make(tx: &mut Tx<'_>, erasure: &Erasure, found: &Found) -> Result<()> {
 fn take_numbers(
     row: &FoundRow,
     sums: &mut HashMap<(fold::Bucket, i64), f64>,
-    values: &mut HashMap<(fold::Bucket, i64, String), i64>,
+    erased: &mut HashMap<(fold::Bucket, i64), i64>,
 ) {
     for (parameter, number) in &row.numbers {
         for grain in Grain::ALL {
             let bucket = (row.name, grain.number(), grain.start(row.at));
             *sums.entry((bucket, *parameter)).or_default() -= number;
-            *values.entry((bucket, *parameter, ERASED.to_owned())).or_default() += 1;
+            *erased.entry((bucket, *parameter)).or_default() += 1;
         }
     }
 }

@@ -6,6 +6,7 @@ use store::{Json, Tx, args};
 
 use super::{Erasure, Place};
 use crate::{
+    fold,
     grain::Grain,
     names::{self, OWN_PREFIX},
     parameters::{EMAIL, ERASED, entity_digest, is_traced, traced},
@@ -74,10 +75,10 @@ const ROWS: &str = "SELECT happened_at, id, parameters FROM event_rows WHERE app
 const BUCKETS: &str = "SELECT grain, starts_at FROM event_buckets WHERE app_id = $1 AND name_id = $2 \
                        AND (grain, starts_at) > ($3, $4) ORDER BY grain, starts_at LIMIT $5";
 const MONTHS: &str = "SELECT starts_at FROM event_buckets WHERE app_id = $1 AND name_id = $2 AND grain = $3";
-const USED: &str = "SELECT 1 FROM event_values WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 \
+const USED: &str = "SELECT 1 FROM event_counts WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 \
                     AND parameter_id = $5 LIMIT 1";
-const COUNTED: &str = "SELECT 1 FROM event_values WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 \
-                       AND parameter_id = $5 AND value = $6";
+const COUNTED: &str = "SELECT counts FROM event_counts WHERE app_id = $1 AND name_id = $2 AND grain = $3 \
+                       AND starts_at = $4 AND parameter_id = $5";
 
 /// Looks on from where the erasure is until there is something to change, or for as long as a step may take.
 pub fn look(tx: &mut Tx<'_>, erasure: &Erasure) -> Result<Found> {
@@ -206,7 +207,7 @@ impl Search<'_> {
         let next = page.last().copied().filter(|_| page.len() == PAGE);
         for (grain, start) in page {
             for parameter in &parameters {
-                if tx.exists(COUNTED, &args![app, name, grain, start, *parameter, self.value])? {
+                if self.is_counted(tx, (grain, start), *parameter)? {
                     found.counters.push(Counter { name, grain, start, parameter: *parameter });
                 }
             }
@@ -215,6 +216,15 @@ impl Search<'_> {
             Some((grain, start)) => Place::Counters { name, grain, start },
             None => Place::of(name + 1),
         })
+    }
+
+    fn is_counted(&self, tx: &mut Tx<'_>, (grain, start): (i64, i64), parameter: i64) -> Result<bool> {
+        for (counts,) in tx.all::<(String,)>(COUNTED, &args![self.app, self.name, grain, start, parameter])? {
+            if fold::read_part(&counts)?.contains_key(self.value) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn counted_parameters(&self, tx: &mut Tx<'_>) -> Result<Vec<i64>> {

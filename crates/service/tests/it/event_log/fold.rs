@@ -53,7 +53,7 @@ async fn a_fold_that_fails_at_any_step_is_done_later(app: TestApp) {
         "event_parameters",
         "event_buckets",
         "event_sums",
-        "event_values",
+        "event_counts",
         "event_firsts",
         "event_rows",
     ];

@@ -238,7 +238,7 @@ async fn the_services_own_entries_lose_only_the_value(app: TestApp) {
 async fn an_erasure_that_fails_at_any_step_is_done_later(app: TestApp) {
     app.expect_failures();
     let at = "2026-03-01T10:00:00Z";
-    for (number, table) in ["event_rows", "event_sums", "event_values", "event_firsts"].iter().enumerate() {
+    for (number, table) in ["event_rows", "event_sums", "event_counts", "event_firsts"].iter().enumerate() {
         record(&app, &[("e", at, json!({ "rowId": "r", "v": 1 })), ("e", at, json!({ "rowId": 7 }))]).await;
         let path = |value: &str| format!("/admin/apps/{}/events/entities/rowId/{value}", app.app_id());
         super::without(&app, table, async {

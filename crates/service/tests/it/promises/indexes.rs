@@ -27,7 +27,6 @@ const FROM_OUTSIDE: &[(&str, usize)] = &[
     ("attempt_counters.subject", OWN + EMAIL),
     ("event_names.name", 128 * 4),
     ("event_parameters.name", 128 * 4),
-    ("event_values.value", 256 * 4),
     ("federated_subjects.subject", OWN),
     ("files.object", OWN),
     ("flag_call_sites.file", 256 * 4),
