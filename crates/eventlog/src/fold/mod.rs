@@ -167,3 +167,6 @@ impl Job for FoldJob {
         self.folder.db.read(store::oldest).await
     }
 }
+
+#[cfg(test)]
+mod tests;

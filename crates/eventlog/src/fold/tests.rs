@@ -1,0 +1,81 @@
+use std::collections::BTreeMap;
+
+use ::store::{Migration, Tx, args, on_both_engines, testing::TestDb};
+
+use super::*;
+use crate::parameters::OTHER;
+
+macro_rules! migration {
+    ($file:literal) => {
+        include_str!(concat!("../../../service/migrations/", $file, ".sql"))
+    };
+}
+
+const BEFORE: &[Migration] = &[
+    Migration::shared(1, "events", migration!("0026_eventlog")),
+    Migration::shared(2, "keeping", migration!("0039_event_keeping")),
+];
+const AFTER: &[Migration] = &[
+    Migration::shared(1, "events", migration!("0026_eventlog")),
+    Migration::shared(2, "keeping", migration!("0039_event_keeping")),
+    Migration::per_engine(
+        3,
+        "counts",
+        migration!("sqlite/0046_event_counts"),
+        migration!("postgres/0046_event_counts"),
+    ),
+];
+
+on_both_engines!(BEFORE: counters_of_older_releases_are_taken_over);
+
+const APP: AppId = AppId::from_u128(7);
+const HOUR: i64 = 3_600_000_000;
+
+/// As older releases kept them.
+fn store_counters(tx: &mut Tx<'_>) -> Result<()> {
+    let insert = "INSERT INTO event_values (app_id, name_id, grain, starts_at, parameter_id, value, events) \
+                  VALUES ($1, 1, 0, $2, $3, $4, $5)";
+    for number in 0..1_000 {
+        tx.run(insert, &args![APP, HOUR, 1, format!("value \"{number}\""), number])?;
+    }
+    tx.run(insert, &args![APP, HOUR, 1, OTHER, 77])?;
+    tx.run(insert, &args![APP, HOUR, 2, "é", 1])?;
+    tx.run(
+        "INSERT INTO event_buckets (app_id, name_id, grain, starts_at, events) VALUES ($1, 1, 0, $2, 9)",
+        &args![APP, HOUR],
+    )?;
+    let first = "INSERT INTO event_firsts (app_id, entity_digest, name_id, parameter_id, first_at, last_at) \
+                 VALUES ($1, $2, 1, 1, $3, $4)";
+    tx.run(first, &args![APP, "known", HOUR, HOUR + 5])?;
+    tx.run(first, &args![APP, "unknown", HOUR, None::<i64>])
+}
+
+async fn counters_of_older_releases_are_taken_over(test: TestDb) {
+    let db = test.db;
+    db.write(store_counters).await.expect("stored");
+    db.migrate(AFTER).await.expect("migrated");
+    let parts = db.read(|tx| store::load_counters(tx, APP, &[(1, 0, HOUR)])).await.expect("counters").remove(0).1;
+    let counts = |wanted: i64| -> BTreeMap<String, i64> {
+        let of_parameter = parts.iter().filter(|(parameter, ..)| *parameter == wanted);
+        of_parameter.flat_map(|(_, _, counts)| read_part(counts).expect("a part")).collect()
+    };
+    let mut expected: BTreeMap<String, i64> =
+        (0..1_000).map(|number| (format!("value \"{number}\""), number)).collect();
+    expected.insert(OTHER.to_owned(), 77);
+    assert_eq!(counts(1), expected);
+    assert_eq!(counts(2), BTreeMap::from([("é".to_owned(), 1)]));
+    let alone = parts.iter().filter(|(_, part, _)| *part == 0).map(|(.., counts)| read_part(counts).expect("a part"));
+    assert_eq!(alone.collect::<Vec<_>>(), [BTreeMap::from([(OTHER.to_owned(), 77)])]);
+    // What is counted afterwards finds its counter.
+    let change = |tx: &mut Tx<'_>| {
+        store::change_counters(tx, APP, ((1, 0, HOUR), 1), |counters| assert!(counters.count("value \"5\"")))
+    };
+    db.write(change).await.expect("counted");
+    let parts = db.read(|tx| store::load_counters(tx, APP, &[(1, 0, HOUR)])).await.expect("counters").remove(0).1;
+    let counted: Vec<i64> =
+        parts.iter().filter_map(|(.., counts)| read_part(counts).expect("a part").remove("value \"5\"")).collect();
+    assert_eq!(counted, [6]);
+    let times = "SELECT entity_digest, last_at FROM event_firsts ORDER BY entity_digest";
+    let times = db.read(move |tx| tx.all::<(String, i64)>(times, &[])).await.expect("times");
+    assert_eq!(times, [("known".to_owned(), HOUR + 5), ("unknown".to_owned(), 2 * HOUR)]);
+}
