@@ -3,9 +3,13 @@
 //! The counters of a bucket are stored in parts of about two kilobytes, each a JSON document in a row of its own. A fold
 //! writes the parts that it changed: neither a row for every value, nor a thousand values for one that was counted.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use kernel::{Error, Result};
+use serde::{Serialize, Serializer};
 
 use crate::parameters::OTHER;
 
@@ -13,7 +17,7 @@ use crate::parameters::OTHER;
 pub const MOST_VALUES: usize = 1_000;
 
 /// The part of [`OTHER`], which is alone there: it grows with every event once there are enough values.
-const OTHERS: i64 = 0;
+const OTHERS: usize = 0;
 /// A part takes no more values when these, with their counters, are so many bytes.
 const FULL: usize = 2_048;
 /// What a counter takes beside its value.
@@ -22,47 +26,43 @@ const COUNTER: usize = 8;
 /// The counters of one parameter in one bucket.
 #[derive(Debug, Default)]
 pub struct Counters {
-    named: HashMap<Box<str>, Counter>,
+    /// Events by value, in the order of their parts; without events where a counter was taken away.
+    counters: Vec<(Arc<str>, i64)>,
+    places: HashMap<Arc<str>, usize>,
     others: i64,
-    /// Bytes of each part, from the one after [`OTHERS`].
-    sizes: Vec<usize>,
+    /// The first counter of each part after [`OTHERS`].
+    starts: Vec<usize>,
+    /// Bytes of the last part, the only one that grows.
+    size: usize,
     /// Parts that are to be written.
-    changed: BTreeSet<i64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Counter {
-    part: i64,
-    events: i64,
+    changed: BTreeSet<usize>,
 }
 
 impl Counters {
-    /// Reads a part as it is stored.
+    /// Reads a part as it is stored, one after the other.
     pub fn learn(&mut self, part: i64, counts: &str) -> Result<()> {
+        let part = usize::try_from(part).map_err(Error::internal)?;
+        while self.starts.len() < part {
+            self.begin_part();
+        }
         for (value, events) in read_part(counts)? {
-            if value == OTHER {
-                self.others += events;
-                continue;
+            match value == OTHER {
+                true => self.others += events,
+                false => self.append(&value, events),
             }
-            let place = usize::try_from(part - OTHERS - 1).map_err(Error::internal)?;
-            if self.sizes.len() <= place {
-                self.sizes.resize(place + 1, 0);
-            }
-            self.sizes[place] += value.len() + COUNTER;
-            self.named.insert(value.into(), Counter { part, events });
         }
         Ok(())
     }
 
     /// Values with a counter.
     pub fn len(&self) -> usize {
-        self.named.len()
+        self.places.len()
     }
 
     /// Counts an event: what was once counted by name always is. Whether that changes a part that was not changed yet.
     pub fn count(&mut self, value: &str) -> bool {
-        let is_named = self.named.contains_key(value);
-        if value == OTHER || !is_named && self.named.len() >= MOST_VALUES {
+        let is_named = self.places.contains_key(value);
+        if value == OTHER || !is_named && self.len() >= MOST_VALUES {
             self.others += 1;
             return self.changed.insert(OTHERS);
         }
@@ -71,41 +71,71 @@ impl Counters {
 
     /// Adds events to the counter of a value, which it is given if it has none.
     pub fn add(&mut self, value: &str, events: i64) -> bool {
-        if let Some(counter) = self.named.get_mut(value) {
-            counter.events += events;
-            return self.changed.insert(counter.part);
-        }
-        let place = self.sizes.iter().position(|size| *size < FULL).unwrap_or_else(|| {
-            self.sizes.push(0);
-            self.sizes.len() - 1
-        });
-        self.sizes[place] += value.len() + COUNTER;
-        let part = OTHERS + 1 + i64::try_from(place).unwrap_or(i64::MAX);
-        self.named.insert(value.into(), Counter { part, events });
-        self.changed.insert(part)
+        let place = match self.places.get(value) {
+            Some(place) => {
+                self.counters[*place].1 += events;
+                *place
+            }
+            None => {
+                if self.starts.is_empty() || self.size >= FULL {
+                    self.begin_part();
+                }
+                self.append(value, events);
+                self.counters.len() - 1
+            }
+        };
+        self.changed.insert(self.part_of(place))
     }
 
     /// Takes a counter away and answers what it had counted.
     pub fn take(&mut self, value: &str) -> i64 {
-        let Some(Counter { part, events }) = self.named.remove(value) else { return 0 };
-        self.changed.insert(part);
-        events
+        let Some(place) = self.places.remove(value) else { return 0 };
+        self.changed.insert(self.part_of(place));
+        std::mem::take(&mut self.counters[place].1)
     }
 
     /// The parts that have changed since, as they are stored.
     pub fn written(&mut self) -> Result<Vec<(i64, String)>> {
-        let mut parts: BTreeMap<i64, BTreeMap<&str, i64>> =
-            std::mem::take(&mut self.changed).into_iter().map(|part| (part, BTreeMap::new())).collect();
-        if let Some(others) = parts.get_mut(&OTHERS) {
-            others.insert(OTHER, self.others);
-        }
-        for (value, Counter { part, events }) in &self.named {
-            if let Some(counts) = parts.get_mut(part) {
-                counts.insert(value, *events);
+        let changed = std::mem::take(&mut self.changed);
+        changed.into_iter().map(|part| Ok((i64::try_from(part).map_err(Error::internal)?, self.text(part)?))).collect()
+    }
+
+    fn text(&self, part: usize) -> Result<String> {
+        let others = [(OTHER.into(), self.others)];
+        let counters = match part.checked_sub(OTHERS + 1) {
+            None => &others,
+            Some(place) => {
+                let end = self.starts.get(place + 1).copied().unwrap_or(self.counters.len());
+                &self.counters[self.starts[place]..end]
             }
-        }
-        let text = |counts: &BTreeMap<&str, i64>| serde_json::to_string(counts).map_err(Error::internal);
-        parts.into_iter().map(|(part, counts)| Ok((part, text(&counts)?))).collect()
+        };
+        serde_json::to_string(&Part(counters)).map_err(Error::internal)
+    }
+
+    fn begin_part(&mut self) {
+        self.starts.push(self.counters.len());
+        self.size = 0;
+    }
+
+    fn append(&mut self, value: &str, events: i64) {
+        let value: Arc<str> = value.into();
+        self.size += value.len() + COUNTER;
+        self.places.insert(Arc::clone(&value), self.counters.len());
+        self.counters.push((value, events));
+    }
+
+    fn part_of(&self, place: usize) -> usize {
+        OTHERS + self.starts.partition_point(|start| *start <= place)
+    }
+}
+
+/// A part as it is stored: events by value.
+struct Part<'a>(&'a [(Arc<str>, i64)]);
+
+impl Serialize for Part<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer
+            .collect_map(self.0.iter().filter(|(_, events)| *events > 0).map(|(value, events)| (&**value, events)))
     }
 }
 
@@ -148,7 +178,7 @@ mod tests {
         // Only where something was counted is anything written.
         let mut again = stored(&parts);
         again.count("new");
-        assert_eq!(again.written().expect("parts"), [(OTHERS, format!("{{\"{OTHER}\":202}}"))]);
+        assert_eq!(again.written().expect("parts"), [(0, format!("{{\"{OTHER}\":202}}"))]);
     }
 
     proptest! {

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Rows that one transaction writes at most, unless a single event writes more: some milliseconds of SQLite's writer.
-const MOST_WRITES: usize = 600;
+const MOST_WRITES: usize = 1_000;
 /// Events that are looked at for one transaction, by what each writes at least.
 const MOST_LOOKED_AT: usize = 2 * MOST_WRITES;
 

@@ -32,7 +32,7 @@ pub struct WaitingArrival {
 /// Arrivals that are looked at for one fold, and how much of them is read unless a single one is larger: about what one
 /// transaction takes, since what it leaves is read again.
 const MOST_ARRIVALS: i64 = 32;
-const MOST_BYTES: i64 = 64 * 1024;
+const MOST_BYTES: i64 = 128 * 1024;
 
 const NEXT_APP: &str = "SELECT app_id FROM event_arrivals WHERE app_id > $1 ORDER BY app_id LIMIT 1";
 const OLDEST: &str = "SELECT created_at FROM event_arrivals ORDER BY id LIMIT 1";
@@ -48,9 +48,9 @@ const MOVE: &str = "UPDATE event_folds SET revision = revision + 1 WHERE app_id 
 const FORGET: &str = "DELETE FROM event_arrivals WHERE id IN \
      (SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id LIMIT $2)";
 const PARTS: &str = "SELECT parameter_id, part, counts FROM event_counts \
-     WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4";
+     WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 ORDER BY parameter_id, part";
 const PARTS_OF_PARAMETER: &str = "SELECT part, counts FROM event_counts \
-     WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 AND parameter_id = $5";
+     WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 AND parameter_id = $5 ORDER BY part";
 
 const ADD_EVENTS: &str = "INSERT INTO event_buckets (app_id, name_id, grain, starts_at, events) \
      SELECT app_id, name_id, grain, starts_at, events FROM {rows} WHERE true \
