@@ -110,8 +110,14 @@ pub fn feed(value: &Value) -> Option<Feed<'_>> {
 /// What a value adds to a sum: nothing unless it is a number. Larger numbers count as the largest, of which more can be
 /// added up than there will ever be events: PostgreSQL refuses a sum that overflows.
 pub fn addend(value: &Value) -> f64 {
+    value.as_f64().map_or(0.0, addend_of)
+}
+
+/// The same of a number, which JSON can say.
+#[inline]
+pub fn addend_of(number: f64) -> f64 {
     const LARGEST: f64 = 1e290;
-    value.as_f64().map_or(0.0, |number| number.clamp(-LARGEST, LARGEST))
+    if number.is_finite() { number.clamp(-LARGEST, LARGEST) } else { 0.0 }
 }
 
 /// Whether a parameter is part of the audit trail.

@@ -10,6 +10,7 @@
 //! A parameter that an event does not have is null in all its columns; one that is null, a list or an object is JSON.
 
 mod bounds;
+mod compared;
 mod read;
 mod write;
 

@@ -9,13 +9,14 @@ use bytes::Bytes;
 use kernel::{Error, Result, Timestamp, error::panic_text};
 use parquet::{
     basic::Type as Physical,
-    column::reader::get_column_reader,
+    column::{page::PageReader, reader::get_column_reader},
     data_type::{
-        AsBytes as _, BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, Int64Type,
+        AsBytes as _, BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FixedLenByteArrayType, Int32Type,
+        Int64Type,
     },
     errors::{ParquetError, Result as Read},
     file::metadata::{ParquetMetaData, ParquetMetaDataReader},
-    schema::types::ColumnDescriptor,
+    schema::types::{ColumnDescPtr, ColumnDescriptor},
 };
 use serde_json::{Map, Value};
 
@@ -23,10 +24,11 @@ use super::{
     super::KeptEvent,
     AT, AUDITED, ID, INGEST_ID, INGESTED_AT, Kind, MORE, ORDER, PARAMETERS, REVISION, SOURCE,
     bounds::{MOST_EVENTS, Pages, Room, check_footer},
+    compared::Compared,
 };
 use crate::{
     LoggedEventId,
-    parameters::{addend, equals, traced},
+    parameters::{addend, addend_of, equals, is_traced, traced},
 };
 
 /// Of the form of files, as it is written.
@@ -97,14 +99,13 @@ impl Block {
     pub fn matching(&self, parameter: &str, wanted: &Value) -> Result<Vec<bool>> {
         self.room.refill();
         let mut fits = vec![false; self.length];
+        let mut look = |row: usize, found: &Value| fits[row] |= equals(wanted, found);
+        self.each_of_more(parameter, &mut look)?;
         match wanted {
-            // Most questions are about texts: these are compared as they lie there.
-            Value::String(text) => {
-                self.each_text(parameter, &mut |row, found| fits[row] |= found == text.as_bytes())?;
-            }
-            _ => self.each(parameter, &mut |row, found| fits[row] |= equals(wanted, found))?,
+            Value::String(text) => self.mark_texts(parameter, text, &mut fits)?,
+            Value::Number(_) => self.each_number(parameter, &mut look)?,
+            _ => self.each(parameter, &mut look)?,
         }
-        self.each_of_more(parameter, &mut |row, found| fits[row] |= equals(wanted, found))?;
         Ok(fits)
     }
 
@@ -112,11 +113,15 @@ impl Block {
     pub fn naming(&self, parameter: &str, entity: &str) -> Result<Vec<bool>> {
         self.room.refill();
         let mut names = vec![false; self.length];
+        if !is_traced(parameter) {
+            return Ok(names);
+        }
         let mut look = |row: usize, found: &Value| {
             names[row] |= traced(parameter, found).is_some_and(|found| found == entity);
         };
-        self.each(parameter, &mut look)?;
+        self.each_number(parameter, &mut look)?;
         self.each_of_more(parameter, &mut look)?;
+        self.mark_texts(parameter, entity, &mut names)?;
         Ok(names)
     }
 
@@ -124,9 +129,17 @@ impl Block {
     pub fn addends(&self, parameter: &str) -> Result<Vec<f64>> {
         self.room.refill();
         let mut addends = vec![0.0; self.length];
-        let mut add = |row: usize, found: &Value| addends[row] = addend(found);
-        self.each_number(parameter, &mut add)?;
-        self.each_of_more(parameter, &mut add)?;
+        for (kind, place) in self.kinds(parameter) {
+            match kind {
+                Kind::Whole => {
+                    self.each_cell::<Int64Type>(*place, |row, found| addends[row] = addend_of(found as f64))?
+                }
+                Kind::Real => self.each_cell::<DoubleType>(*place, |row, found| addends[row] = addend_of(found))?,
+                Kind::Json => self.each_json_at(*place, &mut |row, found| addends[row] = addend(&found))?,
+                Kind::Text | Kind::Bool => {}
+            }
+        }
+        self.each_of_more(parameter, &mut |row, found| addends[row] = addend(found))?;
         Ok(addends)
     }
 
@@ -195,28 +208,34 @@ impl Block {
 
     /// Calls `visit` with the rows in which the parameter has a column's value.
     fn each(&self, parameter: &str, visit: &mut dyn FnMut(usize, &Value)) -> Result<()> {
-        let mut is_text = true;
-        self.each_text(parameter, &mut |row, text| match std::str::from_utf8(text) {
-            Ok(text) => visit(row, &Value::String(text.to_owned())),
-            Err(_) => is_text = false,
-        })?;
-        if !is_text {
-            return Err(unreadable(wrong("texts in UTF-8")));
-        }
         self.each_number(parameter, visit)?;
         for (kind, place) in self.kinds(parameter) {
             match kind {
-                Kind::Bool => self.each_cell::<BoolType>(*place, &mut |row, found| visit(row, &Value::Bool(found)))?,
+                Kind::Text => {
+                    self.each_text_at(*place, &mut |row, text| visit(row, &Value::String(text.to_owned())))?
+                }
+                Kind::Bool => self.each_cell::<BoolType>(*place, |row, found| visit(row, &Value::Bool(found)))?,
                 Kind::Json => self.each_json_at(*place, &mut |row, value| visit(row, &value))?,
-                Kind::Text | Kind::Whole | Kind::Real => {}
+                Kind::Whole | Kind::Real => {}
             }
         }
         Ok(())
     }
 
-    fn each_text(&self, parameter: &str, visit: &mut dyn FnMut(usize, &[u8])) -> Result<()> {
+    fn each_text_at(&self, place: usize, visit: &mut dyn FnMut(usize, &str)) -> Result<()> {
+        let mut is_text = true;
+        self.each_cell::<ByteArrayType>(place, |row, text: ByteArray| match std::str::from_utf8(text.data()) {
+            Ok(text) => visit(row, text),
+            Err(_) => is_text = false,
+        })?;
+        if is_text { Ok(()) } else { Err(unreadable(wrong("texts in UTF-8"))) }
+    }
+
+    /// Marks the rows in which the parameter has a column's text that is this one.
+    fn mark_texts(&self, parameter: &str, wanted: &str, marks: &mut [bool]) -> Result<()> {
         for (_, place) in self.kinds(parameter).iter().filter(|(kind, _)| *kind == Kind::Text) {
-            self.each_cell::<ByteArrayType>(*place, &mut |row, text: ByteArray| visit(row, text.data()))?;
+            let (levels, found) = guarded(|| self.compared(*place, wanted)).map_err(unreadable)?;
+            each_present(&levels, found, |row, found| marks[row] |= found == Compared::SAME);
         }
         Ok(())
     }
@@ -224,8 +243,8 @@ impl Block {
     fn each_number(&self, parameter: &str, visit: &mut dyn FnMut(usize, &Value)) -> Result<()> {
         for (kind, place) in self.kinds(parameter) {
             match kind {
-                Kind::Whole => self.each_cell::<Int64Type>(*place, &mut |row, found| visit(row, &found.into()))?,
-                Kind::Real => self.each_cell::<DoubleType>(*place, &mut |row, found| visit(row, &found.into()))?,
+                Kind::Whole => self.each_cell::<Int64Type>(*place, |row, found| visit(row, &found.into()))?,
+                Kind::Real => self.each_cell::<DoubleType>(*place, |row, found| visit(row, &found.into()))?,
                 // Whole numbers that are too large for the column.
                 Kind::Json => self.each_json_at(*place, &mut |row, value| {
                     if value.is_number() {
@@ -238,8 +257,11 @@ impl Block {
         Ok(())
     }
 
-    /// The same for a parameter that has no column, or not in all events.
+    /// The same for a parameter that has no column.
     fn each_of_more(&self, parameter: &str, visit: &mut dyn FnMut(usize, &Value)) -> Result<()> {
+        if !self.kinds(parameter).is_empty() {
+            return Ok(());
+        }
         self.each_json(MORE, &mut |row, more| {
             if let Some(found) = more.get(parameter) {
                 visit(row, found);
@@ -254,21 +276,17 @@ impl Block {
 
     fn each_json_at(&self, place: usize, visit: &mut dyn FnMut(usize, Value)) -> Result<()> {
         let mut broken = None;
-        self.each_cell::<ByteArrayType>(
-            place,
-            &mut |row, json: ByteArray| match serde_json::from_slice(json.data()) {
-                Ok(value) => visit(row, value),
-                Err(error) => broken = Some(error),
-            },
-        )?;
+        self.each_cell::<ByteArrayType>(place, |row, json: ByteArray| match serde_json::from_slice(json.data()) {
+            Ok(value) => visit(row, value),
+            Err(error) => broken = Some(error),
+        })?;
         broken.map_or(Ok(()), |error| Err(unreadable(ParquetError::External(Box::new(error)))))
     }
 
     /// Calls `visit` with the rows that have a value in a column.
-    fn each_cell<T: DataType>(&self, place: usize, visit: &mut dyn FnMut(usize, T::T)) -> Result<()> {
+    fn each_cell<T: DataType>(&self, place: usize, visit: impl FnMut(usize, T::T)) -> Result<()> {
         let (levels, values) = self.cells::<T>(place).map_err(unreadable)?;
-        let rows = levels.iter().enumerate().filter(|(_, level)| **level > 0).map(|(row, _)| row);
-        rows.zip(values).for_each(|(row, value)| visit(row, value));
+        each_present(&levels, values, visit);
         Ok(())
     }
 
@@ -299,9 +317,30 @@ impl Block {
     }
 
     fn read_cells<T: DataType>(&self, place: usize) -> Read<(Vec<i16>, Vec<T::T>)> {
-        let column = self.described.row_group(0).column(place);
-        let pages = Pages::new(&self.file, column, self.length)?;
-        let column = get_column_reader(column.column_descr_ptr(), Box::new(pages));
+        let column = self.described.row_group(0).column(place).column_descr_ptr();
+        let cells = self.read_pages::<T>(column, self.pages(place)?)?;
+        if T::get_physical_type() == Physical::BYTE_ARRAY {
+            self.room.take(cells.1.iter().map(|value| value.as_bytes().len()).sum())?;
+        }
+        Ok(cells)
+    }
+
+    fn pages(&self, place: usize) -> Read<Pages> {
+        Pages::new(&self.file, self.described.row_group(0).column(place), self.length)
+    }
+
+    /// Which events have a text in a column, and whether it is this one.
+    fn compared(&self, place: usize, wanted: &str) -> Read<(Vec<i16>, Vec<i32>)> {
+        let pages = Compared::new(self.pages(place)?, wanted);
+        self.read_pages::<Int32Type>(Compared::column()?, pages)
+    }
+
+    fn read_pages<T: DataType>(
+        &self,
+        column: ColumnDescPtr,
+        pages: impl PageReader + 'static,
+    ) -> Read<(Vec<i16>, Vec<T::T>)> {
+        let column = get_column_reader(column, Box::new(pages));
         let mut column = T::get_column_reader(column).ok_or_else(|| wrong("columns of their types"))?;
         let (mut levels, mut values) = (Vec::with_capacity(self.length), Vec::with_capacity(self.length));
         let mut read = 0;
@@ -315,11 +354,18 @@ impl Block {
         if column.read_records(1, Some(&mut levels), None, &mut values)?.0 > 0 {
             return Err(wrong("one row for each event"));
         }
-        if T::get_physical_type() == Physical::BYTE_ARRAY {
-            self.room.take(values.iter().map(|value| value.as_bytes().len()).sum())?;
-        }
         Ok((levels, values))
     }
+}
+
+/// Calls `visit` with the rows that have a value.
+fn each_present<V>(levels: &[i16], values: Vec<V>, mut visit: impl FnMut(usize, V)) {
+    // Most columns have one in every row, which takes no look at each.
+    if values.len() == levels.len() {
+        return values.into_iter().enumerate().for_each(|(row, value)| visit(row, value));
+    }
+    let rows = levels.iter().enumerate().filter(|(_, level)| **level > 0).map(|(row, _)| row);
+    rows.zip(values).for_each(|(row, value)| visit(row, value));
 }
 
 /// How many events there are, if all that is said about it agrees.

@@ -40,6 +40,19 @@ fn columns_are_bounded_and_what_has_none_is_found_all_the_same() {
 }
 
 #[test]
+fn texts_that_are_too_many_for_a_dictionary_are_found_too() {
+    let text = |number: u32| format!("{number:08}").repeat(1_000);
+    let parameters = |number: u32| if number.is_multiple_of(3) { json!({}) } else { json!({ "long": text(number) }) };
+    let events: Vec<KeptEvent> = (0..400).map(|number| event(number.into(), &parameters(number))).collect();
+    let block = block(&events);
+    for number in [1, 200, 398] {
+        let fits = block.matching("long", &json!(text(number))).expect("a column");
+        let found: Vec<usize> = fits.iter().enumerate().filter(|(_, fits)| **fits).map(|(row, _)| row).collect();
+        assert_eq!(found, [number as usize]);
+    }
+}
+
+#[test]
 fn a_block_that_is_cut_off_anywhere_does_not_open() {
     let events: Vec<KeptEvent> =
         (0..50).map(|number| event(number, &json!({ "userId": format!("u{}", number % 7), "n": 1.5 }))).collect();

@@ -137,7 +137,7 @@ impl Pages {
         match encoding {
             Encoding::PLAIN | Encoding::RLE | Encoding::RLE_DICTIONARY | Encoding::DELTA_BINARY_PACKED => Some(()),
             Encoding::DELTA_BYTE_ARRAY => {
-                let values = if self.has_levels { after_levels(buf, *def_level_encoding)? } else { buf };
+                let values = if self.has_levels { &buf[length_of_levels(buf, *def_level_encoding)?..] } else { buf };
                 deltas::bytes_of_texts(values, self.length, MOST_TEXT).map(|_| ())
             }
             _ => None,
@@ -145,10 +145,11 @@ impl Pages {
     }
 }
 
-fn after_levels(page: &[u8], encoding: Encoding) -> Option<&[u8]> {
+/// Bytes of a page that tell which events have a value, with those that tell how many they are.
+pub fn length_of_levels(page: &[u8], encoding: Encoding) -> Option<usize> {
     (encoding == Encoding::RLE).then_some(())?;
-    let (length, rest) = page.split_first_chunk::<4>()?;
-    rest.get(usize::try_from(u32::from_le_bytes(*length)).ok()?..)
+    let length = usize::try_from(u32::from_le_bytes(*page.first_chunk::<4>()?)).ok()?.checked_add(4)?;
+    (length <= page.len()).then_some(length)
 }
 
 fn check_page_sizes(file: &[u8], (start, length): (u64, u64)) -> Option<()> {
