@@ -3,7 +3,10 @@
 use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Code, Error, Result, Timestamp, id_kinds};
 
-use super::{Block, KeptEvent, Series, block};
+use super::{
+    Block, KeptEvent, Series, block,
+    digests::{digest, is_digest_of},
+};
 use crate::{LoggedEventId, grain::Grain};
 
 id_kinds! {
@@ -90,7 +93,7 @@ impl StoredBlock {
 
     /// Checks that the block is as it was written.
     pub(super) fn opened(&self, data: Vec<u8>) -> Result<Block> {
-        if digest(&data) != self.digest {
+        if !is_digest_of(&self.digest, &data) {
             return Err(unreadable(format!("{} of {}: another digest", self.id, self.app)));
         }
         let block = Block::open(data)?;
@@ -103,10 +106,6 @@ impl StoredBlock {
     pub fn events(&self, tx: &mut Tx<'_>) -> Result<Vec<KeptEvent>> {
         self.open(tx)?.events(self.name)
     }
-}
-
-pub(super) fn digest(data: &[u8]) -> Vec<u8> {
-    vault::sha256_bytes(data)[..16].to_vec()
 }
 
 /// Nothing is guessed: a question that needs a block which cannot be read has no answer.
@@ -144,7 +143,7 @@ impl WrittenBlock {
             last_id,
             events: events.len(),
             audited: events.iter().filter(|event| event.audited).count(),
-            digest: digest(&data),
+            digest: digest(&data).to_vec(),
             data,
         }))
     }

@@ -6,6 +6,7 @@
 
 mod block;
 mod blocks;
+mod digests;
 mod packing;
 mod reader;
 mod rows;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::{
-    super::{StoredBlock, blocks},
+    super::{StoredBlock, blocks, digests::digest},
     Block, encode,
     maker::{Made, accepted, refused},
 };
@@ -111,7 +111,7 @@ fn row(bytes: &[u8]) -> StoredBlock {
         first_at: Timestamp::from_micros(0),
         last_at: Timestamp::from_micros(0),
         events: i64::try_from(Block::open(bytes.to_vec()).expect("a good block").length()).expect("few"),
-        digest: blocks::digest(bytes),
+        digest: digest(bytes).to_vec(),
     }
 }
 
