@@ -196,10 +196,19 @@ fn totals(
                         totals.entry(bucket(at)).or_default().add(summand(query, &parameters));
                     }
                 })?;
-                reader.each_block(tx, series, (from, to), &mut |block| {
-                    for (at, sum) in fitting(block, &filters, query.sum_field.as_ref())? {
-                        if (from..to).contains(&at) {
-                            totals.entry(bucket(at)).or_default().add(sum);
+                reader.each_block(tx, series, (from, to), &mut |stored, block| {
+                    let events = fitting(block, &filters, query.sum_field.as_ref())?;
+                    let (first, last) = (stored.first_at.as_micros(), stored.last_at.as_micros());
+                    // Where all events of a block count in one bucket, their times make no difference.
+                    if from <= first && last < to && bucket(first) == bucket(last) {
+                        let total = totals.entry(bucket(first)).or_default();
+                        events.into_iter().for_each(|(_, sum)| total.add(sum));
+                        return Ok(());
+                    }
+                    let times = block.times()?;
+                    for (row, sum) in events {
+                        if (from..to).contains(&times[row]) {
+                            totals.entry(bucket(times[row])).or_default().add(sum);
                         }
                     }
                     Ok(())
@@ -210,11 +219,10 @@ fn totals(
     Ok(totals)
 }
 
-/// The events of a block that the filters leave, each with its time and what it adds to the sum. Only the columns that the
-/// question names are read.
-fn fitting(block: &Block, filters: &Map<String, Value>, sum_field: Option<&Label>) -> Result<Vec<(i64, f64)>> {
-    let times = block.times()?;
-    let mut fits = vec![true; times.len()];
+/// The rows of a block that the filters leave, each with what it adds to the sum. Only the columns that the question names
+/// are read.
+fn fitting(block: &Block, filters: &Map<String, Value>, sum_field: Option<&Label>) -> Result<Vec<(usize, f64)>> {
+    let mut fits = vec![true; block.length()];
     for (name, wanted) in filters {
         for (fit, found) in fits.iter_mut().zip(block.matching(name, wanted)?) {
             *fit &= found;
@@ -222,9 +230,9 @@ fn fitting(block: &Block, filters: &Map<String, Value>, sum_field: Option<&Label
     }
     let sums = match sum_field {
         Some(field) if fits.contains(&true) => block.addends(field.as_str())?,
-        _ => vec![0.0; times.len()],
+        _ => vec![0.0; fits.len()],
     };
-    let events = times.into_iter().zip(sums).zip(fits);
+    let events = sums.into_iter().enumerate().zip(fits);
     Ok(events.filter(|(_, fits)| *fits).map(|(event, _)| event).collect())
 }
 

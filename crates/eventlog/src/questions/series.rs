@@ -8,7 +8,7 @@ pub use crate::storage::Series;
 use crate::{
     grain::Grain,
     scans::{Allowance, Stop},
-    storage::{self, Block},
+    storage::{self, Block, StoredBlock},
 };
 
 /// A part of a time; both from the first instant, without the last, in microseconds.
@@ -105,7 +105,7 @@ impl<'a> Reading<'a> {
         visit: &mut dyn FnMut(i64, Map<String, Value>),
     ) -> Result<(), Stop> {
         self.each_row(tx, series, (from, to), visit)?;
-        self.each_block(tx, series, (from, to), &mut |block| {
+        self.each_block(tx, series, (from, to), &mut |_, block| {
             let events = block.times()?.into_iter().zip(block.parameters()?);
             events.filter(|(at, _)| (from..to).contains(at)).for_each(|(at, parameters)| visit(at, parameters));
             Ok(())
@@ -118,12 +118,12 @@ impl<'a> Reading<'a> {
         tx: &mut Tx<'_>,
         series: Series,
         time: (i64, i64),
-        visit: &mut dyn FnMut(&Block) -> Result<()>,
+        visit: &mut dyn FnMut(&StoredBlock, &Block) -> Result<()>,
     ) -> Result<(), Stop> {
-        storage::each_block(tx, series, time, &mut |block, price| {
+        storage::each_block(tx, series, time, &mut |stored, block, price| {
             self.read += price;
             self.allowance.check(self.read)?;
-            Ok(visit(block)?)
+            Ok(visit(stored, block)?)
         })
     }
 

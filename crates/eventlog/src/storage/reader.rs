@@ -203,19 +203,19 @@ pub fn any(tx: &mut Tx<'_>, series: Series, (from, to): (i64, i64)) -> Result<bo
     }
 }
 
-/// Calls `visit` with each block that has events from the first instant to before the last, in microseconds.
+/// Calls `visit` with each block that has events from the first instant to before the last, in microseconds, and its price.
 pub fn each_block(
     tx: &mut Tx<'_>,
     series: Series,
     (from, to): (i64, i64),
-    visit: &mut dyn FnMut(&Block, usize) -> Result<(), Stop>,
+    visit: &mut dyn FnMut(&StoredBlock, &Block, usize) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let time = (Timestamp::from_micros(from), Timestamp::from_micros(to - 1));
     let mut last: Option<StoredBlock> = None;
     loop {
         let found = blocks::ascending(tx, series, time, last.as_ref())?;
         for block in &found {
-            visit(&block.open(tx)?, price(block))?;
+            visit(block, &block.open(tx)?, price(block))?;
         }
         if found.len() < blocks::PAGE {
             return Ok(());
