@@ -132,7 +132,7 @@ impl Block {
         for (kind, place) in self.kinds(parameter) {
             match kind {
                 Kind::Whole => {
-                    self.each_cell::<Int64Type>(*place, |row, found| addends[row] = addend_of(found as f64))?
+                    self.each_cell::<Int64Type>(*place, |row, found| addends[row] = addend_of(found as f64))?;
                 }
                 Kind::Real => self.each_cell::<DoubleType>(*place, |row, found| addends[row] = addend_of(found))?,
                 Kind::Json => self.each_json_at(*place, &mut |row, found| addends[row] = addend(&found))?,
@@ -212,7 +212,7 @@ impl Block {
         for (kind, place) in self.kinds(parameter) {
             match kind {
                 Kind::Text => {
-                    self.each_text_at(*place, &mut |row, text| visit(row, &Value::String(text.to_owned())))?
+                    self.each_text_at(*place, &mut |row, text| visit(row, &Value::String(text.to_owned())))?;
                 }
                 Kind::Bool => self.each_cell::<BoolType>(*place, |row, found| visit(row, &Value::Bool(found)))?,
                 Kind::Json => self.each_json_at(*place, &mut |row, value| visit(row, &value))?,
