@@ -71,8 +71,12 @@ fn order(app: &TestApp, number: i64, at: &str) -> Value {
     event
 }
 
+/// One a second, from shortly before an hour is full.
 async fn store_orders(app: &TestApp, count: i64) {
-    let at = |number: i64| format!("2026-03-01T10:{:02}:{:02}.{:03}Z", number / 60 % 60, number % 60, number % 7);
+    let at = |number: i64| {
+        let (minute, second) = (9 * 60 + 55 + number / 60, number % 60);
+        format!("2026-03-01T{:02}:{:02}:{second:02}.{:03}Z", minute / 60, minute % 60, number % 7)
+    };
     let orders: Vec<Value> = (0..count).map(|number| order(app, number, &at(number * 7 % count))).collect();
     for some in orders.chunks(1_000) {
         app.key().post("/event-log/batch", json!(some)).await.expect(201);
