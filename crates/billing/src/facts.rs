@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use spine::{FactKind as _, Reader};
-use tenancy::facts::Change;
+use tenancy::facts::{AppDeleted, AppImported, Change};
 
 use crate::{
     catalog::{PlanId, TaxId},
@@ -22,9 +22,12 @@ use crate::{
 /// What wakes those who work out entitlements again.
 pub(crate) const PLAN_CHANGES: Reader = Reader::of("entitlements", &[PlanChanged::KIND]);
 
+/// What keeps this node's memory of plans true.
+pub(crate) const OFFERS: Reader = Reader::of("offers", &[PlanChanged::KIND, AppDeleted::KIND, AppImported::KIND]);
+
 /// Everybody of this room who reads facts.
 pub fn readers() -> Vec<Reader> {
-    vec![PLAN_CHANGES, endpoints::READER]
+    vec![PLAN_CHANGES, OFFERS, endpoints::READER]
 }
 
 /// What is told outside about subscriptions, payments, entitlements and usage.

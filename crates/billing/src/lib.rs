@@ -31,13 +31,15 @@ use web::Routes;
 use subscriptions::Passing;
 use usage::{Syncing, UsageIngestor, UsageSignals};
 
-pub use catalog::seed_first_plans;
+pub use catalog::{Offers, seed_first_plans};
 pub use tables::TABLES;
 
 /// What the routes of this room work with. Cheap to clone.
 #[derive(Clone)]
 pub struct Billing {
     pub tenancy: Tenancy,
+    /// The plans that customers choose from.
+    pub offers: Offers,
     /// The way of usage into the database.
     pub usage: UsageIngestor,
     /// What streams are told of it.
@@ -53,7 +55,8 @@ impl Billing {
     pub fn new(tenancy: Tenancy, stripe: StripeApi) -> Self {
         let usage = tenancy.db.ingestor();
         let usage_signals = usage::signals::open(&tenancy.db);
-        Self { tenancy, usage, usage_signals, stripe, told: Signal::new() }
+        let offers = Offers::new(tenancy.db.clone());
+        Self { tenancy, offers, usage, usage_signals, stripe, told: Signal::new() }
     }
 
     /// Adds the background work of this room.
@@ -61,6 +64,8 @@ impl Billing {
         let (db, plans_changed) = (&self.tenancy.db, Signal::new());
         let heard = plans_changed.clone();
         outbox.follow(facts::PLAN_CHANGES, move |_| heard.wake());
+        let offers = self.offers.clone();
+        outbox.follow(facts::OFFERS, move |news| offers.hear(news));
         let tenancy = self.tenancy.clone();
         outbox.consume(endpoints::READER, move |tx, fact| endpoints::hear(tx, &tenancy, fact));
         runner.add(Exclusive::new(db, Passing { db: db.clone() }));

@@ -4,6 +4,6 @@ pub mod plans;
 pub mod taxes;
 
 pub use plans::{
-    Interval, Plan, PlanId, Price, PriceId, PriceOffer, find_by_key as find_plan_by_key, seed_first_plans,
+    Interval, Offers, Plan, PlanId, Price, PriceId, PriceOffer, find_by_key as find_plan_by_key, seed_first_plans,
 };
 pub use taxes::{Tax, TaxId};

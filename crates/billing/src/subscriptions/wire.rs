@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use web::Validate;
 
 use super::{Agreement, BoughtPlan, ScheduledChange, Status, Subscription, SubscriptionId};
-use crate::catalog::{PriceOffer, plans::http::OfferedPlan};
+use crate::catalog::{PriceOffer, plans::OfferedPlan};
 
 /// The plan of a subscription.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -1,14 +1,11 @@
 //! `/account/payments/plan` for the app, and `/account/subscription/plans` for its customers.
 
-use kernel::{Currency, Result};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Number;
+use kernel::Result;
 use store::Tx;
 use tenancy::callers::{AppCaller, AppRead, AppWrite, TenantRead, UserCaller};
 use web::{Empty, Json, Page, Params, Path, Routes, State, Valid};
 
-use super::{Interval, NewPlan, Plan, PlanChange, PlanId, Price, PriceId};
+use super::{NewPlan, OfferedPlan, Plan, PlanChange, PlanId};
 use crate::Billing;
 
 pub fn routes() -> Routes<Billing> {
@@ -39,8 +36,9 @@ async fn create(
     State(billing): State<Billing>,
     Valid(new): Valid<NewPlan>,
 ) -> Result<Json<Plan>> {
-    let app = caller.app_id();
-    Ok(Json(billing.tenancy.db.by(&caller).write(move |tx| super::create(tx, app, &new)).await?))
+    let (app, offers) = (caller.app_id(), billing.offers);
+    let create = move |tx: &mut Tx<'_>| super::create(tx, &offers, app, &new);
+    Ok(Json(billing.tenancy.db.by(&caller).write(create).await?))
 }
 
 async fn get(caller: AppCaller<AppRead>, State(billing): State<Billing>, Path(id): Path<PlanId>) -> Result<Json<Plan>> {
@@ -54,48 +52,15 @@ async fn update(
     Path(id): Path<PlanId>,
     Valid(change): Valid<PlanChange>,
 ) -> Result<Json<Plan>> {
-    let app = caller.app_id();
-    Ok(Json(billing.tenancy.db.by(&caller).write(move |tx| super::update(tx, app, id, &change)).await?))
+    let (app, offers) = (caller.app_id(), billing.offers);
+    let update = move |tx: &mut Tx<'_>| super::update(tx, &offers, app, id, &change);
+    Ok(Json(billing.tenancy.db.by(&caller).write(update).await?))
 }
 
 async fn delete(caller: AppCaller<AppWrite>, State(billing): State<Billing>, Path(id): Path<PlanId>) -> Result<Empty> {
-    let app = caller.app_id();
-    billing.tenancy.db.by(&caller).write(move |tx| super::delete(tx, app, id)).await?;
+    let (app, offers) = (caller.app_id(), billing.offers);
+    billing.tenancy.db.by(&caller).write(move |tx| super::delete(tx, &offers, app, id)).await?;
     Ok(Empty)
-}
-
-/// A plan as customers see it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OfferedPlan {
-    pub key: String,
-    pub name: String,
-    pub description: String,
-    pub trial: bool,
-    pub trial_days: Option<u32>,
-    pub prices: Vec<OfferedPrice>,
-}
-
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OfferedPrice {
-    pub id: PriceId,
-    pub amount: Number,
-    pub currency: Currency,
-    pub recurrence_interval: Interval,
-}
-
-impl From<Plan> for OfferedPlan {
-    fn from(plan: Plan) -> Self {
-        let Plan { key, name, description, trial, trial_days, prices, .. } = plan;
-        let offered = |Price { id, amount, interval }| OfferedPrice {
-            id,
-            amount: amount.to_major(),
-            currency: amount.currency,
-            recurrence_interval: interval,
-        };
-        Self { key, name, description, trial, trial_days, prices: prices.into_iter().map(offered).collect() }
-    }
 }
 
 async fn list_offered(
@@ -103,8 +68,5 @@ async fn list_offered(
     State(billing): State<Billing>,
     Params(page): Params<Page>,
 ) -> Result<Json<Vec<OfferedPlan>>> {
-    let app = user.app();
-    let read = move |tx: &mut Tx<'_>| super::list(tx, app, page);
-    let plans = billing.tenancy.db.snapshot(read).await?;
-    Ok(Json(plans.into_iter().map(OfferedPlan::from).collect()))
+    Ok(Json(billing.offers.list(user.app(), page).await?))
 }

@@ -2,6 +2,7 @@
 //! its key and cannot be deleted.
 
 pub mod http;
+mod offers;
 mod rules;
 mod store;
 
@@ -17,6 +18,7 @@ use tenancy::{apps, facts::Change, locks::Lock};
 
 use crate::{facts::PlanChanged, subscriptions};
 
+pub use offers::{OfferedPlan, Offers};
 pub(crate) use rules::EntitlementsSchema;
 pub use rules::{NewPlan, NewPrice, PlanChange, chosen_price, offered_price};
 
@@ -178,8 +180,9 @@ pub fn assign(tx: &mut Tx<'_>, app: AppId, key: &str) -> Result<Option<Plan>> {
     find_by_key(tx, app, key)
 }
 
-pub fn create(tx: &mut Tx<'_>, app: AppId, new: &NewPlan) -> Result<Plan> {
+pub fn create(tx: &mut Tx<'_>, offers: &Offers, app: AppId, new: &NewPlan) -> Result<Plan> {
     apps::hold(tx, app)?;
+    offers.will_change(tx, app);
     insert(tx, app, new)
 }
 
@@ -211,7 +214,7 @@ pub fn changed(tx: &mut Tx<'_>, app: AppId, id: PlanId, change: &PlanChange) -> 
     Ok((plan, changed))
 }
 
-pub fn update(tx: &mut Tx<'_>, app: AppId, id: PlanId, change: &PlanChange) -> Result<Plan> {
+pub fn update(tx: &mut Tx<'_>, offers: &Offers, app: AppId, id: PlanId, change: &PlanChange) -> Result<Plan> {
     apps::hold(tx, app)?;
     let plan = get(tx, app, id)?;
     let changed = change.applied_to(plan.clone(), || tx.new_id())?;
@@ -222,15 +225,17 @@ pub fn update(tx: &mut Tx<'_>, app: AppId, id: PlanId, change: &PlanChange) -> R
         }
         refuse_while_used(tx, app, &plan, "keeps its key")?;
     }
+    offers.will_change(tx, app);
     store::update(tx, app, &changed)?;
     tell(tx, app, &changed, Change::Updated)?;
     Ok(changed)
 }
 
-pub fn delete(tx: &mut Tx<'_>, app: AppId, id: PlanId) -> Result<()> {
+pub fn delete(tx: &mut Tx<'_>, offers: &Offers, app: AppId, id: PlanId) -> Result<()> {
     apps::hold(tx, app)?;
     let plan = get(tx, app, id)?;
     refuse_while_used(tx, app, &plan, "cannot be deleted")?;
+    offers.will_change(tx, app);
     store::delete(tx, app, id)?;
     tell(tx, app, &plan, Change::Deleted)
 }

@@ -7,7 +7,11 @@ use testkit::{
     on_both_engines,
 };
 
-on_both_engines!(customers_see_plans_with_the_ids_of_prices, a_price_that_stays_the_same_keeps_its_id);
+on_both_engines!(
+    customers_see_plans_with_the_ids_of_prices,
+    a_price_that_stays_the_same_keeps_its_id,
+    what_changed_is_offered_at_once_and_soon_on_other_nodes,
+);
 
 const OFFERED: &str = "/account/subscription/plans";
 
@@ -70,4 +74,24 @@ async fn a_price_that_stays_the_same_keeps_its_id(app: TestApp) {
     assert_eq!(after[1], before[1]);
     assert_eq!(after[0].0, before[0].0);
     assert_ne!(after[0].1, before[0].1);
+}
+
+async fn what_changed_is_offered_at_once_and_soon_on_other_nodes(app: TestApp) {
+    let (key, user, node) = (app.key(), app.workspace("acme").await.owner(), app.another_node().await);
+    let bearer = user.header_sent("authorization");
+    let there = node.anon().header("authorization", &bearer).header("x-app-id", &app.app_id().to_string());
+    let offered = async || {
+        let plans = user.get(OFFERED).await.expect(200).json();
+        node.drain().await;
+        assert_eq!(there.get(OFFERED).await.expect(200).json(), plans);
+        let name = |plan: &Value| plan["name"].as_str().expect("a name").to_owned();
+        plans.as_array().expect("a list").iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(offered().await, ["Free", "Pro"]);
+    let team = key.post(PLANS, json!({ "key": "team", "name": "Team", "prices": [] })).await.expect(200);
+    assert_eq!(offered().await, ["Team", "Free", "Pro"]);
+    key.put(&path(&team.json()), json!({ "name": "Teams" })).await.expect(200);
+    assert_eq!(offered().await, ["Teams", "Free", "Pro"]);
+    key.delete(&path(&team.json())).await.expect(200);
+    assert_eq!(offered().await, ["Free", "Pro"]);
 }
