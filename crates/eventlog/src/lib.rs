@@ -93,7 +93,7 @@ impl EventLog {
         runner.add(Exclusive::new(&self.db, FoldJob::new(self.folder.clone())));
         let eraser = Eraser::new(self.db.clone(), self.folder.clone(), self.erasures.clone());
         runner.add(Exclusive::new(&self.db, eraser));
-        runner.add(Exclusive::new(&self.db, EventRetention(self.db.clone())));
+        runner.add(Exclusive::new(&self.db, EventRetention::new(self.db.clone())));
         runner.add(Exclusive::new(&self.db, Packer(self.db.clone())));
         let (keyring, outbound) = (self.tenancy.keyring.clone(), self.outbound.clone());
         runner.add(Exclusive::new(&self.db, SinkJob { db: self.db.clone(), keyring, outbound }));

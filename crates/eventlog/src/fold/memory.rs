@@ -2,7 +2,7 @@
 //! are busy. It is worth something only as long as nobody else has folded the app.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
 };
 
@@ -13,14 +13,12 @@ use super::{
     plan::{Arrival, Event},
     store::{Loaded, StoredParts},
 };
-use crate::{
-    grain::Grain,
-    ingest::ArrivedEvent,
-    parameters::{Feed, feed},
-};
+use crate::ingest::ArrivedEvent;
 
-/// Beyond so many remembered texts everything is forgotten, and read again where it is needed.
-const MOST_TEXTS: usize = 400_000;
+/// Beyond so many remembered texts everything is forgotten, and read again where it is needed. Each takes some hundred bytes.
+const MOST_TEXTS: usize = 200_000;
+/// What the counters of a parameter in a bucket take beside their values, in texts.
+const COUNTERS: usize = 2;
 
 /// A bucket: the event's name, the grain's number and the start.
 pub type Bucket = (i64, i64, i64);
@@ -128,19 +126,30 @@ impl Known {
         id.ok_or_else(|| Error::internal(format!("the event name {name} was not registered")))
     }
 
-    /// The buckets whose counters are not known yet.
+    /// The buckets whose counters are not known yet, in the order of the events.
     pub fn buckets_to_load(&self, events: &[Event]) -> Result<Vec<Bucket>> {
-        let mut buckets: HashSet<Bucket> = HashSet::new();
-        for event in events.iter().filter(|event| event.parameters.values().any(is_counted)) {
-            let name = self.name(&event.arrived.name)?;
-            for grain in Grain::ALL {
-                let bucket = (name, grain.number(), grain.start(event.arrived.at));
-                if !self.counters.contains_key(&bucket) {
-                    buckets.insert(bucket);
+        let (mut buckets, mut seen) = (Vec::new(), HashSet::new());
+        for event in events.iter().filter(|event| event.is_counted()) {
+            for bucket in event.buckets(self.name(&event.arrived.name)?) {
+                if !self.counters.contains_key(&bucket) && seen.insert(bucket) {
+                    buckets.push(bucket);
                 }
             }
         }
-        Ok(buckets.into_iter().collect())
+        Ok(buckets)
+    }
+
+    /// Leaves the first events, until one whose counters are not known.
+    pub fn keep_countable(&self, events: &mut Vec<Event>) -> Result<()> {
+        for place in 0..events.len() {
+            let event = &events[place];
+            let buckets = event.buckets(self.name(&event.arrived.name)?);
+            if event.is_counted() && !buckets.iter().all(|bucket| self.counters.contains_key(bucket)) {
+                events.truncate(place);
+                break;
+            }
+        }
+        Ok(())
     }
 
     pub fn learn_counters(&mut self, loaded: Vec<StoredParts>) -> Result<()> {
@@ -149,7 +158,7 @@ impl Known {
             for (parameter, part, counts) in parts {
                 known.entry(parameter).or_default().learn(part, &counts)?;
             }
-            self.texts += 1 + known.values().map(Counters::len).sum::<usize>();
+            self.texts += 1 + known.values().map(|counters| COUNTERS + counters.len()).sum::<usize>();
         }
         Ok(())
     }
@@ -160,7 +169,13 @@ impl Known {
 
     /// Counts a value; whether that changes a part of the counters that was not changed yet.
     pub fn count(&mut self, bucket: Bucket, parameter: i64, value: &str) -> bool {
-        let counters = self.counters.entry(bucket).or_default().entry(parameter).or_default();
+        let counters = match self.counters.entry(bucket).or_default().entry(parameter) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                self.texts += COUNTERS;
+                new.insert(Counters::default())
+            }
+        };
         let before = counters.len();
         let changes = counters.count(value);
         self.texts += counters.len() - before;
@@ -178,8 +193,4 @@ impl Known {
         new.push((name.to_owned(), self.last_parameter));
         self.last_parameter
     }
-}
-
-fn is_counted(value: &serde_json::Value) -> bool {
-    matches!(feed(value), Some(Feed::Value(_)))
 }

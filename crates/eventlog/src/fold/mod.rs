@@ -16,11 +16,11 @@ use kernel::{AppId, Error, Result, Ticker, Timestamp};
 use spine::{Job, Signal, Worked};
 use tokio::sync::{Mutex, watch};
 
-pub(crate) use counters::{MOST_VALUES, read_part};
+pub(crate) use counters::{MOST_VALUES, NAMELESS, read_part};
 pub(crate) use memory::Bucket;
 use memory::Memory;
 use plan::{Arrival, Plan};
-pub(crate) use store::{add_sums, change_counters, move_on, revision};
+pub(crate) use store::{add_sums, erase_counters, move_far_on, move_on, revision};
 
 /// How long a caller waits for the fold before it is told that its event is queued.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -94,7 +94,7 @@ impl Folder {
         let mut known = known.filter(|known| known.revision == waiting.revision).unwrap_or_default();
         let arrivals: Vec<Arrival> =
             waiting.arrivals.into_iter().map(|arrival| Arrival::of(arrival, had.as_deref())).collect::<Result<_>>()?;
-        let events = plan::events(&arrivals)?;
+        let mut events = plan::events(&arrivals)?;
         let wanted = known.missing(&events);
         if !wanted.is_empty() {
             known.learn(self.db.snapshot(move |tx| store::load(tx, app, &wanted)).await?);
@@ -102,6 +102,7 @@ impl Folder {
         let buckets = known.buckets_to_load(&events)?;
         if !buckets.is_empty() {
             known.learn_counters(self.db.snapshot(move |tx| store::load_counters(tx, app, &buckets)).await?)?;
+            known.keep_countable(&mut events)?;
         }
         let plan = Plan::of(&mut known, waiting.revision, &arrivals, events)?;
         known.revision = plan.revision();

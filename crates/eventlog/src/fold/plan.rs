@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    hash::{BuildHasher as _, Hash, RandomState},
     sync::Arc,
 };
 
@@ -20,14 +21,24 @@ use crate::{
 
 /// Rows that one transaction writes at most, unless a single event writes more: some milliseconds of SQLite's writer.
 const MOST_WRITES: usize = 1_000;
-/// Events that are looked at for one transaction, by what each writes at least.
-const MOST_LOOKED_AT: usize = 2 * MOST_WRITES;
 
 /// An event with its parameters, and the arrival it is in.
 pub struct Event {
     pub arrival: usize,
     pub arrived: ArrivedEvent,
     pub parameters: Map<String, Value>,
+}
+
+impl Event {
+    /// Whether it has a value that is counted.
+    pub fn is_counted(&self) -> bool {
+        self.parameters.values().any(|value| matches!(feed(value), Some(Feed::Value(_))))
+    }
+
+    /// Where it counts; `name` is the number of its name.
+    pub fn buckets(&self, name: i64) -> [Bucket; Grain::ALL.len()] {
+        Grain::ALL.map(|grain| (name, grain.number(), grain.start(self.arrived.at)))
+    }
 }
 
 /// Events that wait together.
@@ -53,20 +64,48 @@ impl Arrival {
     }
 }
 
-/// The first events that are not folded yet, as many as one transaction could take.
+/// The first events that are not folded yet, about as many as one transaction takes.
 pub fn events(arrivals: &[Arrival]) -> Result<Vec<Event>> {
-    let (mut events, mut writes) = (Vec::new(), 0);
+    let (mut events, mut written) = (Vec::new(), Written::default());
     for (number, arrival) in arrivals.iter().enumerate() {
         for arrived in arrival.events.iter().skip(arrival.folded) {
-            if writes >= MOST_LOOKED_AT {
+            if written.rows >= MOST_WRITES {
                 return Ok(events);
             }
             let parameters: Map<String, Value> = serde_json::from_str(&arrived.parameters).map_err(Error::internal)?;
-            writes += 1 + parameters.len() / 2;
+            written.add(arrived, &parameters);
             events.push(Event { arrival: number, arrived: arrived.clone(), parameters });
         }
     }
     Ok(events)
+}
+
+/// About what events write: each a row, the first of an hour what it feeds, and the first of an entity its first occurrence.
+#[derive(Default)]
+struct Written {
+    rows: usize,
+    hasher: RandomState,
+    seen: HashSet<u64>,
+}
+
+impl Written {
+    fn add(&mut self, event: &ArrivedEvent, parameters: &Map<String, Value>) {
+        self.rows += 1;
+        if self.is_new((&event.name, Grain::Hour.start(event.at))) {
+            self.rows += parameters.len();
+        }
+        for (parameter, value) in parameters {
+            if let Some(entity) = traced(parameter, value)
+                && self.is_new((&event.name, parameter, entity))
+            {
+                self.rows += 1;
+            }
+        }
+    }
+
+    fn is_new(&mut self, what: impl Hash) -> bool {
+        self.seen.insert(self.hasher.hash_one(what))
+    }
 }
 
 /// One fold.
@@ -157,9 +196,10 @@ impl Plan {
     }
 
     fn add(&mut self, known: &mut Known, event: Event, arrivals: &[Arrival], counted: &mut Counted) -> Result<()> {
+        let name = known.name(&event.arrived.name)?;
+        let buckets = event.buckets(name);
         let Event { arrival, arrived, parameters } = event;
-        let (name, at) = (known.name(&arrived.name)?, arrived.at);
-        let buckets = Grain::ALL.map(|grain| (name, grain.number(), grain.start(at)));
+        let at = arrived.at;
         for bucket in buckets {
             *self.buckets.entry(bucket).or_default() += 1;
         }

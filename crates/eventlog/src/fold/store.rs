@@ -7,11 +7,11 @@ use store::{Tx, args};
 use tenancy::apps;
 
 use super::{
-    counters::Counters,
+    counters::{self, NAMELESS},
     memory::{Bucket, Had, Wanted},
     plan::{ChangedPart, Plan},
 };
-use crate::{ingest::OWN_SOURCE, names, sink, storage};
+use crate::{grain::Grain, ingest::OWN_SOURCE, names, sink, storage};
 
 /// What an app has waiting, oldest first, and the revision that it is folded from.
 pub struct Waiting {
@@ -33,6 +33,8 @@ pub struct WaitingArrival {
 /// transaction takes, since what it leaves is read again.
 const MOST_ARRIVALS: i64 = 32;
 const MOST_BYTES: i64 = 128 * 1024;
+/// Bytes of counters that are read for one fold, more or less.
+const MOST_COUNTERS: usize = 4 * 1024 * 1024;
 
 const NEXT_APP: &str = "SELECT app_id FROM event_arrivals WHERE app_id > $1 ORDER BY app_id LIMIT 1";
 const OLDEST: &str = "SELECT created_at FROM event_arrivals ORDER BY id LIMIT 1";
@@ -45,12 +47,13 @@ const REVISION: &str = "SELECT revision FROM event_folds WHERE app_id = $1";
 const MOVE_ON: &str = "INSERT INTO event_folds (app_id, revision) VALUES ($1, $3) \
      ON CONFLICT (app_id) DO UPDATE SET revision = excluded.revision WHERE event_folds.revision = $2";
 const MOVE: &str = "UPDATE event_folds SET revision = revision + 1 WHERE app_id = $1";
+const MOVE_FAR: &str = "UPDATE event_folds SET revision = revision + 4294967296 WHERE app_id = $1";
 const FORGET: &str = "DELETE FROM event_arrivals WHERE id IN \
      (SELECT id FROM event_arrivals WHERE app_id = $1 ORDER BY id LIMIT $2)";
 const PARTS: &str = "SELECT parameter_id, part, counts FROM event_counts \
      WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 ORDER BY parameter_id, part";
-const PARTS_OF_PARAMETER: &str = "SELECT part, counts FROM event_counts \
-     WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 AND parameter_id = $5 ORDER BY part";
+const PART: &str = "SELECT counts FROM event_counts WHERE app_id = $1 AND name_id = $2 AND grain = $3 \
+     AND starts_at = $4 AND parameter_id = $5 AND part = $6";
 
 const ADD_EVENTS: &str = "INSERT INTO event_buckets (app_id, name_id, grain, starts_at, events) \
      SELECT app_id, name_id, grain, starts_at, events FROM {rows} WHERE true \
@@ -161,15 +164,29 @@ pub fn load(tx: &mut Tx<'_>, app: AppId, wanted: &Wanted) -> Result<Loaded> {
 /// The counters of a bucket: parameter, part and document.
 pub type StoredParts = (Bucket, Vec<(i64, i64, String)>);
 
+/// The counters of the first buckets, of at least as many as one event counts in.
 pub fn load_counters(tx: &mut Tx<'_>, app: AppId, buckets: &[Bucket]) -> Result<Vec<StoredParts>> {
-    let load =
-        |&(name, grain, start): &Bucket| Ok(((name, grain, start), tx.all(PARTS, &args![app, name, grain, start])?));
-    buckets.iter().map(load).collect()
+    let (mut loaded, mut bytes) = (Vec::new(), 0);
+    for &(name, grain, start) in buckets {
+        if loaded.len() >= Grain::ALL.len() && bytes >= MOST_COUNTERS {
+            break;
+        }
+        let parts: Vec<(i64, i64, String)> = tx.all(PARTS, &args![app, name, grain, start])?;
+        bytes += parts.iter().map(|(_, _, counts)| counts.len()).sum::<usize>();
+        loaded.push(((name, grain, start), parts));
+    }
+    Ok(loaded)
 }
 
 /// What was worked out for the app before is not written any more.
 pub fn move_on(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
     tx.run(MOVE, &args![app])
+}
+
+/// The same where the app came from elsewhere: what a node has remembered of one with this id is not of this one, even if it
+/// was folded as often.
+pub fn move_far_on(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
+    tx.run(MOVE_FAR, &args![app])
 }
 
 /// Adds to sums of buckets.
@@ -181,20 +198,33 @@ pub fn add_sums(tx: &mut Tx<'_>, app: AppId, sums: &HashMap<(Bucket, i64), f64>)
     tx.insert_all(ADD_SUMS, ["app_id", "name_id", "grain", "starts_at", "parameter_id", "total"], &rows)
 }
 
-/// Changes the counters of a parameter in a bucket, for whoever has moved the app's revision in this transaction.
-pub fn change_counters(
+/// Counts events of values that were erased, by bucket and parameter, for whoever has moved the app's revision in this
+/// transaction. `named` are the parts that had counters of `value`.
+pub fn erase_counters(
     tx: &mut Tx<'_>,
     app: AppId,
-    (bucket, parameter): (Bucket, i64),
-    change: impl FnOnce(&mut Counters),
+    value: &str,
+    named: &[(Bucket, i64, i64)],
+    mut erased: HashMap<(Bucket, i64), i64>,
 ) -> Result<()> {
-    let ((name, grain, start), mut counters) = (bucket, Counters::default());
-    for (part, counts) in tx.all::<(i64, String)>(PARTS_OF_PARAMETER, &args![app, name, grain, start, parameter])? {
-        counters.learn(part, &counts)?;
+    let mut changed = Vec::with_capacity(named.len() + erased.len());
+    for &(bucket, parameter, part) in named {
+        let Some(counts) = part_of(tx, app, (bucket, parameter), part)? else { continue };
+        let Some((counts, events)) = counters::without(&counts, value)? else { continue };
+        changed.push(ChangedPart { bucket, parameter, part, counts });
+        *erased.entry((bucket, parameter)).or_default() += events;
     }
-    change(&mut counters);
-    let changed = |(part, counts)| ChangedPart { bucket, parameter, part, counts };
-    put_parts(tx, app, &counters.written()?.into_iter().map(changed).collect::<Vec<_>>())
+    for ((bucket, parameter), events) in erased {
+        let counts = part_of(tx, app, (bucket, parameter), NAMELESS)?;
+        let counts = counters::with_erased(counts.as_deref(), events)?;
+        changed.push(ChangedPart { bucket, parameter, part: NAMELESS, counts });
+    }
+    put_parts(tx, app, &changed)
+}
+
+fn part_of(tx: &mut Tx<'_>, app: AppId, (bucket, parameter): (Bucket, i64), part: i64) -> Result<Option<String>> {
+    let (name, grain, start) = bucket;
+    Ok(tx.opt::<(String,)>(PART, &args![app, name, grain, start, parameter, part])?.map(|(counts,)| counts))
 }
 
 fn put_parts(tx: &mut Tx<'_>, app: AppId, parts: &[ChangedPart]) -> Result<()> {

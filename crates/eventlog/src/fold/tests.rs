@@ -1,9 +1,9 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ::store::{Migration, Tx, args, on_both_engines, testing::TestDb};
 
-use super::*;
-use crate::parameters::OTHER;
+use super::{counters::Counters, *};
+use crate::parameters::{ERASED, OTHER};
 
 macro_rules! migration {
     ($file:literal) => {
@@ -30,6 +30,7 @@ on_both_engines!(BEFORE: counters_of_older_releases_are_taken_over);
 
 const APP: AppId = AppId::from_u128(7);
 const HOUR: i64 = 3_600_000_000;
+const FIVE: &str = "value \"5\"";
 
 /// As older releases kept them.
 fn store_counters(tx: &mut Tx<'_>) -> Result<()> {
@@ -39,6 +40,7 @@ fn store_counters(tx: &mut Tx<'_>) -> Result<()> {
         tx.run(insert, &args![APP, HOUR, 1, format!("value \"{number}\""), number])?;
     }
     tx.run(insert, &args![APP, HOUR, 1, OTHER, 77])?;
+    tx.run(insert, &args![APP, HOUR, 1, ERASED, 3])?;
     tx.run(insert, &args![APP, HOUR, 2, "é", 1])?;
     tx.run(
         "INSERT INTO event_buckets (app_id, name_id, grain, starts_at, events) VALUES ($1, 1, 0, $2, 9)",
@@ -61,20 +63,30 @@ async fn counters_of_older_releases_are_taken_over(test: TestDb) {
     };
     let mut expected: BTreeMap<String, i64> =
         (0..1_000).map(|number| (format!("value \"{number}\""), number)).collect();
-    expected.insert(OTHER.to_owned(), 77);
+    expected.extend([(OTHER.to_owned(), 77), (ERASED.to_owned(), 3)]);
     assert_eq!(counts(1), expected);
     assert_eq!(counts(2), BTreeMap::from([("é".to_owned(), 1)]));
-    let alone = parts.iter().filter(|(_, part, _)| *part == 0).map(|(.., counts)| read_part(counts).expect("a part"));
-    assert_eq!(alone.collect::<Vec<_>>(), [BTreeMap::from([(OTHER.to_owned(), 77)])]);
     // What is counted afterwards finds its counter.
-    let change = |tx: &mut Tx<'_>| {
-        store::change_counters(tx, APP, ((1, 0, HOUR), 1), |counters| assert!(counters.count("value \"5\"")))
+    let mut counters = Counters::default();
+    for (_, part, counts) in parts.iter().filter(|(parameter, ..)| *parameter == 1) {
+        counters.learn(*part, counts).expect("a part");
+    }
+    assert!(counters.count(FIVE) && counters.count("beyond the thousand"));
+    let written = counters.written().expect("parts");
+    let values = |part: usize| read_part(&written[part].1).expect("a part");
+    assert_eq!((values(0)[OTHER], values(1)[FIVE], written.len()), (78, 6, 2));
+    // So does an erasure.
+    let part = written[1].0;
+    let erase = move |tx: &mut Tx<'_>| {
+        store::erase_counters(tx, APP, FIVE, &[((1, 0, HOUR), 1, part)], HashMap::from([(((1, 0, HOUR), 2), 4)]))
     };
-    db.write(change).await.expect("counted");
+    db.write(erase).await.expect("erased");
     let parts = db.read(|tx| store::load_counters(tx, APP, &[(1, 0, HOUR)])).await.expect("counters").remove(0).1;
-    let counted: Vec<i64> =
-        parts.iter().filter_map(|(.., counts)| read_part(counts).expect("a part").remove("value \"5\"")).collect();
-    assert_eq!(counted, [6]);
+    let counts: Vec<(i64, BTreeMap<String, i64>)> =
+        parts.iter().map(|(parameter, _, counts)| (*parameter, read_part(counts).expect("a part"))).collect();
+    assert!(!counts.iter().any(|(_, counts)| counts.contains_key(FIVE)));
+    let erased: Vec<_> = counts.iter().filter_map(|(of, counts)| Some((*of, *counts.get(ERASED)?))).collect();
+    assert_eq!(erased, [(1, 8), (2, 4)]);
     let times = "SELECT entity_digest, last_at FROM event_firsts ORDER BY entity_digest";
     let times = db.read(move |tx| tx.all::<(String, i64)>(times, &[])).await.expect("times");
     assert_eq!(times, [("known".to_owned(), HOUR + 5), ("unknown".to_owned(), 2 * HOUR)]);

@@ -16,7 +16,7 @@ use crate::{
     fold::{MOST_VALUES, read_part},
     grain::Grain,
     names,
-    parameters::{Feed, OTHER, feed, number},
+    parameters::{ERASED, Feed, OTHER, feed, number},
     require_own_app,
     scans::{Allowance, Stop, too_wide},
 };
@@ -78,8 +78,9 @@ impl Tally {
     /// A bucket that is put together from parts names no more values than others.
     fn count_value(&mut self, parameter: i64, value: String, count: i64) {
         let counts = self.values.entry(parameter).or_default();
-        let is_full = || counts.len() - usize::from(counts.contains_key(OTHER)) >= MOST_VALUES;
-        let is_other = counts.len() >= MOST_VALUES && is_full() && !counts.contains_key(&value);
+        let named = || counts.len() - [OTHER, ERASED].iter().filter(|value| counts.contains_key(**value)).count();
+        let is_full = counts.len() >= MOST_VALUES && named() >= MOST_VALUES;
+        let is_other = is_full && value != ERASED && !counts.contains_key(&value);
         *counts.entry(if is_other { OTHER.to_owned() } else { value }).or_default() += count;
     }
 

@@ -7,12 +7,11 @@ use store::{Json, Tx, args};
 
 use super::{
     Erasure,
-    search::{Counter, Found, FoundRow},
+    search::{Found, FoundRow},
 };
 use crate::{
     audit, fold,
     grain::Grain,
-    parameters::ERASED,
     storage::{self, Series},
 };
 
@@ -46,18 +45,8 @@ pub fn make(tx: &mut Tx<'_>, erasure: &Erasure, found: &Found) -> Result<()> {
             audit::erase_from_chain(tx, *app, &row.id, &row.values)?;
         }
     }
-    for Counter { name, grain, start, parameter } in &found.counters {
-        erased.entry(((*name, *grain, *start), *parameter)).or_default();
-    }
     fold::add_sums(tx, *app, &sums)?;
-    for (counted, numbers) in erased {
-        fold::change_counters(tx, *app, counted, |counters| {
-            let events = counters.take(value) + numbers;
-            if events > 0 {
-                counters.add(ERASED, events);
-            }
-        })?;
-    }
+    fold::erase_counters(tx, *app, value, &found.counters, erased)?;
     for (entity, name) in &found.firsts {
         tx.run(FORGET_FIRST, &args![*app, entity, *name])?;
     }

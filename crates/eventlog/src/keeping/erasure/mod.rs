@@ -17,7 +17,10 @@ use store::{Db, Json, Tx, args, row, sql};
 use tenancy::facts::AppImported;
 use tokio::sync::{Mutex, watch};
 
-use crate::{facts::EntityErasureBegun, fold::Folder};
+use crate::{
+    facts::EntityErasureBegun,
+    fold::{self, Folder},
+};
 
 id_kinds! {
     /// The erasure of an entity; `jobId` on the wire.
@@ -88,6 +91,7 @@ pub fn begin(tx: &mut Tx<'_>, app: AppId, entity_type: &str, value: &str) -> Res
 pub(crate) fn release(tx: &mut Tx<'_>, due: &Signal, app: AppId, fact: &Fact) -> Result<()> {
     if fact.is::<AppImported>() {
         // What was told before elsewhere is in the log that the app came with.
+        fold::move_far_on(tx, app)?;
         tx.run(RELEASE_ALL, &args![app])?;
     } else if let Some(told) = fact.read::<EntityErasureBegun>()? {
         tx.run(RELEASE, &args![app, told.job_id])?;

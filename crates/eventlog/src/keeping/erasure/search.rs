@@ -6,7 +6,7 @@ use store::{Json, Tx, args};
 
 use super::{Erasure, Place};
 use crate::{
-    fold,
+    fold::{self, Bucket, NAMELESS},
     grain::Grain,
     names::{self, OWN_PREFIX},
     parameters::{EMAIL, ERASED, entity_digest, is_traced, traced},
@@ -24,7 +24,8 @@ const MOST_PAGES: usize = 20;
 pub struct Found {
     pub rows: Vec<FoundRow>,
     pub block: Option<FoundBlock>,
-    pub counters: Vec<Counter>,
+    /// Parts with counters of the value: bucket, parameter and part.
+    pub counters: Vec<(Bucket, i64, i64)>,
     /// First occurrences whose rows are done: entity and name.
     pub firsts: Vec<(String, i64)>,
     /// Where the next step begins; `None` at the end.
@@ -59,15 +60,6 @@ impl Found {
     }
 }
 
-/// The counter of the value in a bucket.
-#[derive(Debug)]
-pub struct Counter {
-    pub name: i64,
-    pub grain: i64,
-    pub start: i64,
-    pub parameter: i64,
-}
-
 const NAME: &str = "SELECT id, name FROM event_names WHERE app_id = $1 AND id >= $2 ORDER BY id LIMIT 1";
 const HAPPENED: &str = "SELECT 1 FROM event_firsts WHERE app_id = $1 AND entity_digest = $2 AND name_id = $3";
 const ROWS: &str = "SELECT happened_at, id, parameters FROM event_rows WHERE app_id = $1 AND name_id = $2 \
@@ -77,8 +69,8 @@ const BUCKETS: &str = "SELECT grain, starts_at FROM event_buckets WHERE app_id =
 const MONTHS: &str = "SELECT starts_at FROM event_buckets WHERE app_id = $1 AND name_id = $2 AND grain = $3";
 const USED: &str = "SELECT 1 FROM event_counts WHERE app_id = $1 AND name_id = $2 AND grain = $3 AND starts_at = $4 \
                     AND parameter_id = $5 LIMIT 1";
-const COUNTED: &str = "SELECT counts FROM event_counts WHERE app_id = $1 AND name_id = $2 AND grain = $3 \
-                       AND starts_at = $4 AND parameter_id = $5";
+const COUNTED: &str = "SELECT part, counts FROM event_counts WHERE app_id = $1 AND name_id = $2 AND grain = $3 \
+                       AND starts_at = $4 AND parameter_id = $5 AND part > $6";
 
 /// Looks on from where the erasure is until there is something to change, or for as long as a step may take.
 pub fn look(tx: &mut Tx<'_>, erasure: &Erasure) -> Result<Found> {
@@ -207,9 +199,8 @@ impl Search<'_> {
         let next = page.last().copied().filter(|_| page.len() == PAGE);
         for (grain, start) in page {
             for parameter in &parameters {
-                if self.is_counted(tx, (grain, start), *parameter)? {
-                    found.counters.push(Counter { name, grain, start, parameter: *parameter });
-                }
+                let part = self.counted_in(tx, (grain, start), *parameter)?;
+                found.counters.extend(part.map(|part| ((name, grain, start), *parameter, part)));
             }
         }
         Ok(match next {
@@ -218,13 +209,20 @@ impl Search<'_> {
         })
     }
 
-    fn is_counted(&self, tx: &mut Tx<'_>, (grain, start): (i64, i64), parameter: i64) -> Result<bool> {
-        for (counts,) in tx.all::<(String,)>(COUNTED, &args![self.app, self.name, grain, start, parameter])? {
-            if fold::read_part(&counts)?.contains_key(self.value) {
-                return Ok(true);
+    /// The part that has a counter of the value.
+    fn counted_in(&self, tx: &mut Tx<'_>, (grain, start): (i64, i64), parameter: i64) -> Result<Option<i64>> {
+        let parts: Vec<(i64, String)> =
+            tx.all(COUNTED, &args![self.app, self.name, grain, start, parameter, NAMELESS])?;
+        let written = serde_json::to_string(self.value).map_err(Error::internal)?;
+        for (part, counts) in parts {
+            // Most parts do not have it, and reading one takes much longer than looking for a text in it. PostgreSQL may
+            // have written characters in another way, but never those of most values.
+            let may_have = counts.contains(&written) || counts.contains('\\');
+            if may_have && fold::read_part(&counts)?.contains_key(self.value) {
+                return Ok(Some(part));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     fn counted_parameters(&self, tx: &mut Tx<'_>) -> Result<Vec<i64>> {
