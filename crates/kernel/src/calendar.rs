@@ -1,8 +1,13 @@
 //! The calendar in UTC, as far as bills need it: months of different lengths, and where a month begins.
 
-use jiff::{Span, civil::DateTime, tz::TimeZone};
+use jiff::{
+    SignedDuration, Span,
+    civil::{DateTime, date},
+};
 
 use crate::Timestamp;
+
+const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
 
 impl Timestamp {
     /// The same day and time so many months later, or earlier; the last day of a month that has no such day.
@@ -10,23 +15,22 @@ impl Timestamp {
     pub fn plus_months(self, months: i64) -> Self {
         let limit = if months < 0 { Self::MIN } else { Self::MAX };
         let moved = self.in_utc().zip(Span::new().try_months(months).ok());
-        moved.and_then(|(civil, span)| from_utc(civil.checked_add(span).ok()?)).unwrap_or(limit)
+        moved.and_then(|(civil, span)| Self::from_utc(civil.checked_add(span).ok()?)).unwrap_or(limit)
     }
 
     /// The first instant of its month.
     #[must_use]
     pub fn start_of_month(self) -> Self {
-        self.in_utc().and_then(|civil| from_utc(civil.date().first_of_month().into())).unwrap_or(Self::MIN)
+        self.in_utc().and_then(|civil| Self::from_utc(civil.date().first_of_month().into())).unwrap_or(Self::MIN)
     }
 
-    fn in_utc(self) -> Option<DateTime> {
-        let instant = jiff::Timestamp::from_microsecond(self.as_micros()).ok()?;
-        Some(instant.to_zoned(TimeZone::UTC).datetime())
+    pub(crate) fn in_utc(self) -> Option<DateTime> {
+        EPOCH.checked_add(SignedDuration::from_micros(self.as_micros())).ok()
     }
-}
 
-fn from_utc(civil: DateTime) -> Option<Timestamp> {
-    Some(Timestamp::from_micros(civil.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond()))
+    pub(crate) fn from_utc(civil: DateTime) -> Option<Self> {
+        i64::try_from(civil.duration_since(EPOCH).as_micros()).ok().map(Self::from_micros)
+    }
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The last instant that can be written: 9999-12-30T22:00:00Z, jiff's own limit.
-    pub const MAX: Self = Self(253_402_207_200_000_000);
+    /// The last microsecond of the year 9999.
+    pub const MAX: Self = Self(253_402_300_799_999_999);
     /// 0001-01-01T00:00:00Z.
     pub const MIN: Self = Self(-62_135_596_800_000_000);
 
@@ -68,8 +68,11 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let instant = jiff::Timestamp::from_microsecond(self.0).map_err(|_| fmt::Error)?;
-        write!(f, "{instant:.3}")
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(instant) => write!(f, "{instant:.3}"),
+            // The last 26 hours are beyond jiff's instants, but not beyond its calendar.
+            Err(_) => write!(f, "{:.3}Z", self.in_utc().ok_or(fmt::Error)?),
+        }
     }
 }
 
@@ -89,28 +92,54 @@ impl FromStr for Timestamp {
     type Err = InvalidTimestamp;
 
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
-        // jiff also reads forms beyond RFC 3339 (time zone names, "24:00"); the length bounds what it may see.
-        if text.len() > 64 || text.contains('[') {
+        // jiff also reads other forms than that of RFC 3339.
+        if !has_the_form(text.as_bytes()) {
             return Err(InvalidTimestamp);
         }
         match text.parse::<jiff::Timestamp>() {
             // Clamping would make another time of it than was meant.
             Ok(instant) if instant.as_microsecond() < Self::MIN.0 => Err(InvalidTimestamp),
             Ok(instant) => Ok(Self::from_micros(instant.as_microsecond())),
-            Err(_) if is_in_the_last_hours(text) => Ok(Self::MAX),
-            Err(_) => Err(InvalidTimestamp),
+            Err(_) => in_the_last_hours(text).ok_or(InvalidTimestamp),
         }
     }
 }
 
-/// "Never" is often written as the last second of the year 9999, which lies 26 hours beyond what jiff can hold.
-fn is_in_the_last_hours(text: &str) -> bool {
-    let end = jiff::civil::date(9999, 12, 31).at(23, 59, 59, 999_999_999);
-    let Ok(pieces) = jiff::fmt::temporal::Pieces::parse(text) else { return false };
-    let (Some(time), Some(offset)) = (pieces.time(), pieces.to_numeric_offset()) else { return false };
-    let local = pieces.date().to_datetime(time);
-    let ahead = jiff::SignedDuration::from_secs(offset.seconds().into());
-    local.checked_sub(ahead).is_ok_and(|utc| utc.year() == 9999 && utc <= end)
+/// Whether it looks like `2026-01-31T09:30:00.123+01:00`.
+fn has_the_form(text: &[u8]) -> bool {
+    const BEGINNING: &[u8] = b"0000-00-00T00:00:00";
+    let fits = |(found, wanted): (&u8, &u8)| match wanted {
+        b'0' => found.is_ascii_digit(),
+        b'T' => matches!(found, b'T' | b't' | b' '),
+        other => found == other,
+    };
+    let Some((beginning, rest)) = text.split_at_checked(BEGINNING.len()) else { return false };
+    let rest = match rest.strip_prefix(b".") {
+        None => rest,
+        Some(fraction) => match fraction.iter().position(|byte| !byte.is_ascii_digit()) {
+            Some(end @ 1..=9) => &fraction[end..],
+            _ => return false,
+        },
+    };
+    let is_offset = match rest {
+        b"Z" | b"z" => true,
+        [b'+' | b'-', offset @ ..] => {
+            let two = |tens: u8, ones: u8| (tens.is_ascii_digit() && ones.is_ascii_digit()).then_some((tens, ones));
+            matches!(offset, [a, b, b':', c, d]
+                if two(*a, *b).is_some_and(|hours| hours <= (b'2', b'3')) && two(*c, *d).is_some_and(|(tens, _)| tens <= b'5'))
+        }
+        _ => false,
+    };
+    is_offset && beginning.iter().zip(BEGINNING).all(fits)
+}
+
+/// "Never" is often written as the last second of the year 9999, which lies beyond jiff's instants.
+fn in_the_last_hours(text: &str) -> Option<Timestamp> {
+    let pieces = jiff::fmt::temporal::Pieces::parse(text).ok()?;
+    let local = pieces.date().to_datetime(pieces.time()?);
+    let ahead = jiff::SignedDuration::from_secs(pieces.to_numeric_offset()?.seconds().into());
+    let at = Timestamp::from_utc(local.checked_sub(ahead).ok()?)?;
+    (at.0 > jiff::Timestamp::MAX.as_microsecond()).then_some(at)
 }
 
 impl Serialize for Timestamp {
@@ -250,19 +279,40 @@ mod tests {
 
     #[test]
     fn junk_is_no_timestamp() {
-        for junk in ["", "tomorrow", "2026-01-31", "2026-01-31T09:30:00", "2026-01-31T09:30:00Z[UTC]", "1769851800"] {
+        for junk in [
+            "",
+            "tomorrow",
+            "2026-01-31",
+            "2026-01-31T09:30:00",
+            "2026-01-31T09:30Z",
+            "2026-01-31T09:30:00+24:00",
+            "2026-01-31T09:30:00+01:60",
+            "2026-01-31T09:30:00+0100",
+            "2026-01-31T09:30:00.Z",
+            "20260131T093000Z",
+            "2026-01-31T09:30:00Z[UTC]",
+            "1769851800",
+        ] {
             assert_eq!(junk.parse::<Timestamp>(), Err(InvalidTimestamp), "{junk}");
+        }
+        for good in ["2026-01-31t09:30:00z", "2026-01-31 09:30:00.123456789+23:59", "2026-01-31T09:30:00-00:00"] {
+            assert!(good.parse::<Timestamp>().is_ok(), "{good}");
         }
     }
 
     #[test]
     fn the_last_hours_of_9999_are_accepted() {
         let last = |text: &str| text.parse::<Timestamp>();
+        let jiff_ends = Timestamp(jiff::Timestamp::MAX.as_microsecond());
         for text in
             ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999999Z", "9999-12-30T22:00:01Z", "9999-12-31T13:59:59-10:00"]
         {
-            assert_eq!(last(text), Ok(Timestamp::MAX), "{text}");
+            assert!(last(text).is_ok_and(|at| at > jiff_ends), "{text}");
         }
+        let never = "9999-12-31T23:59:59.000Z";
+        assert_eq!(last("9999-12-31T23:59:59Z").expect("a time").to_string(), never);
+        assert_eq!(last("9999-12-31T13:59:59-10:00").expect("a time").to_string(), never);
+        assert_eq!(last("9999-12-31T23:59:59.999999Z"), Ok(Timestamp::MAX));
         assert!(last("9999-12-30T22:00:00Z").is_ok());
         for beyond in [
             "9999-12-31T23:59:59-00:01",
@@ -277,7 +327,7 @@ mod tests {
 
     #[test]
     fn extremes_can_still_be_written() {
-        assert_eq!(Timestamp::from_micros(i64::MAX).to_string(), "9999-12-30T22:00:00.000Z");
+        assert_eq!(Timestamp::from_micros(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
         assert_eq!(Timestamp::from_micros(i64::MIN).to_string(), "0001-01-01T00:00:00.000Z");
     }
 
