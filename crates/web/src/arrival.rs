@@ -127,6 +127,11 @@ pub(crate) fn at_once() -> Error {
 const DRAINED: u64 = 64 * 1024;
 const DRAINED_WITHIN: Duration = Duration::from_secs(1);
 
+/// A larger one is read on beside the answer, up to so much and for so long: most clients look at an answer only once they have
+/// sent everything, and a connection that is cut off meanwhile takes the answer away from them.
+const LINGERED: usize = 80 * 1024 * 1024;
+const LINGERED_FOR: Duration = Duration::from_secs(10);
+
 /// A failure that is answered without the body. The connection stays usable, or the answer says that it ends.
 pub(crate) async fn refuse(request: Request, error: Error) -> Response {
     let is_http2 = request.version() >= Version::HTTP_2;
@@ -143,8 +148,18 @@ async fn drain(mut body: Body) -> bool {
         return true;
     }
     if body.size_hint().exact().is_none_or(|length| length > DRAINED) {
+        tokio::spawn(timeout(LINGERED_FOR, read_away(body, LINGERED)));
         return false;
     }
     let all = async { while let Some(Ok(_)) = body.frame().await {} };
     timeout(DRAINED_WITHIN, all).await.is_ok()
+}
+
+/// Reads a body that nobody wants, up to a limit.
+async fn read_away(mut body: Body, most: usize) {
+    let mut read = 0;
+    while read < most {
+        let Some(Ok(frame)) = body.frame().await else { return };
+        read += frame.data_ref().map_or(0, Bytes::len);
+    }
 }

@@ -315,6 +315,14 @@ async fn an_error_before_the_body_keeps_the_connection_or_says_that_it_ends() {
 }
 
 #[tokio::test]
+async fn who_sends_everything_before_reading_sees_why_it_was_refused() {
+    let running = start(Limits::default()).await;
+    let mut stream = send(running.address, "POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 9999999\r\n\r\n").await;
+    stream.write_all(&vec![b'x'; 9_999_999]).await.expect("all of it is taken");
+    assert!(rest(stream).await.starts_with("HTTP/1.1 413"));
+}
+
+#[tokio::test]
 async fn a_connection_of_http2_has_few_requests_at_once_and_ends_when_it_is_idle() {
     let limits = Limits {
         first_request: Duration::from_millis(100),
