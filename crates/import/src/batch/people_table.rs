@@ -65,6 +65,7 @@ impl PeopleTable {
         if fields.len() > self.columns.len() {
             return Ok(Piece::Wrong {
                 tenant_of: None,
+                is_person: true,
                 place: place.to_string(),
                 problem: "has more fields than the first row".into(),
             });
@@ -79,6 +80,7 @@ impl PeopleTable {
         let Some(workspace) = given.get(WORKSPACE) else {
             return Ok(Piece::Wrong {
                 tenant_of: None,
+                is_person: true,
                 place: place.member(WORKSPACE).to_string(),
                 problem: "must not be empty".into(),
             });

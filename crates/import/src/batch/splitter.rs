@@ -25,9 +25,11 @@ pub enum Piece {
         place: Place,
         person: Person,
     },
-    /// Something that is not what should stand at this place, with what it must be. It may stand for a workspace.
+    /// Something that is not what should stand at this place, with what it must be. It may stand for a workspace, and for
+    /// somebody.
     Wrong {
         tenant_of: Option<usize>,
+        is_person: bool,
         place: String,
         problem: Cow<'static, str>,
     },
@@ -253,7 +255,7 @@ impl Splitter {
                 self.place += 1;
                 pieces.push(match self.read_person(json, at)? {
                     Ok(person) => Piece::User { item, place, person },
-                    Err(problem) => wrong(None, place.to_string(), problem),
+                    Err(problem) => wrong_person(None, place.to_string(), problem),
                 });
                 State::AfterUser
             }
@@ -271,7 +273,7 @@ impl Splitter {
             let place = Place::Tenant(item);
             return Ok(Some(match self.read(json, at)? {
                 Ok(value) => Piece::Tenant { item, place, value },
-                Err(problem) => wrong(Some(item), place.to_string(), problem),
+                Err(problem) => wrong_person(Some(item), place.to_string(), problem),
             }));
         }
         self.pass_over(json, at)?;
@@ -328,7 +330,12 @@ impl Splitter {
 }
 
 fn wrong(tenant_of: Option<usize>, place: String, problem: impl Into<Cow<'static, str>>) -> Piece {
-    Piece::Wrong { tenant_of, place, problem: problem.into() }
+    Piece::Wrong { tenant_of, is_person: false, place, problem: problem.into() }
+}
+
+/// Somebody who cannot be read; a workspace stands for its owner.
+fn wrong_person(tenant_of: Option<usize>, place: String, problem: impl Into<Cow<'static, str>>) -> Piece {
+    Piece::Wrong { tenant_of, is_person: true, place, problem: problem.into() }
 }
 
 /// Without the line and column, which count from the beginning of the piece.
@@ -413,7 +420,7 @@ mod tests {
             wrong(None, "[0].users".to_owned(), "is given twice"),
             wrong(None, "[0].tenant".to_owned(), "is given twice"),
             Piece::End { item: 0 },
-            wrong(None, "[1].users[0]".to_owned(), "cannot be read: the member \"b\" is given twice"),
+            wrong_person(None, "[1].users[0]".to_owned(), "cannot be read: the member \"b\" is given twice"),
             Piece::End { item: 1 },
         ];
         assert_eq!(pieces, expected);
@@ -458,7 +465,7 @@ mod tests {
             "y".repeat(LARGEST_PIECE)
         );
         let pieces = split(body.as_bytes(), 4096).expect("it is JSON");
-        let wrong = |tenant_of, place: &str| wrong(tenant_of, place.to_owned(), TOO_LARGE);
+        let wrong = |tenant_of, place: &str| wrong_person(tenant_of, place.to_owned(), TOO_LARGE);
         assert_eq!(
             pieces,
             [wrong(Some(0), "[0].tenant"), wrong(None, "[0].users[0]"), user(0, 1, "1"), Piece::End { item: 0 }]

@@ -85,8 +85,9 @@ impl Survey {
 
     pub(crate) fn judge(&mut self, piece: Piece) -> Result<()> {
         match piece {
-            Piece::Wrong { tenant_of, place, problem } => {
+            Piece::Wrong { tenant_of, is_person, place, problem } => {
                 self.with_tenant.extend(tenant_of);
+                self.judged.users += usize::from(is_person);
                 self.judged.errors.add(place, problem);
             }
             Piece::Tenant { item, place, value } => {
@@ -128,6 +129,8 @@ impl Survey {
                         member => self.judged.errors.add(place.member(member), text),
                     }
                 }
+                let person = given.get("owner").unwrap_or(given);
+                self.judged.passwords |= person.get("password").is_some_and(|password| !password.is_null());
                 self.ask_all_the_same(place, given);
                 Ok(None)
             }

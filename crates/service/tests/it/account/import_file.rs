@@ -85,6 +85,7 @@ async fn what_is_wrong_in_a_table_is_named_by_row_and_column(app: TestApp) {
     let report = ask(&app, VALIDATE, &files).await.expect(200);
     let mut errors: Vec<String> = serde_json::from_value(report.at("/errors")).expect("texts");
     errors.sort();
+    assert_eq!((report.at("/users"), report.at("/passwords")), (json!(6), json!(true)));
     let expected = [
         "row 2, passwordValue: must be the digest in hex or base64",
         "row 2, username: must be an email address (it is \"ada\")",
