@@ -15,6 +15,7 @@ use web::{
     optional_header,
 };
 
+use super::report::is_short;
 use crate::{
     Flags,
     evaluation::require_json,
@@ -203,11 +204,12 @@ async fn eval_events(
 ) -> Result<Accepted<AcceptedReports>> {
     let now = flags.tenancy.db.clock().now();
     let take = |EvalEvent { flag_key, variant_index, timestamp, count }: &EvalEvent| {
-        if !flags.has(app, flag_key) {
-            return flags.usage.discover(app, flag_key, None);
-        }
         let at = timestamp.unwrap_or(now).min(now);
-        flags.usage.evaluated(app, flag_key, *variant_index, at, count.unwrap_or(1))
+        match flags.has(app, flag_key) {
+            _ if !flags.usage.is_recent(at) => false,
+            true => flags.usage.evaluated(app, flag_key, *variant_index, at, count.unwrap_or(1)),
+            false => flags.usage.discover(app, flag_key, None),
+        }
     };
     accepted(&events, take)
 }
@@ -225,12 +227,9 @@ async fn call_sites(
     State(flags): State<Flags>,
     Reports(sites): Reports<Site>,
 ) -> Result<Accepted<AcceptedReports>> {
-    let take = |Site { flag_key, file, line }: &Site| {
-        if flags.has(app, flag_key) {
-            flags.usage.called_from(app, flag_key, file, *line)
-        } else {
-            flags.usage.discover(app, flag_key, None)
-        }
+    let take = |Site { flag_key, file, line }: &Site| match flags.has(app, flag_key) {
+        true => flags.usage.called_from(app, flag_key, file, *line),
+        false => is_short(file) && flags.usage.discover(app, flag_key, None),
     };
     accepted(&sites, take)
 }

@@ -74,11 +74,13 @@ impl Usage {
         }
     }
 
-    /// Evaluations that a client counted, unless they are too old to be kept.
+    /// Whether counts of this instant would be kept.
+    pub(crate) fn is_recent(&self, at: Timestamp) -> bool {
+        !report::is_forgotten(at, self.now())
+    }
+
+    /// Evaluations that a client counted, which are recent.
     pub(crate) fn evaluated(&self, app: AppId, key: &str, variant: i32, at: Timestamp, count: i64) -> bool {
-        if report::is_forgotten(at, self.now()) {
-            return false;
-        }
         self.used(app, key, at);
         self.take(Some(UsageReport::evaluated(app, key, variant, at, count)))
     }

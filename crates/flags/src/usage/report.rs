@@ -54,8 +54,11 @@ impl UsageReport {
     }
 
     pub(super) fn called_from(app: AppId, key: &str, file: &str, line: i64, at: Timestamp) -> Option<Self> {
-        let fits = file.chars().count() <= LONGEST_FILE;
-        fits.then(|| Self { app, key: key.to_owned(), told: Told::CalledFrom { file: file.to_owned(), line, at } })
+        is_short(file).then(|| Self {
+            app,
+            key: key.to_owned(),
+            told: Told::CalledFrom { file: file.to_owned(), line, at },
+        })
     }
 
     /// How much writing it takes: a row, and, for some, looking whether older ones must go.
@@ -65,6 +68,11 @@ impl UsageReport {
             Told::Sighted(_) | Told::CalledFrom { .. } => 2,
         }
     }
+}
+
+/// Whether a call site in this file is kept.
+pub(super) fn is_short(file: &str) -> bool {
+    file.chars().count() <= LONGEST_FILE
 }
 
 pub(super) fn day(at: Timestamp) -> i64 {

@@ -170,6 +170,11 @@ async fn what_is_too_old_or_too_long_is_not_accepted(app: TestApp) {
     let answer =
         app.key().post("/flags/call-sites", json!([site(file(256)), site(file(257)), site(file(9_999))])).await;
     assert_eq!(answer.expect(202).json(), json!({ "accepted": 1 }));
+    // Of a key that no flag has, too.
+    let old = json!([{ "flagKey": "none", "variantIndex": 0, "timestamp": ago(92) }]);
+    assert_eq!(app.key().post("/flags/eval-events", old).await.expect(202).json(), json!({ "accepted": 0 }));
+    let long = json!([{ "flagKey": "none", "file": file(257), "line": 1 }]);
+    assert_eq!(app.key().post("/flags/call-sites", long).await.expect(202).json(), json!({ "accepted": 0 }));
     let usage = app.operator().get(&path).await.expect(200).at("/usage");
     assert_eq!((&usage["evaluations"], usage["callSites"].as_array().map(Vec::len)), (&json!(2), Some(1)));
     app.advance(Duration::from_secs(10 * 86_400)).await;
