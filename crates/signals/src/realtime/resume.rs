@@ -54,7 +54,7 @@ pub(super) async fn missed(db: &Db, listener: &Listener, seen: LastSeen, until: 
     told_again.map_or_else(|| Ok(vec![resync(listener.tenant, now)?]), Ok)
 }
 
-/// `None` when some of it is gone, too old or too much.
+/// `None` when the last one that was seen is too old, or some of what followed is gone or too much.
 async fn told_since(
     db: &Db,
     listener: &Listener,
@@ -62,8 +62,14 @@ async fn told_since(
     until: i64,
     now: Timestamp,
 ) -> Result<Option<Vec<Bytes>>> {
-    let facts = db.snapshot(move |tx| spine::outbox::since(tx, after, until, TOLD, MOST)).await?;
-    let Some(facts) = facts else { return Ok(None) };
+    let found = db.snapshot(move |tx| {
+        let facts = spine::outbox::since(tx, after, until, TOLD, MOST)?;
+        Ok((spine::outbox::told_at(tx, after)?, facts))
+    });
+    let (seen_at, Some(facts)) = found.await? else { return Ok(None) };
+    if seen_at.is_some_and(|at| now.since(at) > RESUMED) {
+        return Ok(None);
+    }
     let mut frames = Vec::new();
     for signal in facts.iter().flat_map(signals_of).filter(|signal| signal.is_for(listener)) {
         if now.since(signal.at) > RESUMED {

@@ -26,7 +26,7 @@ pub use fact::{Fact, FactId, FactKind, FactScope, Installation};
 pub use follower::News;
 use follower::{Follower, Tail};
 pub use register::{FactType, Reader};
-pub use resume::{last_position, passed_by, since};
+pub use resume::{last_position, passed_by, since, told_at};
 use sequencer::Sequencer;
 pub use sequencer::number;
 pub use traces::{LoggedEventId, WebhookEventId, audit_entry, webhook_event};

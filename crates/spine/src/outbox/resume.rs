@@ -1,17 +1,23 @@
 //! Facts that are told once more: to somebody who was away for a while, or to check what became of them.
 
-use kernel::Result;
+use kernel::{Result, Timestamp};
 use store::{Tx, args};
 
 use super::{Fact, fact::AFTER_OF};
 
 const HEAD: &str = "SELECT last_position FROM outbox_head WHERE id = 1";
+const TOLD_AT: &str = "SELECT created_at FROM outbox WHERE position = $1";
 const OLDEST: &str = "SELECT position FROM outbox WHERE position IS NOT NULL ORDER BY position LIMIT 1";
 
 /// The position of the last fact.
 pub fn last_position(tx: &mut Tx<'_>) -> Result<i64> {
     let (head,): (i64,) = tx.one(HEAD, &[])?;
     Ok(head)
+}
+
+/// When the fact at a position was told, while it is kept.
+pub fn told_at(tx: &mut Tx<'_>, position: i64) -> Result<Option<Timestamp>> {
+    Ok(tx.opt::<(Timestamp,)>(TOLD_AT, &args![position])?.map(|(at,)| at))
 }
 
 /// The facts of some kinds after one position and up to another, in order. `None` when some of them may be gone, when there

@@ -12,6 +12,7 @@ on_both_engines!(
     state_changes_are_told_to_whom_they_concern,
     a_stream_resumes_behind_the_last_event_on_any_node,
     what_cannot_be_resumed_begins_with_a_resync,
+    an_old_id_begins_with_a_resync_even_where_nothing_was_missed,
     a_stream_ends_with_its_member_and_its_login,
     a_stream_survives_what_ended_before_it_began,
     a_stream_ends_with_its_workspace_and_its_app,
@@ -123,6 +124,18 @@ async fn what_cannot_be_resumed_begins_with_a_resync(app: TestApp) {
         app.drain().await;
         assert_eq!(stream.told().await.0, "flags.changed");
     }
+}
+
+async fn an_old_id_begins_with_a_resync_even_where_nothing_was_missed(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    app.drain().await;
+    let mut stream = opened(&app, &acme.owner()).await;
+    rename(&app, &acme, "one").await;
+    app.drain().await;
+    let seen = stream.next().await.expect("an event").id.expect("an id");
+    app.advance(Duration::from_secs(301)).await;
+    let mut stream = OpenStream::open(&app, &token(&acme.owner()).await, Some(&seen)).await;
+    assert_eq!(stream.next().await.expect("an event").data["type"], "resync");
 }
 
 async fn a_stream_ends_with_its_member_and_its_login(app: TestApp) {
