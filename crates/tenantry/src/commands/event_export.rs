@@ -27,6 +27,7 @@ pub enum Target {
 #[derive(Default, Serialize, Deserialize)]
 struct Place {
     /// What was asked for: another question has other parts.
+    #[serde(default)]
     path: String,
     parts: u64,
     events: u64,

@@ -13,7 +13,7 @@ use super::BATCH;
 
 /// First occurrences that are looked at in one go.
 const PAGE: i64 = 2_000;
-/// So few are looked through whenever somebody asks.
+/// So few are looked through whenever somebody asks, and of many so many at a time.
 const FEW: usize = 5_000;
 /// Between the ends of what is looked for in two looks through many.
 const A_DAY: Duration = Duration::from_hours(24);
@@ -66,7 +66,7 @@ impl Looks {
         let mut looks = self.0.lock().await;
         let mut look = looks.remove(&app).unwrap_or_default();
         let is_due = look.done.is_none_or(|(done, count)| count <= FEW || before < done || before >= done.plus(A_DAY));
-        let under_way = match look.under_way.take() {
+        let mut under_way = match look.under_way.take() {
             Some(under_way) => under_way,
             None if is_due => UnderWay::of(before),
             None => {
@@ -74,11 +74,20 @@ impl Looks {
                 return Ok(false);
             }
         };
-        let (end, looked_at) = (under_way.before, under_way.looked_at);
-        match step(db, app, under_way).await? {
-            Some(next) => look.under_way = Some(next),
-            None => look.done = Some((end, looked_at)),
-        }
+        let (end, most) = (under_way.before, under_way.looked_at + FEW);
+        look.under_way = loop {
+            let looked_at = under_way.looked_at;
+            if looked_at >= most {
+                break Some(under_way);
+            }
+            under_way = match step(db, app, under_way).await? {
+                Some(next) => next,
+                None => {
+                    look.done = Some((end, looked_at));
+                    break None;
+                }
+            };
+        };
         let is_more = look.under_way.is_some();
         looks.insert(app, look);
         Ok(is_more)
@@ -123,4 +132,77 @@ fn page(tx: &mut Tx<'_>, app: AppId, at: &UnderWay) -> Result<Vec<FirstOccurrenc
         last_at,
     };
     Ok(found.into_iter().map(first).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use ::store::{Migration, on_both_engines, testing::TestDb};
+
+    use super::*;
+
+    macro_rules! migration {
+        ($file:literal) => {
+            include_str!(concat!("../../../../service/migrations/", $file, ".sql"))
+        };
+    }
+
+    const TABLES: &[Migration] = &[
+        Migration::shared(1, "events", migration!("0026_eventlog")),
+        Migration::shared(2, "keeping", migration!("0039_event_keeping")),
+        Migration::per_engine(
+            3,
+            "counts",
+            migration!("sqlite/0046_event_counts"),
+            migration!("postgres/0046_event_counts"),
+        ),
+    ];
+
+    on_both_engines!(TABLES: many_are_looked_through_once_a_day_and_only_who_is_gone_goes);
+
+    const APP: AppId = AppId::from_u128(7);
+    const HOUR: Duration = Duration::from_hours(1);
+
+    fn at(hours: u32) -> Timestamp {
+        Timestamp::from_seconds(0).plus(HOUR * hours)
+    }
+
+    /// Of a thousand, one was seen only once, and one was last seen before the others.
+    fn store(tx: &mut Tx<'_>) -> Result<()> {
+        let row = |number: usize| {
+            let last = match number % 1_000 {
+                1 => at(1),
+                2 => at(99),
+                _ => at(200),
+            };
+            (APP, format!("entity {number:05}"), 1 + i64::from(number.is_multiple_of(2)), 1_i64, at(1), last)
+        };
+        let insert = "INSERT INTO event_firsts (app_id, entity_digest, name_id, parameter_id, first_at, last_at) \
+                      SELECT app_id, entity_digest, name_id, parameter_id, first_at, last_at FROM {rows} WHERE true";
+        let columns = ["app_id", "entity_digest", "name_id", "parameter_id", "first_at", "last_at"];
+        tx.insert_all(insert, columns, &(0..6_000).map(row).collect::<Vec<_>>())
+    }
+
+    async fn left(db: &Db) -> i64 {
+        db.read(|tx| tx.one::<(i64,)>("SELECT count(*) FROM event_firsts", &[])).await.expect("a count").0
+    }
+
+    /// Until there is nothing more to look at; how many statements that took.
+    async fn sweep(db: &Db, looks: &Looks, before: Timestamp) -> u64 {
+        let begun = db.counters().statements;
+        while looks.sweep(db, APP, before).await.expect("swept") {}
+        db.counters().statements - begun
+    }
+
+    async fn many_are_looked_through_once_a_day_and_only_who_is_gone_goes(test: TestDb) {
+        let (db, looks) = (test.db, Looks::default());
+        db.write(store).await.expect("stored");
+        assert!(looks.sweep(&db, APP, at(98)).await.expect("swept"), "in pages");
+        assert!(sweep(&db, &looks, at(98)).await > 0);
+        assert_eq!(left(&db).await, 5_994);
+        // Not again for an hour more, but for a day, and where more is kept than before.
+        assert_eq!((sweep(&db, &looks, at(100)).await, left(&db).await), (0, 5_994));
+        assert!(sweep(&db, &looks, at(122)).await > 0);
+        assert_eq!(left(&db).await, 5_988);
+        assert!(sweep(&db, &looks, at(110)).await > 0);
+    }
 }

@@ -257,7 +257,7 @@ impl Block {
         Ok(())
     }
 
-    /// The same for a parameter that has no column.
+    /// Calls `visit` with the rows that have the parameter, where it has no column of its own.
     fn each_of_more(&self, parameter: &str, visit: &mut dyn FnMut(usize, &Value)) -> Result<()> {
         if !self.kinds(parameter).is_empty() {
             return Ok(());
