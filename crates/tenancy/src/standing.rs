@@ -7,6 +7,7 @@ use store::{Db, FromRow, Json, Row, Tx, args};
 use crate::{
     apps::parameters::Parameters,
     logins::{ConnectionId, Login, LoginId, Reach, login_counts},
+    workspaces::lacks_payment_method,
 };
 
 /// A member with the person, the role and the workspace.
@@ -33,7 +34,8 @@ pub struct Standing {
     pub plan: Option<String>,
     pub trial: bool,
     pub should_select_plan: bool,
-    pub should_setup_payments: bool,
+    /// Whether payments have to be set up if the app has a provider.
+    pub lacks_payment_method: bool,
     /// Whether members come in through the workspace's connection only.
     pub sso_required: bool,
     /// The connection that the workspace's members may come in through.
@@ -112,7 +114,7 @@ impl FromRow for Standing {
             plan: row.get("plan_key")?,
             trial: row.get("trial")?,
             should_select_plan: row.get("should_select_plan")?,
-            should_setup_payments: row.get("should_setup_payments")?,
+            lacks_payment_method: row.get("lacks_payment_method")?,
             sso_required: row.get("sso_required")?,
             connection: row.get("federation_connection_id")?,
             multi_tenant: workspaces > 1,
@@ -197,7 +199,8 @@ macro_rules! select {
             "))) AS workspaces, tenants.sso_required, tenants.federation_connection_id, tenants.id AS tenant_id, tenants.name AS tenant_name, tenants.locale AS tenant_locale, ",
             "tenants.logo AS tenant_logo, tenants.onboarded AS tenant_onboarded, tenants.mfa AS tenant_mfa, ",
             "tenants.plan_key, COALESCE(tenants.trial_ends_at > $1, FALSE) AS trial, tenants.should_select_plan, ",
-            "tenants.should_setup_payments",
+            lacks_payment_method!(),
+            " AS lacks_payment_method",
             $columns,
             enabled_members!("$2", $reach, $joins),
             $condition

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kernel::{Currency, Label, Money, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 use store::text_enum;
 
 use crate::{
@@ -28,11 +29,16 @@ pub struct Overrides {
 
 /// Another limit of a metric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct QuotaOverride {
     #[schemars(with = "Label")]
     pub metric: String,
     #[schemars(range(min = 0, max = 9_007_199_254_740_991i64))]
     pub limit: i64,
+    /// What a unit beyond a metered limit costs, in major units of the price's currency; by default what the plan says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub unit_amount: Option<Number>,
 }
 
 /// All that decides, usage apart.
@@ -73,19 +79,22 @@ impl Terms {
     }
 
     /// The plan's quotas with the workspace's own limits. A limit of a metric that the plan says nothing of is a cap that
-    /// takes nothing away.
+    /// takes nothing away, or what comes before the units that its `unitAmount` is charged for.
     pub fn quotas(&self, now: Timestamp) -> Vec<Quota> {
         let mut quotas = self.plan.as_ref().map(|plan| plan.quotas.clone()).unwrap_or_default();
-        for QuotaOverride { metric, limit } in self.overrides(now).into_iter().flat_map(|overrides| &overrides.quotas) {
-            match quotas.iter_mut().find(|quota| quota.metric == *metric) {
-                Some(quota) => quota.limit = *limit,
-                None => quotas.push(Quota {
-                    metric: metric.clone(),
-                    limit: *limit,
-                    policy: QuotaPolicy::Hard,
-                    entitlement: None,
-                    unit_amount: None,
-                }),
+        for own in self.overrides(now).into_iter().flat_map(|overrides| &overrides.quotas) {
+            let QuotaOverride { metric, limit, unit_amount } = own.clone();
+            match quotas.iter_mut().find(|quota| quota.metric == metric) {
+                Some(quota) => {
+                    quota.limit = limit;
+                    if unit_amount.is_some() {
+                        quota.unit_amount = unit_amount;
+                    }
+                }
+                None => {
+                    let policy = if unit_amount.is_some() { QuotaPolicy::Metered } else { QuotaPolicy::Hard };
+                    quotas.push(Quota { metric, limit, policy, entitlement: None, unit_amount });
+                }
             }
         }
         quotas
@@ -268,8 +277,8 @@ mod tests {
             terms(agreement(Beginning::Trial { until: trial_end(now(), 14) }), vec![quota(10, QuotaPolicy::Hard)]);
         let until = now().plus(std::time::Duration::from_secs(60));
         let quotas = vec![
-            QuotaOverride { metric: "calls".into(), limit: 100 },
-            QuotaOverride { metric: "seats".into(), limit: 5 },
+            QuotaOverride { metric: "calls".into(), limit: 100, unit_amount: None },
+            QuotaOverride { metric: "seats".into(), limit: 5, unit_amount: None },
         ];
         terms.overrides = Some(Overrides { quotas, until: Some(until), ..Overrides::default() });
         assert_eq!(terms.quotas(now()).iter().map(|quota| quota.limit).collect::<Vec<_>>(), [100, 5]);

@@ -188,10 +188,12 @@ async fn change_plan(
 fn of_plan(tx: &mut Tx<'_>, app: AppId, id: PlanId, change: &PlanChange) -> Result<Effects> {
     let (before, after) = plans::changed(tx, app, id, change)?;
     let (owners, now) = (subscriptions::on_plan(tx, app, &before.key)?, tx.now());
-    let needs_usage = !before.quotas.is_empty() || !after.quotas.is_empty();
+    let has_quotas = !before.quotas.is_empty() || !after.quotas.is_empty();
+    let has_own = |terms: &Terms| terms.overrides(now).is_some_and(|overrides| !overrides.quotas.is_empty());
     let mut sums = Sums::default();
     for chunk in owners.chunks(CHUNK) {
         let terms = entitlements::terms_of(tx, chunk)?;
+        let needs_usage = has_quotas || terms.values().any(has_own);
         let used = if needs_usage { usage::used_of(tx, app, &terms)? } else { BTreeMap::new() };
         for (tenant, before) in &terms {
             let changed = Terms { plan: Some(after.clone()), ..before.clone() };

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::Tx;
 use tenancy::{
-    App,
-    workspaces::{self, BillingView, PaymentStatus},
+    App, credentials,
+    workspaces::{self, PaymentStatus},
 };
 
 pub use rules::PlanChoice;
@@ -42,17 +42,18 @@ pub struct PlanDetails {
 }
 
 pub fn get(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<PaymentDetails> {
-    let view = workspaces::billing_view(tx, app, tenant)?;
+    workspaces::billing_view(tx, app, tenant)?;
+    let has_provider = credentials::has_payprovider(tx, app)?;
     let subscription = subscriptions::find(tx, app, tenant)?.filter(|found| !found.agreement.is_over());
     let plan = match &subscription {
         Some(subscription) => find_plan_by_key(tx, app, &subscription.agreement.bought.plan.key)?,
         None => None,
     };
-    Ok(details(view, plan, subscription.as_ref(), tx.now()))
+    Ok(details(has_provider, plan, subscription.as_ref(), tx.now()))
 }
 
 fn details(
-    view: BillingView,
+    has_provider: bool,
     plan: Option<Plan>,
     subscription: Option<&Subscription>,
     now: Timestamp,
@@ -63,12 +64,7 @@ fn details(
     PaymentDetails {
         plan_key: plan.as_ref().map(|plan| plan.key.clone()),
         price_offer: price.map(|price| price.offer()),
-        status: PaymentStatus {
-            should_select_plan: agreement.is_none(),
-            should_setup_payments: view.should_setup_payments,
-            payments_enabled: view.payments_enabled,
-            provider: view.provider,
-        },
+        status: subscriptions::view_of(agreement).payment_status(has_provider),
         details: PlanDetails { plan, price, trial: trial_days_left > 0, trial_days_left },
     }
 }

@@ -38,11 +38,6 @@ pub(crate) fn is_sandbox(key: &Secret<String>) -> bool {
     key.expose().starts_with(SANDBOX)
 }
 
-/// Whether the app has a payment provider: it is switched on and has its secret key.
-pub(crate) fn is_enabled(tx: &mut Tx<'_>, app: &App) -> Result<bool> {
-    Ok(app.profile.payprovider_enabled && credentials::is_set(tx, app.id, Credential::PayproviderSecretKey)?)
-}
-
 /// Who is paid for plans of this app.
 pub(crate) fn of(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App) -> Result<Provider> {
     if !app.profile.payprovider_enabled {

@@ -5,6 +5,7 @@ use store::Tx;
 use tenancy::{
     App, apps,
     callers::{KeyCaller, SignedIn, TenantRead, TenantWrite, UserCaller},
+    credentials,
 };
 use web::{Created, CreatedEmpty, Json, Page, Params, Path, Routes, State, Valid, ValidOrNone};
 
@@ -12,7 +13,7 @@ use super::{
     Agreement, Status, Subscription, SubscriptionChange,
     wire::{BillingState, PlanBySlug, PlanSelection, PlanSwitch, SubscriptionStatus, SubscriptionView},
 };
-use crate::{Billing, catalog, payment_details::days_left, providers};
+use crate::{Billing, catalog, payment_details::days_left};
 
 /// The plan that a trial is of when none is named.
 const TRIED_BY_DEFAULT: &str = "pro";
@@ -30,7 +31,10 @@ pub fn routes() -> Routes<Billing> {
         )
         .answers(409, "The trial of the plan has been used")
         .post("/billing/cancel", cancel, "Cancel the subscription at the end of its period")
-        .description("A trial ends with the trial. A subscription that was canceled before is returned unchanged.")
+        .description(
+            "A trial ends with the trial. A change of plan that was waiting is dropped; otherwise a subscription that was \
+             canceled before is returned unchanged.",
+        )
         .answers(404, "The workspace has no subscription")
         .answers(502, PROVIDER_FAILED)
         .post("/billing/reactivate", reactivate, "Continue a subscription that is about to end")
@@ -160,12 +164,12 @@ fn status_of(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result<Subscriptio
         Some(agreement) => catalog::find_plan_by_key(tx, app.id, &agreement.bought.plan.key)?,
         None => None,
     };
-    let view = super::view_of(agreement, providers::is_enabled(tx, app)?);
+    let payments = super::view_of(agreement).payment_status(credentials::has_payprovider(tx, app.id)?);
     let trial_days_left = days_left(agreement.and_then(Agreement::trial_until), tx.now());
     Ok(SubscriptionStatus {
-        payments_enabled: view.payments_enabled,
-        should_select_plan: view.should_select_plan,
-        should_setup_payments: view.should_setup_payments,
+        payments_enabled: payments.payments_enabled,
+        should_select_plan: payments.should_select_plan,
+        should_setup_payments: payments.should_setup_payments,
         payment_failed: agreement.is_some_and(|agreement| agreement.status() == Status::PastDue),
         payments_auto_redirect: app.profile.payments_auto_redirect,
         trial: trial_days_left > 0,

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use spine::emit;
 use tenancy::{
-    App,
+    App, credentials,
     workspaces::{self, BillingView},
 };
 
@@ -35,7 +35,7 @@ use crate::{
         SubscriptionTrialStarted,
     },
     providers::{
-        self, sandbox,
+        sandbox,
         stripe::{self, Update, intents::Bought},
     },
 };
@@ -198,8 +198,7 @@ fn settle(
         actor: tx.author().actor.clone(),
     };
     store::insert_change(tx, app.id, after.tenant, &change)?;
-    let view = view(tx, app, Some(after))?;
-    workspaces::set_billing_view(tx, app.id, after.tenant, &view)?;
+    workspaces::set_billing_view(tx, app.id, after.tenant, &view_of(Some(&after.agreement)))?;
     told.iter().try_for_each(|told| tell(tx, app.id, after, told))?;
     before.map_or(Ok(()), |before| tell_lesser(tx, app.id, before, after))?;
     sandbox::follow(tx, app.id, before, after)?;
@@ -248,25 +247,17 @@ fn tell_lesser(tx: &mut Tx<'_>, app: AppId, before: &Agreement, after: &Subscrip
 }
 
 /// What the workspace says about its billing.
-fn view(tx: &mut Tx<'_>, app: &App, subscription: Option<&Subscription>) -> Result<BillingView> {
-    let enabled = providers::is_enabled(tx, app)?;
-    Ok(view_of(subscription.map(|subscription| &subscription.agreement), enabled))
-}
-
-fn view_of(agreement: Option<&Agreement>, provider_enabled: bool) -> BillingView {
+pub(crate) fn view_of(agreement: Option<&Agreement>) -> BillingView {
     let running = agreement.filter(|agreement| !agreement.is_over());
-    let payments_enabled = running.is_some_and(Agreement::runs_at_provider);
-    let must_pay = running.is_some_and(|agreement| agreement.is_paid() && agreement.trial_until().is_none());
     BillingView {
         plan_key: running.map(|agreement| agreement.bought.plan.key.clone()),
+        is_paid: running.is_some_and(Agreement::is_paid),
         price: running
             .and_then(|agreement| agreement.bought.price)
             .map(|price| (price.amount.currency, price.interval.to_string())),
         trial_ends_at: running.and_then(Agreement::trial_until),
         should_select_plan: running.is_none(),
-        should_setup_payments: must_pay && provider_enabled && !payments_enabled,
-        payments_enabled,
-        provider: provider_enabled.then(|| "payprovider".to_owned()),
+        payments_enabled: running.is_some_and(Agreement::runs_at_provider),
     }
 }
 
@@ -280,10 +271,9 @@ pub struct FirstPlan {
 /// The billing of a new workspace, whether it names a plan or not. An unknown key is an invalid `field`.
 pub fn prepare_first(tx: &mut Tx<'_>, app: &App, field: &str, plan: Option<&str>) -> Result<FirstPlan> {
     let plan = plan.map(|key| plan_to_assign(tx, app.id, field, key)).transpose()?;
-    let enabled = providers::is_enabled(tx, app)?;
     let agreement =
         plan.as_ref().map(|plan| rules::begin(Purchase::of(plan, None), Beginning::Assigned, tx.now()).after);
-    Ok(FirstPlan { view: view_of(agreement.as_ref(), enabled), plan })
+    Ok(FirstPlan { view: view_of(agreement.as_ref()), plan })
 }
 
 /// The subscription of a workspace that was just made.
@@ -378,6 +368,7 @@ pub(crate) fn change(
 ) -> Result<Change<()>> {
     let current = locked(tx, app, tenant)?;
     let plan = plan_to_assign(tx, app.id, "planKey", plan_key)?;
+    let offer = plan.choice(offer);
     let running = current.as_ref().map(|subscription| &subscription.agreement).filter(|agreement| !agreement.is_over());
     let same_plan = running.is_some_and(|agreement| agreement.bought.plan.key == plan.key);
     if same_plan && offer.is_none() && running.is_some_and(|agreement| agreement.scheduled.is_none()) {
@@ -392,7 +383,7 @@ pub(crate) fn change(
     if running.is_some_and(|agreement| agreement.bought == bought && agreement.scheduled.is_none()) {
         return Ok(Change::Made(()));
     }
-    if !at_provider && providers::is_enabled(tx, app)? {
+    if !at_provider && credentials::has_payprovider(tx, app.id)? {
         return Err(checkout_required());
     }
     if let Some(price) = price.as_ref().filter(|_| at_provider) {
@@ -488,7 +479,7 @@ pub fn ensure(tx: &mut Tx<'_>, app: &App, tenant: TenantId, plan_slug: Option<&s
     if plan.trial {
         return begin_trial(tx, app, tenant, None, &plan);
     }
-    if !plan.is_free() && providers::is_enabled(tx, app)? {
+    if !plan.is_free() && credentials::has_payprovider(tx, app.id)? {
         return Err(checkout_required());
     }
     begin(tx, app, tenant, Purchase::of(&plan, plan.prices.first()), Beginning::Assigned)
@@ -514,7 +505,7 @@ pub(crate) fn reactivate(tx: &mut Tx<'_>, app: &App, tenant: TenantId) -> Result
     {
         return Ok(change);
     }
-    let must_pay = agreement.is_paid() && !agreement.runs_at_provider() && providers::is_enabled(tx, app)?;
+    let must_pay = agreement.is_paid() && !agreement.runs_at_provider() && credentials::has_payprovider(tx, app.id)?;
     apply(tx, app, current, &Command::Reactivate { must_pay }).map(Change::Made)
 }
 

@@ -230,6 +230,7 @@ impl Step {
     }
 
     fn cancel(&mut self, now: Timestamp) {
+        self.after.scheduled = None;
         let (trial, unpaid) = (self.after.trial_until().is_some(), self.after.dunning());
         let at = match self.after.state {
             State::Trial { until } => until,
@@ -237,7 +238,6 @@ impl Step {
             State::Ending(_) | State::Canceled { .. } => return,
         };
         self.after.state = State::Ending(Ending { at, trial, unpaid });
-        self.after.scheduled = None;
         self.told.push(Told::Canceled);
     }
 

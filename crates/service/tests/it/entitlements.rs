@@ -14,6 +14,7 @@ on_both_engines!(
     a_used_up_hard_quota_takes_its_entitlement_away_until_the_next_period,
     an_edited_plan_counts_at_once_and_is_told_afterwards,
     overrides_go_before_plan_and_quota,
+    an_overrides_unit_amount_goes_before_the_plans,
     overrides_end,
     backends_read_them_with_a_key,
     members_of_other_workspaces_see_their_own,
@@ -130,6 +131,35 @@ async fn overrides_go_before_plan_and_quota(app: TestApp) {
     app.key().put(&path, json!({ "quotas": [limit[0], limit[0]] })).await.refuses(&["quotas[1].metric"]);
     workspace.token(&["TENANT_WRITE"]).await.put(&path, json!({})).await.error(403, "FORBIDDEN");
     app.other_app().await.put(&path, json!({})).await.error(404, "NOT_FOUND");
+}
+
+async fn an_overrides_unit_amount_goes_before_the_plans(app: TestApp) {
+    let team = plan(&app, "team", Some(10.0), None).await;
+    let quota = json!({ "metric": "calls", "limit": 1, "policy": "metered", "unitAmount": 2 });
+    change_plan(&app, &team, json!({ "quotas": [quota] })).await;
+    let workspace = app.workspace("acme").await;
+    let monthly = json!({ "currency": "EUR", "recurrenceInterval": "month" });
+    let choice = json!({ "planKey": "team", "priceOffer": monthly });
+    app.key().post(&format!("/account/tenant/{}/planDetails", workspace.id), choice).await.expect(200);
+    for (metric, value) in [("calls", 3), ("seats", 2)] {
+        workspace.key().post("/usage/ingest", json!({ "metric": metric, "value": value })).await.expect(201);
+    }
+    let dry_run = format!("/account/payments/plan/{}/dry-run", team["id"].as_str().expect("an id"));
+    let cost = async || app.key().post(&dry_run, json!({})).await.expect(200).at("/cost/0/before");
+    assert_eq!(cost().await, 14);
+    let path = overrides(&workspace);
+    for (quotas, expected) in [
+        (json!([{ "metric": "calls", "limit": 2 }]), 12),
+        (json!([{ "metric": "calls", "limit": 1, "unitAmount": 0.5 }]), 11),
+        (json!([{ "metric": "calls", "limit": 1, "unitAmount": 0 }]), 10),
+        (json!([{ "metric": "seats", "limit": 0, "unitAmount": 3 }]), 20),
+    ] {
+        let put = app.key().put(&path, json!({ "quotas": quotas })).await.expect(200);
+        assert_eq!((put.at("/quotas"), app.key().get(&path).await.expect(200).at("/quotas")), (quotas.clone(), quotas));
+        assert_eq!(cost().await, expected);
+    }
+    let negative = json!([{ "metric": "calls", "limit": 1, "unitAmount": -1 }]);
+    app.key().put(&path, json!({ "quotas": negative })).await.refuses(&["quotas[0].unitAmount"]);
 }
 
 async fn overrides_end(app: TestApp) {

@@ -109,6 +109,12 @@ pub struct CredentialsState {
     directory_ad_sso_credentials_added: bool,
     /// The client's id and secret are set.
     social_one_sso_credentials_added: bool,
+    /// The client's id and secret are set.
+    social_two_sso_credentials_added: bool,
+    /// The client's id and secret are set.
+    social_three_sso_credentials_added: bool,
+    /// The client's id and secret are set.
+    social_four_sso_credentials_added: bool,
 }
 
 pub fn state(tx: &mut Tx<'_>, app: AppId) -> Result<CredentialsState> {
@@ -127,6 +133,15 @@ pub fn state(tx: &mut Tx<'_>, app: AppId) -> Result<CredentialsState> {
             Credential::DirectoryAdClientSecret,
         ]),
         social_one_sso_credentials_added: has_all(&[Credential::SocialOneClientId, Credential::SocialOneClientSecret]),
+        social_two_sso_credentials_added: has_all(&[Credential::SocialTwoClientId, Credential::SocialTwoClientSecret]),
+        social_three_sso_credentials_added: has_all(&[
+            Credential::SocialThreeClientId,
+            Credential::SocialThreeClientSecret,
+        ]),
+        social_four_sso_credentials_added: has_all(&[
+            Credential::SocialFourClientId,
+            Credential::SocialFourClientSecret,
+        ]),
     })
 }
 
@@ -162,6 +177,12 @@ pub fn change(
 pub fn set(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, name: Credential, value: &Secret<String>) -> Result<()> {
     let sealed = tenancy.keyring.seal(&name.place(app), value.expose().trim().as_bytes());
     store::put(tx, app, name, &sealed)
+}
+
+/// Whether the app has a payment provider now: it is switched on and has its secret key.
+pub fn has_payprovider(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
+    let found = store::profile_with(tx, app, Credential::PayproviderSecretKey)?;
+    Ok(found.is_some_and(|profile| profile.payprovider_enabled))
 }
 
 /// Whether an app has this credential.

@@ -1,9 +1,10 @@
 //! The SQL of credentials: one row per app and name.
 
-use ::store::{Tx, args};
+use ::store::{Json, Tx, args};
 use kernel::{AppId, Result};
 
 use super::Credential;
+use crate::apps::Profile;
 
 pub(super) fn names(tx: &mut Tx<'_>, app: AppId) -> Result<Vec<String>> {
     let names: Vec<(String,)> = tx.all("SELECT name FROM app_credentials WHERE app_id = $1", &args![app])?;
@@ -14,6 +15,16 @@ pub(super) fn find(tx: &mut Tx<'_>, app: AppId, name: Credential) -> Result<Opti
     let found: Option<(String,)> =
         tx.opt("SELECT sealed FROM app_credentials WHERE app_id = $1 AND name = $2", &args![app, name])?;
     Ok(found.map(|(sealed,)| sealed))
+}
+
+/// The app's settings, if it has this credential.
+pub(super) fn profile_with(tx: &mut Tx<'_>, app: AppId, name: Credential) -> Result<Option<Profile>> {
+    let found: Option<(Json<Profile>,)> = tx.opt(
+        "SELECT apps.profile FROM apps JOIN app_credentials ON app_credentials.app_id = apps.id \
+         WHERE apps.id = $1 AND app_credentials.name = $2",
+        &args![app, name],
+    )?;
+    Ok(found.map(|(Json(profile),)| profile))
 }
 
 pub(super) fn put(tx: &mut Tx<'_>, app: AppId, name: Credential, sealed: &str) -> Result<()> {

@@ -12,7 +12,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use spine::{emit, purge};
 
+use rules::Own;
 pub use rules::{MAX_METADATA, TenantChanges};
+pub(crate) use store::lacks_payment_method;
 
 use crate::{
     Authority, Tenancy, api_tokens, apps,
@@ -76,18 +78,39 @@ pub struct SignupBy {
     pub last_name: String,
 }
 
-/// What billing says about a workspace. Written by billing alone, read with every workspace.
+/// What billing says about a workspace. Written by billing alone, read with every workspace. Whether the app has a provider
+/// is no part of it: that may be switched at any time, for all of its workspaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BillingView {
     pub plan_key: Option<String>,
+    /// Whether the plan is not a free one.
+    pub is_paid: bool,
     /// Currency and recurrence interval of the price it pays.
     pub price: Option<(Currency, String)>,
     pub trial_ends_at: Option<Timestamp>,
     pub should_select_plan: bool,
-    pub should_setup_payments: bool,
     pub payments_enabled: bool,
-    pub provider: Option<String>,
 }
+
+impl BillingView {
+    /// A provider would have to be paid, and cannot be.
+    fn lacks_payment_method(&self) -> bool {
+        self.is_paid && self.trial_ends_at.is_none() && !self.payments_enabled
+    }
+
+    /// What is said of it while the app has a provider, or has none.
+    pub fn payment_status(&self, has_provider: bool) -> PaymentStatus {
+        PaymentStatus {
+            should_select_plan: self.should_select_plan,
+            should_setup_payments: self.lacks_payment_method() && has_provider,
+            payments_enabled: self.payments_enabled,
+            provider: has_provider.then(|| PROVIDER.to_owned()),
+        }
+    }
+}
+
+/// What `provider` is called where there is one.
+const PROVIDER: &str = "payprovider";
 
 /// A workspace to be made.
 #[derive(Clone, Debug)]
@@ -147,12 +170,15 @@ pub fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tenant>> {
 }
 
 /// The workspaces that a person belongs to and may sign in to, newest first. What a workspace keeps to those who may read
-/// it is left out where the person's role does not, or where the login has not shown the factor that it asks for.
+/// it is left out where the person's role does not, or where the login has not shown the factor that it asks for; and
+/// everywhere where the token may not read workspaces.
 pub fn list_of(tx: &mut Tx<'_>, user: &SignedIn, page: Page) -> Result<Vec<Tenant>> {
     let login = user.claims.sid.parse().map_err(|_| logins::ended())?;
     let Login { mfa: two_factors, reach, .. } = logins::live(tx, user.app(), login)?;
     let listed = store::list_of(tx, user.app(), user.user(), reach, page)?;
-    Ok(listed.into_iter().map(|own| own.seen_with(two_factors, reach)).collect())
+    let may_read = user.holds("TENANT_READ");
+    let seen = |own: Own| Own { may_read: own.may_read && may_read, ..own }.seen_with(two_factors, reach);
+    Ok(listed.into_iter().map(seen).collect())
 }
 
 pub fn update(

@@ -3,15 +3,35 @@
 use ::store::{FromRow, Json, Row, Tx, args, row, sql};
 use kernel::{AppId, Currency, Page, Result, TenantId, UserId};
 
-use super::{BillingView, Holdings, NewWorkspace, PaymentStatus, SignupBy, Tenant, rules::Own};
-use crate::logins::Reach;
+use super::{BillingView, Holdings, NewWorkspace, PROVIDER, PaymentStatus, SignupBy, Tenant, rules::Own};
+use crate::{credentials, logins::Reach};
 
-row! {
-    PaymentStatus = "tenants" {
-        should_select_plan,
-        should_setup_payments,
-        payments_enabled,
-        provider: "payment_provider",
+/// What `BillingView::lacks_payment_method` says, of a row.
+macro_rules! lacks_payment_method {
+    () => {
+        "(COALESCE(tenants.paid_plan_key = tenants.plan_key, FALSE) AND tenants.trial_ends_at IS NULL \
+         AND NOT tenants.payments_enabled)"
+    };
+}
+pub(crate) use lacks_payment_method;
+
+impl PaymentStatus {
+    const COLUMNS: &'static str = concat!(
+        "tenants.should_select_plan, tenants.payments_enabled, ",
+        lacks_payment_method!(),
+        " AS lacks_payment_method"
+    );
+}
+
+/// As it is while the app has a provider; `in_app` takes away what holds only then.
+impl FromRow for PaymentStatus {
+    fn from_row(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            should_select_plan: row.get("should_select_plan")?,
+            should_setup_payments: row.get("lacks_payment_method")?,
+            payments_enabled: row.get("payments_enabled")?,
+            provider: Some(PROVIDER.to_owned()),
+        })
     }
 }
 
@@ -75,19 +95,37 @@ pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, id: TenantId, new: &NewWorkspa
     set_billing_view(tx, app, id, billing).map(|_| ())
 }
 
+/// Their rows know nothing of the app's provider, which may come and go for all of them at once.
+fn in_app<'a>(tx: &mut Tx<'_>, app: AppId, found: impl IntoIterator<Item = &'a mut Tenant>) -> Result<()> {
+    if !credentials::has_payprovider(tx, app)? {
+        for Tenant { payment_status, .. } in found {
+            payment_status.should_setup_payments = false;
+            payment_status.provider = None;
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Option<Tenant>> {
-    tx.opt(sql!("SELECT ", Tenant::COLUMNS, " FROM tenants WHERE app_id = $2 AND id = $3"), &args![tx.now(), app, id])
+    let mut found: Option<Tenant> = tx.opt(
+        sql!("SELECT ", Tenant::COLUMNS, " FROM tenants WHERE app_id = $2 AND id = $3"),
+        &args![tx.now(), app, id],
+    )?;
+    in_app(tx, app, &mut found)?;
+    Ok(found)
 }
 
 pub(super) fn list(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<Tenant>> {
-    tx.all(
+    let mut found: Vec<Tenant> = tx.all(
         sql!("SELECT ", Tenant::COLUMNS, " FROM tenants WHERE app_id = $2 ORDER BY id DESC LIMIT $3 OFFSET $4"),
         &args![tx.now(), app, page.limit_or_all(), page.offset()],
-    )
+    )?;
+    in_app(tx, app, &mut found)?;
+    Ok(found)
 }
 
 pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, reach: Reach, page: Page) -> Result<Vec<Own>> {
-    tx.all(
+    let mut found: Vec<Own> = tx.all(
         sql!(
             "SELECT ",
             Own::COLUMNS,
@@ -96,7 +134,9 @@ pub(super) fn list_of(tx: &mut Tx<'_>, app: AppId, user: UserId, reach: Reach, p
              ORDER BY tenants.id DESC LIMIT $4 OFFSET $5"
         ),
         &args![tx.now(), app, user, page.limit_or_all(), page.offset(), reach.connection],
-    )
+    )?;
+    in_app(tx, app, found.iter_mut().map(|own| &mut own.tenant))?;
+    Ok(found)
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tenant: &Tenant) -> Result<()> {
@@ -120,13 +160,13 @@ pub(super) fn update(tx: &mut Tx<'_>, app: AppId, tenant: &Tenant) -> Result<()>
     )
 }
 
-/// False when there is no such workspace.
+/// False when there is no such workspace. The release before reads `should_setup_payments`, and hears at least when it is over.
 pub(super) fn set_billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId, view: &BillingView) -> Result<bool> {
     let price = view.price.as_ref();
     tx.changes_one(
         "UPDATE tenants SET plan_key = $3, price_currency = $4, price_interval = $5, trial_ends_at = $6, \
-         should_select_plan = $7, should_setup_payments = $8, payments_enabled = $9, payment_provider = $10 \
-         WHERE app_id = $1 AND id = $2",
+         should_select_plan = $7, payments_enabled = $8, paid_plan_key = $9, \
+         should_setup_payments = (should_setup_payments AND $10) WHERE app_id = $1 AND id = $2",
         &args![
             app,
             id,
@@ -135,9 +175,9 @@ pub(super) fn set_billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId, view: 
             price.map(|(_, interval)| interval.as_str()),
             view.trial_ends_at,
             view.should_select_plan,
-            view.should_setup_payments,
             view.payments_enabled,
-            view.provider
+            view.plan_key.as_deref().filter(|_| view.is_paid),
+            view.lacks_payment_method()
         ],
     )
 }
@@ -145,14 +185,14 @@ pub(super) fn set_billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId, view: 
 impl FromRow for BillingView {
     fn from_row(row: &Row<'_>) -> Result<Self> {
         let currency: Option<Currency> = row.get("price_currency")?;
+        let (plan_key, paid): (Option<String>, Option<String>) = (row.get("plan_key")?, row.get("paid_plan_key")?);
         Ok(Self {
-            plan_key: row.get("plan_key")?,
+            is_paid: paid.is_some() && paid == plan_key,
+            plan_key,
             price: currency.zip(row.get("price_interval")?),
             trial_ends_at: row.get("trial_ends_at")?,
             should_select_plan: row.get("should_select_plan")?,
-            should_setup_payments: row.get("should_setup_payments")?,
             payments_enabled: row.get("payments_enabled")?,
-            provider: row.get("payment_provider")?,
         })
     }
 }
@@ -165,8 +205,8 @@ pub(super) fn existing(tx: &mut Tx<'_>, app: AppId, tenants: &[TenantId]) -> Res
 
 pub(super) fn billing_view(tx: &mut Tx<'_>, app: AppId, id: TenantId) -> Result<Option<BillingView>> {
     tx.opt(
-        "SELECT plan_key, price_currency, price_interval, trial_ends_at, should_select_plan, should_setup_payments, \
-         payments_enabled, payment_provider FROM tenants WHERE app_id = $1 AND id = $2",
+        "SELECT plan_key, paid_plan_key, price_currency, price_interval, trial_ends_at, should_select_plan, \
+         payments_enabled FROM tenants WHERE app_id = $1 AND id = $2",
         &args![app, id],
     )
 }

@@ -54,6 +54,11 @@ impl Plan {
         self.prices.iter().all(|price| price.amount.minor == 0)
     }
 
+    /// The offer, unless the plan has no prices to choose from: then it says nothing.
+    pub fn choice(&self, offer: Option<PriceOffer>) -> Option<PriceOffer> {
+        offer.filter(|_| !self.prices.is_empty())
+    }
+
     /// The price in this currency and interval; there is at most one.
     pub fn price(&self, offer: PriceOffer) -> Option<&Price> {
         let PriceOffer { currency, recurrence_interval } = offer;

@@ -173,7 +173,7 @@ pub fn chosen_price(plan: &Plan, offer: Option<PriceOffer>) -> Result<Option<Pri
 
 /// The price that was chosen, else the plan's first.
 pub fn offered_price(plan: &Plan, offer: Option<PriceOffer>) -> Result<Option<Price>> {
-    let Some(offer) = offer else { return Ok(plan.prices.first().copied()) };
+    let Some(offer) = plan.choice(offer) else { return Ok(plan.prices.first().copied()) };
     match plan.price(offer) {
         Some(price) => Ok(Some(*price)),
         None => Err(Error::invalid("priceOffer", "must match the currency and interval of a price of the plan")),

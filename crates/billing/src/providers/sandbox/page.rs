@@ -9,6 +9,7 @@ use store::Tx;
 use tenancy::{
     App,
     branding::{self, Translations},
+    workspaces,
 };
 use web::{
     Anyone, Describe, Failure, Form, Operation, Path, Routes, State,
@@ -124,8 +125,6 @@ async fn submit(
                 Ok(Ok(Some(location))) => return Ok(PageOrRedirect::Redirect(location)),
                 Ok(Ok(None)) => None,
                 Ok(Err(refused)) => Some(refused),
-                // Somebody was quicker: the page says so.
-                Err(error) if error.code() == Code::Conflict => None,
                 Err(error) if error.code() == Code::SubscriptionRunning => {
                     Some(Refused::new("cardNumber", "Another plan is already being paid for."))
                 }
@@ -137,8 +136,11 @@ async fn submit(
     Ok(PageOrRedirect::Page(Box::new(page(&setting, &form, refused))))
 }
 
-/// Where to go after the payment; or what is wrong.
+/// Where to go after the payment; or what is wrong. A form that arrives twice is one payment, and both lead to the same place:
+/// whether it is paid is read under the workspace's lock.
 fn pay(tx: &mut Tx<'_>, id: &str, form: &CheckoutForm) -> Result<Result<Option<String>, Refused>> {
+    let (_, session) = checkout::find(tx, id)?;
+    workspaces::lock(tx, session.tenant)?;
     let setting = Setting::of(tx, id)?;
     let Setting { app, session, .. } = &setting;
     if !setting.is_open() {

@@ -133,6 +133,10 @@ fn a_free_plan_waits_for_the_end_of_the_paid_period() {
     for command in [Command::Cancel, Command::Reactivate { must_pay: true }] {
         assert_eq!(waiting.after.step(&command, start()).after.scheduled, None, "{command:?}");
     }
+    let ending = paid.step(&Command::Cancel, start()).after;
+    let waiting_too = ending.step(&Command::Schedule(free().plan), start()).after;
+    assert!(waiting_too.scheduled.is_some());
+    assert_eq!(waiting_too.step(&Command::Cancel, start()), Step { after: ending, told: vec![] });
     let changed = waiting.after.step(&Command::Pass, end);
     assert_eq!(seen(&changed), (Status::Active, &[Told::PlanChanged { from: "pro".into() }][..], None, false));
     assert!(!changed.after.renewed_by_provider && changed.after.anchor == start());

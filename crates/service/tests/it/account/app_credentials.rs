@@ -25,12 +25,18 @@ async fn the_state_tells_what_is_set_and_never_a_value(app: TestApp) {
       "directoryAdSsoCredentialsAdded": false,
       "directoryMarketplaceCredentialsAdded": false,
       "payproviderCredentialsAdded": false,
-      "socialOneSsoCredentialsAdded": false
+      "socialFourSsoCredentialsAdded": false,
+      "socialOneSsoCredentialsAdded": false,
+      "socialThreeSsoCredentialsAdded": false,
+      "socialTwoSsoCredentialsAdded": false
     }
     "#);
     for (set, member) in [
         (json!({ "payproviderSecretKey": "sk_test_1", "payproviderPublicKey": "pk_1" }), "payproviderCredentialsAdded"),
         (json!({ "socialOneClientId": "id", "socialOneClientSecret": "s3cret" }), "socialOneSsoCredentialsAdded"),
+        (json!({ "socialTwoClientId": "id", "socialTwoClientSecret": "s3cret" }), "socialTwoSsoCredentialsAdded"),
+        (json!({ "socialThreeClientId": "id", "socialThreeClientSecret": "s3cret" }), "socialThreeSsoCredentialsAdded"),
+        (json!({ "socialFourClientId": "id", "socialFourClientSecret": "s3cret" }), "socialFourSsoCredentialsAdded"),
         (json!({ "directoryAdClientId": "id", "directoryAdClientSecret": "s3cret" }), "directoryAdSsoCredentialsAdded"),
         (
             json!({ "directoryMarketplaceClientId": "id", "directoryMarketplaceClientSecret": "s3cret", "directoryMarketplaceTenantId": "t" }),

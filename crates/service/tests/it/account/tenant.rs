@@ -243,19 +243,18 @@ async fn a_trial_is_over_when_its_time_is(app: TestApp) {
     let ends = db.clock().now().plus(std::time::Duration::from_secs(60));
     let view = tenancy::workspaces::BillingView {
         plan_key: Some("pro".into()),
+        is_paid: true,
         price: Some(("EUR".parse().expect("a currency"), "month".into())),
         trial_ends_at: Some(ends),
         should_select_plan: false,
-        should_setup_payments: true,
         payments_enabled: true,
-        provider: Some("payprovider".into()),
     };
     db.write(move |tx| tenancy::workspaces::set_billing_view(tx, owner, id, &view)).await.expect("the view is set");
     let shown = async || app.key().get(&format!("/account/tenant/byId/{id}")).await.expect(200);
     let during = shown().await;
     assert_eq!((during.at("/plan"), during.at("/trial")), (json!("pro"), json!(true)));
     let status = json!({
-        "shouldSelectPlan": false, "shouldSetupPayments": true, "paymentsEnabled": true, "provider": "payprovider",
+        "shouldSelectPlan": false, "shouldSetupPayments": false, "paymentsEnabled": true, "provider": null,
     });
     assert_eq!(during.at("/paymentStatus"), status);
     app.advance(std::time::Duration::from_secs(61)).await;
@@ -343,6 +342,10 @@ async fn a_user_reads_what_their_role_and_factors_allow(app: TestApp) {
         assert_eq!((&hidden["metadata"], &hidden["signupBy"]), (&json!({}), &nobody));
         assert_eq!(hidden["appMetadata"], json!({ "tier": 1 }));
     }
+    // Whoever may not read even their own workspace sees which there are.
+    let eve = other.add("eve@example.com", "GUEST").await;
+    let list = app.user(&eve).get("/account/tenant").await.expect(200).json();
+    assert_eq!((&list[0]["id"], &list[0]["metadata"]), (&json!(other.id), &json!({})));
     let caller = app.user(&bob);
     let shown = "UPDATE refresh_families SET mfa = TRUE";
     app.service().core().db.write(move |tx| tx.exec(shown, &[])).await.expect("two factors");

@@ -67,6 +67,12 @@ async fn workspaces_that_had_a_plan_get_their_subscription(site: Site) {
     });
     fill.await.expect("rows of the release before");
     db.migrate(MIGRATIONS).await.expect("the schema of today");
+    let views = db.read(move |tx| {
+        let of = |tenant| tenancy::workspaces::billing_view(tx, app, tenant);
+        [free, paid, none].map(of).into_iter().collect::<kernel::Result<Vec<_>>>()
+    });
+    let is_paid: Vec<bool> = views.await.expect("they can be read").iter().map(|view| view.is_paid).collect();
+    assert_eq!(is_paid, [false, true, false]);
     let found = db.read(move |tx| {
         let of = |tenant| billing::subscriptions::find(tx, app, tenant);
         [free, paid, none].map(of).into_iter().collect::<kernel::Result<Vec<_>>>()

@@ -33,8 +33,16 @@ const FAILS: u64 = 20;
 const PAYS: u64 = 21;
 const WAITS: u64 = 22;
 /// Every transition of the table, whatever chance comes to.
-const SURE: [&[u64]; 7] =
-    [&[1, 0, WAITS, 1], &[0, 6], &[0, 2], &[2, 6, 7], &[2, FAILS, 6, 7, PAYS], &[2, FAILS, WAITS], &[2, 6, WAITS]];
+const SURE: [&[u64]; 8] = [
+    &[1, 0, WAITS, 1],
+    &[0, 6],
+    &[0, 2],
+    &[2, 6, 7],
+    &[2, FAILS, 6, 7, PAYS],
+    &[2, FAILS, WAITS],
+    &[2, 6, WAITS],
+    &[2, 6, 1, 6, WAITS],
+];
 /// The last command of each is what the service is killed in, after so many calls to the provider.
 const KILLED: [(usize, &[u64]); 11] = [
     (0, &[2]),

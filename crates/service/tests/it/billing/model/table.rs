@@ -114,7 +114,7 @@ impl Model {
         match self.standing {
             Some(Trial { until }) => self.standing = Some(Ending { at: until, trial: true, unpaid }),
             Some(Active | PastDue { .. }) => self.standing = Some(Ending { at, trial: false, unpaid }),
-            _ => return,
+            _ => {}
         }
         self.scheduled = None;
     }
