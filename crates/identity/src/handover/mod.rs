@@ -5,18 +5,20 @@
 pub mod http;
 mod store;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ::store::Tx;
 use kernel::{AppId, Error, MemberId, Result, UserId};
 use tenancy::{
-    callers::SignedIn,
+    App,
+    callers::{AccessClaims, SignedIn},
     logins::{self, LoginId},
     standing,
 };
 use vault::hash_token;
+use web::Scope;
 
-use crate::tokens::Granted;
+use crate::tokens::{Granted, refresh_tokens};
 
 const LIFETIME: Duration = Duration::from_secs(60);
 const LENGTH: usize = 43;
@@ -49,6 +51,42 @@ pub fn redeem(tx: &mut Tx<'_>, app: AppId, code: &str) -> Result<Handover> {
     let handover = store::redeem(tx, app, &hash_token(code))?.ok_or_else(refused)?;
     let live = standing::of_login(tx, app, handover.family, handover.member)?;
     live.filter(|(login, _)| login.user == handover.user).map(|_| handover).ok_or_else(logins::ended)
+}
+
+/// Whoever continues a login in a portal, as of now: what an access token of theirs would say. `privileges` are those that their
+/// token had, separated by spaces; `None` is all of the role's. `None` once the login or the membership has ended, or when the
+/// time to refresh the login is over.
+pub fn continued(
+    tx: &mut Tx<'_>,
+    app: &App,
+    (login, member): (LoginId, MemberId),
+    privileges: Option<&str>,
+    scope: &Arc<Scope>,
+) -> Result<Option<SignedIn>> {
+    let Some((login, standing)) = standing::of_login(tx, app.id, login, member)? else { return Ok(None) };
+    // An access token alone gets others until then.
+    let first_end = logins::expiry(login.authenticated_at, app);
+    let refreshed_until = refresh_tokens::ends(tx, app.id, &[login.id])?.remove(&login.id);
+    let ends_at = login.reach.bounds(refreshed_until.map_or(first_end, |end| end.max(first_end)));
+    if ends_at <= tx.now() {
+        return Ok(None);
+    }
+    let granted = |key: &&String| privileges.is_none_or(|granted| granted.split(' ').any(|one| one == key.as_str()));
+    let held: Vec<String> = standing.privileges.iter().filter(granted).cloned().collect();
+    let claims = AccessClaims {
+        iss: String::new(),
+        sub: standing.user,
+        aid: app.id,
+        tid: standing.tenant,
+        scope: held.join(" "),
+        scope_narrowed: privileges.is_some(),
+        oidc_scope: String::new(),
+        iat: login.authenticated_at.as_seconds(),
+        exp: ends_at.as_seconds(),
+        sid: login.id.to_string(),
+    };
+    let membership = (&standing).into();
+    Ok(Some(SignedIn { claims: Arc::new(claims), membership, privileges: held, scope: Arc::clone(scope) }))
 }
 
 fn refused() -> Error {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tenancy::callers::{AnyMember, BearerCaller};
 use web::{LimitClass, Routes, State, Success, Valid, Validate};
 
-use super::{BOUNDED, FRESH, TAG};
+use super::{ELSEWHERE, FRESH, TAG};
 use crate::{Identity, abuse::LIMITED, login::new_address};
 
 pub(super) fn routes() -> Routes<Identity> {
@@ -17,7 +17,7 @@ pub(super) fn routes() -> Routes<Identity> {
         )
         .limited(LimitClass::Message)
         .answers(401, FRESH)
-        .answers(403, BOUNDED)
+        .answers(403, ELSEWHERE)
         .answers(429, LIMITED)
 }
 

@@ -9,9 +9,9 @@ use tenancy::{
     callers::{AnyMember, BearerCaller},
     people,
 };
-use web::{Json, Path, Routes, State, Success};
+use web::{Json, Page, Params, Path, Routes, State, Success};
 
-use super::{BOUNDED, FRESH, TAG};
+use super::{BOUNDED, ELSEWHERE, FRESH, TAG};
 use crate::{
     Identity, announcements,
     facts::FactorChange,
@@ -25,11 +25,13 @@ pub(super) fn routes() -> Routes<Identity> {
     Routes::new(TAG)
         .all_answer(&[(403, BOUNDED)])
         .get("/account/me/passkeys", list, "List your passkeys")
+        .answers(403, ELSEWHERE)
         .delete("/account/me/passkeys/{passkey_id}", remove, "Remove one of your passkeys")
         .answers(401, FRESH)
         .answers(404, "There is no such passkey of yours")
         .answers(409, "It is the last way for you to sign in")
         .get("/account/me/mfa", get, "Get your second factor")
+        .answers(403, ELSEWHERE)
         .delete("/account/me/mfa", turn_off, "Turn your second factor off")
         .description("A workspace that requires one asks for a new one at the next sign-in. Passkeys stay.")
         .answers(401, FRESH)
@@ -46,13 +48,17 @@ struct OwnPasskey {
     last_used_at: Option<Timestamp>,
 }
 
-async fn list(caller: BearerCaller<AnyMember>, State(identity): State<Identity>) -> Result<Json<Vec<OwnPasskey>>> {
+async fn list(
+    caller: BearerCaller<AnyMember>,
+    State(identity): State<Identity>,
+    Params(page): Params<Page>,
+) -> Result<Json<Vec<OwnPasskey>>> {
     let listed = identity.tenancy.db.read(move |tx| {
-        own::unbounded_login(tx, &caller.0)?;
+        own::homely_login(tx, &caller.0)?;
         passkeys::list(tx, caller.0.app(), caller.0.user())
     });
     let view = |(id, host, created_at, last_used_at)| OwnPasskey { id, host, created_at, last_used_at };
-    Ok(Json(listed.await?.into_iter().map(view).collect()))
+    Ok(Json(page.of(listed.await?.into_iter().map(view))))
 }
 
 async fn remove(
@@ -97,7 +103,7 @@ struct OwnFactor {
 
 async fn get(caller: BearerCaller<AnyMember>, State(identity): State<Identity>) -> Result<Json<OwnFactor>> {
     let read = identity.tenancy.db.read(move |tx| {
-        own::unbounded_login(tx, &caller.0)?;
+        own::homely_login(tx, &caller.0)?;
         let (app, user) = (caller.0.app(), caller.0.user());
         let (method, phone_number) = match mfa::find_factor(tx, app, user)? {
             None => (None, None),

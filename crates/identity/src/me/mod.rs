@@ -3,10 +3,12 @@
 
 mod address;
 mod factors;
+mod names;
 mod password;
-mod profile;
-mod sessions;
+pub mod profile;
+pub mod sessions;
 
+pub use names::rename;
 use web::Routes;
 
 use crate::Identity;
@@ -22,3 +24,5 @@ pub fn routes() -> Routes<Identity> {
 const TAG: &str = "Your own account";
 const FRESH: &str = "The session has expired, or the login is older than 10 minutes (`REAUTHENTICATION_REQUIRED`)";
 const BOUNDED: &str = "The login came through a workspace's identity provider, which has no say in this";
+const ELSEWHERE: &str =
+    "The login came through a workspace's identity provider, and the person belongs to workspaces outside of it";

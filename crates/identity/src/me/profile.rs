@@ -12,7 +12,7 @@ use tenancy::{
 };
 use web::{Json, Patch, Routes, State, Valid, Validate};
 
-use super::{BOUNDED, TAG};
+use super::{ELSEWHERE, TAG};
 use crate::{
     Identity,
     login::{credentials, own},
@@ -23,33 +23,33 @@ pub(super) fn routes() -> Routes<Identity> {
         .get("/account/me", get, "Get your own profile")
         .put("/account/me", put, "Change your own profile")
         .description("Names and phone number are the same in all of your workspaces; parameters are this one's.")
-        .answers(403, BOUNDED)
+        .answers(403, ELSEWHERE)
 }
 
 /// A person and what they are in the workspace that their token is for.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "OwnProfile")]
-struct Profile {
-    user_id: UserId,
-    email: String,
-    email_verified: bool,
-    first_name: String,
-    last_name: String,
-    full_name: String,
-    phone_number: Option<String>,
+pub struct Profile {
+    pub user_id: UserId,
+    pub email: String,
+    pub email_verified: bool,
+    pub first_name: String,
+    pub last_name: String,
+    pub full_name: String,
+    pub phone_number: Option<String>,
     /// Missing after a login through a workspace's identity provider.
     #[serde(skip_serializing_if = "Option::is_none")]
-    has_password: Option<bool>,
-    tenant_user_id: MemberId,
-    workspace_id: TenantId,
+    pub has_password: Option<bool>,
+    pub tenant_user_id: MemberId,
+    pub workspace_id: TenantId,
     /// The role's key.
-    role: String,
-    parameters: Parameters,
+    pub role: String,
+    pub parameters: Parameters,
 }
 
 impl Profile {
-    fn read(tx: &mut Tx<'_>, user: &SignedIn) -> Result<Self> {
+    pub fn read(tx: &mut Tx<'_>, user: &SignedIn) -> Result<Self> {
         let (app, id) = (user.app(), user.user());
         let member = members::get(tx, app, user.tenant(), members::MemberRef::User(id))?;
         // Whoever belongs here on an identity provider's word alone is known by their address, to that provider too.
@@ -111,7 +111,7 @@ async fn put(
     let changed = identity.tenancy.db.by(&caller.0).write(move |tx| {
         let user = &caller.0;
         if changes.name_the_person() {
-            own::unbounded_login(tx, user)?;
+            own::homely_login(tx, user)?;
         }
         members::update_self(tx, user.app(), user.tenant(), user.user(), &changes)?;
         Profile::read(tx, user)

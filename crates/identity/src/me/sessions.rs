@@ -8,7 +8,7 @@ use tenancy::{
     callers::{AnyMember, BearerCaller, SignedIn},
     logins::{self, ListedLogin, LoginId},
 };
-use web::{Json, Path, Routes, State, Success};
+use web::{Json, Page, Params, Path, Routes, State, Success};
 
 use super::TAG;
 use crate::{Identity, browser_sessions, login::own, tokens::refresh_tokens};
@@ -27,17 +27,17 @@ pub(super) fn routes() -> Routes<Identity> {
 /// Somewhere where a person is signed in.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct OwnSession {
+pub struct OwnSession {
     /// The `sid` of its tokens.
-    id: LoginId,
-    signed_in_at: Timestamp,
+    pub id: LoginId,
+    pub signed_in_at: Timestamp,
     /// When it ends unless it is refreshed before; missing when it cannot be refreshed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at: Option<Timestamp>,
+    pub expires_at: Option<Timestamp>,
     /// Whether more than one factor was shown.
-    mfa: bool,
+    pub mfa: bool,
     /// Whether it is the one that asks.
-    current: bool,
+    pub current: bool,
 }
 
 /// Those that the caller may know of: who came through a workspace's identity provider sees what came through it.
@@ -48,22 +48,39 @@ fn seen_by(tx: &mut Tx<'_>, user: &SignedIn) -> Result<(LoginId, Vec<ListedLogin
     Ok((own.id, all))
 }
 
-async fn list(caller: BearerCaller<AnyMember>, State(identity): State<Identity>) -> Result<Json<Vec<OwnSession>>> {
-    let listed = identity.tenancy.db.read(move |tx| {
-        let (own, all) = seen_by(tx, &caller.0)?;
-        let ids: Vec<LoginId> = all.iter().map(|one| one.login.id).collect();
-        let ends = refresh_tokens::ends(tx, caller.0.app(), &ids)?;
-        let is_shown = |one: &&ListedLogin| one.login.id == own || ends.contains_key(&one.login.id);
-        let view = |ListedLogin { login, .. }: &ListedLogin| OwnSession {
-            id: login.id,
-            signed_in_at: login.authenticated_at,
-            expires_at: ends.get(&login.id).map(|end| login.reach.bounds(*end)),
-            mfa: login.mfa,
-            current: login.id == own,
-        };
-        Ok(all.iter().filter(is_shown).take(MOST).map(view).collect())
-    });
-    Ok(Json(listed.await?))
+/// Where a person is signed in, as far as this login of theirs may know.
+pub fn all(tx: &mut Tx<'_>, user: &SignedIn) -> Result<Vec<OwnSession>> {
+    let (own, all) = seen_by(tx, user)?;
+    let ids: Vec<LoginId> = all.iter().map(|one| one.login.id).collect();
+    let ends = refresh_tokens::ends(tx, user.app(), &ids)?;
+    let is_shown = |one: &&ListedLogin| one.login.id == own || ends.contains_key(&one.login.id);
+    let view = |ListedLogin { login, .. }: &ListedLogin| OwnSession {
+        id: login.id,
+        signed_in_at: login.authenticated_at,
+        expires_at: ends.get(&login.id).map(|end| login.reach.bounds(*end)),
+        mfa: login.mfa,
+        current: login.id == own,
+    };
+    Ok(all.iter().filter(is_shown).take(MOST).map(view).collect())
+}
+
+/// Ends one of them, with the browser that it began in.
+pub fn end_one(tx: &mut Tx<'_>, user: &SignedIn, id: LoginId) -> Result<()> {
+    let (_, all) = seen_by(tx, user)?;
+    let one = all.iter().find(|one| one.login.id == id).ok_or_else(|| Error::not_found("session"))?;
+    logins::revoke(tx, user.app(), id)?;
+    match one.browser {
+        Some(browser) => browser_sessions::end_one(tx, user.app(), browser),
+        None => Ok(()),
+    }
+}
+
+async fn list(
+    caller: BearerCaller<AnyMember>,
+    State(identity): State<Identity>,
+    Params(page): Params<Page>,
+) -> Result<Json<Vec<OwnSession>>> {
+    Ok(Json(page.of(identity.tenancy.db.read(move |tx| all(tx, &caller.0)).await?)))
 }
 
 async fn end(
@@ -71,15 +88,6 @@ async fn end(
     State(identity): State<Identity>,
     Path(id): Path<LoginId>,
 ) -> Result<Success> {
-    let ended = identity.tenancy.db.by(&caller.0).write(move |tx| {
-        let (_, all) = seen_by(tx, &caller.0)?;
-        let one = all.iter().find(|one| one.login.id == id).ok_or_else(|| Error::not_found("session"))?;
-        logins::revoke(tx, caller.0.app(), id)?;
-        match one.browser {
-            Some(browser) => browser_sessions::end_one(tx, caller.0.app(), browser),
-            None => Ok(()),
-        }
-    });
-    ended.await?;
+    identity.tenancy.db.by(&caller.0).write(move |tx| end_one(tx, &caller.0, id)).await?;
     Ok(Success)
 }

@@ -2,9 +2,14 @@
 //! who is signed in, or one that a key made for the plan page alone. The browser then has a session of its own, in a cookie
 //! per app, which lasts no longer than the login that it continues. Here because it needs both login and billing.
 
+mod entrance;
 mod links;
+mod member_page;
+mod members_page;
 mod plan_page;
+mod profile_page;
 mod store;
+mod visit;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,9 +19,10 @@ use identity::{
     handover,
     hosted::cookies::{Cookie, Jar},
 };
-use kernel::{Actor, AppId, Author, Error, MemberId, Result, TenantId, Timestamp};
+use kernel::{Actor, AppId, Author, Code, Error, MemberId, Result, TenantId, Timestamp};
 use tenancy::{
     App, Tenancy,
+    callers::SignedIn,
     logins::{self, LoginId},
     standing, workspaces,
 };
@@ -32,7 +38,12 @@ const OF_KEY: Duration = Duration::from_hours(1);
 const LENGTH: usize = 43;
 
 pub fn routes() -> Routes<Core> {
-    links::routes().merge(plan_page::routes())
+    links::routes()
+        .merge(entrance::routes())
+        .merge(plan_page::routes())
+        .merge(members_page::routes())
+        .merge(member_page::routes())
+        .merge(profile_page::routes())
 }
 
 /// A browser's way into a portal, as it is stored.
@@ -61,6 +72,8 @@ struct Visitor {
     tenant: TenantId,
     actor: Actor,
     privileges: Vec<String>,
+    /// Who it is, unless a key sent them.
+    person: Option<SignedIn>,
     /// What only this browser knows.
     cookie: String,
 }
@@ -68,6 +81,20 @@ struct Visitor {
 impl Visitor {
     fn holds(&self, privilege: &str) -> bool {
         self.privileges.iter().any(|held| held == privilege)
+    }
+
+    /// 403 without the privilege; `message` says what it is for.
+    fn require(&self, privilege: &str, message: &'static str) -> Result<()> {
+        if self.holds(privilege) { Ok(()) } else { Err(Error::new(Code::MissingPrivilege, message)) }
+    }
+
+    /// 401 for whoever a key sent: it opens the plan page alone.
+    fn person(&self) -> Result<&SignedIn> {
+        self.person.as_ref().ok_or_else(refused)
+    }
+
+    fn is_member(&self, member: MemberId) -> bool {
+        self.person.as_ref().is_some_and(|person| person.member() == member)
     }
 
     fn author(&self, scope: &Scope) -> Author {
@@ -88,8 +115,17 @@ fn issue_for_key(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Result<String
     Ok(code)
 }
 
+/// Where somebody comes in with a code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Door {
+    /// For people, and whoever a key sent.
+    Plan,
+    /// For people.
+    Members,
+}
+
 /// Uses a code up. The app, and the new cookie, which is in the answer and nowhere else.
-fn enter(tx: &mut Tx<'_>, code: &str) -> Result<(AppId, String, Duration)> {
+fn enter(tx: &mut Tx<'_>, code: &str, door: Door) -> Result<(AppId, String, Duration)> {
     let (digest, now) = (hash_token(code), tx.now());
     let (session, lifetime) = match handover::app_of(tx, code)? {
         Some(app) => {
@@ -101,6 +137,7 @@ fn enter(tx: &mut Tx<'_>, code: &str) -> Result<(AppId, String, Duration)> {
             let expires_at = now.plus(LIFETIME);
             (PortalSession { app, tenant: member.tenant, code_digest: digest, holder, expires_at }, LIFETIME)
         }
+        None if door == Door::Members => return Err(refused()),
         None => {
             let (app, tenant, actor) = store::redeem_code(tx, &digest)?.ok_or_else(refused)?;
             let (holder, expires_at) = (Holder::Key(actor), now.plus(OF_KEY));
@@ -125,22 +162,20 @@ fn entered_before(tx: &mut Tx<'_>, code: &str, cookies: &[(AppId, String)]) -> R
 }
 
 /// Whoever has this cookie, unless their time is over: 401.
-fn visitor(tx: &mut Tx<'_>, app: &Arc<App>, cookie: &str) -> Result<Visitor> {
+fn visitor(tx: &mut Tx<'_>, app: &Arc<App>, cookie: &str, scope: &Arc<Scope>) -> Result<Visitor> {
     let session = store::session(tx, app.id, &hash_token(cookie))?.ok_or_else(logins::ended)?;
-    let (actor, privileges) = match session.holder {
+    let (actor, privileges, person) = match session.holder {
         Holder::Member { member, login, privileges } => {
-            let (login, standing) = standing::of_login(tx, app.id, login, member)?.ok_or_else(logins::ended)?;
-            let cut: Option<Vec<&str>> = privileges.as_deref().map(|words| words.split(' ').collect());
-            let mut held = standing.privileges;
-            held.retain(|key| cut.as_ref().is_none_or(|cut| cut.contains(&key.as_str())));
-            (Actor::user(login.user), held)
+            let person = handover::continued(tx, app, (login, member), privileges.as_deref(), scope)?;
+            let person = person.ok_or_else(logins::ended)?;
+            (Actor::user(person.user()), person.privileges.clone(), Some(person))
         }
         Holder::Key(actor) => {
             workspaces::billing_view(tx, app.id, session.tenant).map_err(|_| logins::ended())?;
-            (actor, vec!["TENANT_READ".to_owned(), "TENANT_WRITE".to_owned()])
+            (actor, vec!["TENANT_READ".to_owned(), "TENANT_WRITE".to_owned()], None)
         }
     };
-    Ok(Visitor { app: Arc::clone(app), tenant: session.tenant, actor, privileges, cookie: cookie.to_owned() })
+    Ok(Visitor { app: Arc::clone(app), tenant: session.tenant, actor, privileges, person, cookie: cookie.to_owned() })
 }
 
 /// The portal cookies of a browser, of whichever apps.

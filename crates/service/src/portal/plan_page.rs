@@ -1,7 +1,5 @@
 //! The plan page: which plan the workspace is on, which there are, and a button for each.
 
-use std::sync::Arc;
-
 use axum::response::{IntoResponse, Response};
 use billing::{
     catalog::{self, Plan, PriceOffer},
@@ -9,28 +7,27 @@ use billing::{
     subscriptions::{self, Agreement, Status, Subscription},
 };
 use http::StatusCode;
-use identity::hosted::{
-    self, Reply,
-    cookies::{Cookie, Jar},
-};
+use identity::hosted::{self, Reply};
 use kernel::{AppId, Code, Currency, Error, Key, Page, Result, Timestamp, WebUrl};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tenancy::{
-    apps,
-    branding::{self, Translations},
-    workspaces,
-};
+use store::Tx;
+use tenancy::apps;
 use web::{
     Describe, Form, Operation, Params, Path, Routes, State,
-    pages::{Brand, HostedPage, PageSetting, PostForm, Words},
+    pages::{HostedPage, PostForm},
 };
 
-use super::{Visitor, cookies, enter, entered_before, refused, visitor};
+use super::{
+    Door, Visitor,
+    entrance::{Arrival, CodeQuery},
+    visit::Visit,
+};
 use crate::Core;
 
 const ENTRANCE: &str = "/cloud-views/subscription-portal/selectPlan";
 const PATH: &str = "/cloud-views/portal/{app_id}/plan";
+const MAY_NOT_CHANGE: &str = "Your role does not allow you to change the plan.";
 
 pub(super) fn routes() -> Routes<Core> {
     Routes::new("Hosted pages")
@@ -54,7 +51,7 @@ pub(super) fn address(core: &Core, code: &str) -> String {
     format!("{}{ENTRANCE}?code={code}", core.base_url)
 }
 
-fn path(app: AppId) -> String {
+pub(super) fn path(app: AppId) -> String {
     PATH.replace("{app_id}", &app.to_string())
 }
 
@@ -73,32 +70,19 @@ impl Describe for PlanPage {
     }
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-struct CodeQuery {
-    /// A handover code, or one of a key's.
-    code: String,
-}
-
 async fn select_plan(
     request: hosted::Request,
     State(core): State<Core>,
     Params(CodeQuery { code }): Params<CodeQuery>,
 ) -> Result<PlanPage> {
-    let (known, cookies) = (code.clone(), cookies(&core.tenancy, request.headers()));
-    let before = core.db.read(move |tx| entered_before(tx, &known, &cookies)).await?;
-    if let Some((app, cookie)) = before {
-        let visit = Visit::of(&core, &request, app, &cookie).await?;
-        return Ok(PlanPage(Reply::page(visit.page(None)?)));
-    }
-    let (app, cookie, lifetime) = core.db.by(&request).write(move |tx| enter(tx, &code)).await?;
-    let visit = Visit::of(&core, &request, app, &cookie).await?;
-    let kept = Jar::new(app, &core.base_url).set(Cookie::Portal, &cookie, lifetime);
-    Ok(PlanPage(Reply::page(visit.page(None)?).with_cookie(kept)))
+    let Arrival { app, cookie, kept } = Arrival::by_code(&core, &request, code, Door::Plan).await?;
+    let plans = Plans::of(Visit::of(&core, &request, app, &cookie, Content::read).await?);
+    Ok(PlanPage(Reply::page(plans.page(None)?).with_cookies(kept)))
 }
 
 async fn show(request: hosted::Request, State(core): State<Core>, Path(app): Path<AppId>) -> Result<PlanPage> {
-    let visit = Visit::by_cookie(&core, &request, app).await?;
-    Ok(PlanPage(Reply::page(visit.page(None)?)))
+    let plans = Plans::open(&core, &request, app).await?;
+    Ok(PlanPage(Reply::page(plans.page(None)?)))
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -143,18 +127,19 @@ async fn submit(
     Path(app): Path<AppId>,
     Form(form): Form<PlanForm>,
 ) -> Result<PlanPage> {
-    let visit = Visit::by_cookie(&core, &request, app).await?;
-    visit.check_form(&core, &request, &form.csrf)?;
-    let done = act(&core, &request, &visit.visitor, &form).await;
+    let plans = Plans::open(&core, &request, app).await?;
+    plans.visit.check_form(&core, &form.csrf)?;
+    plans.visit.visitor.require("TENANT_WRITE", MAY_NOT_CHANGE)?;
+    let done = act(&core, &request, &plans.visit.visitor, &form).await;
     match done {
         Ok(None) => Ok(PlanPage(Reply::see(path(app)))),
         Ok(Some(location)) if location.starts_with(&*core.base_url) => Ok(PlanPage(Reply::see(location))),
         // A form may not lead to another origin, and which one a provider uses is not known beforehand: a link may.
-        Ok(Some(location)) => Ok(PlanPage(Reply::page(visit.way_to(&location)))),
+        Ok(Some(location)) => Ok(PlanPage(Reply::page(plans.way_to(&location)))),
         Err(error) if matches!(error.code(), Code::InvalidCredential | Code::Internal) => Err(error),
         Err(error) => {
-            let visit = Visit::by_cookie(&core, &request, app).await?;
-            Ok(PlanPage(Reply::page(visit.page(Some(&error))?)))
+            let plans = Plans::open(&core, &request, app).await?;
+            Ok(PlanPage(Reply::page(plans.page(Some(&error))?)))
         }
     }
 }
@@ -195,84 +180,55 @@ async fn take(core: &Core, visitor: &Visitor, author: &kernel::Author, form: &Pl
     Ok(core.billing.checkout(author, (app, tenant), move |_| Ok(request.clone())).await?.checkout_url)
 }
 
-/// Somebody on the page, and all that it is made from.
-struct Visit {
-    visitor: Visitor,
-    csrf: String,
-    workspace: String,
+/// What the page shows.
+struct Content {
     subscription: Option<Subscription>,
     plans: Vec<Plan>,
-    brand: Brand,
-    words: Translations,
 }
 
-impl Visit {
-    async fn by_cookie(core: &Core, request: &hosted::Request, app: AppId) -> Result<Self> {
-        let jar = Jar::new(app, &core.base_url);
-        let cookie = jar.read(request.headers(), Cookie::Portal).ok_or_else(refused)?.to_owned();
-        Self::of(core, request, app, &cookie).await
+impl Content {
+    fn read(tx: &mut Tx<'_>, visitor: &Visitor) -> Result<Self> {
+        let (app, tenant) = (visitor.app.id, visitor.tenant);
+        Ok(Self {
+            subscription: subscriptions::find(tx, app, tenant)?,
+            plans: catalog::plans::list(tx, app, Page::ALL)?,
+        })
+    }
+}
+
+/// Somebody on the page, and all that it is made from.
+struct Plans {
+    visit: Visit,
+    content: Content,
+}
+
+impl Plans {
+    async fn open(core: &Core, request: &hosted::Request, app: AppId) -> Result<Self> {
+        Ok(Self::of(Visit::open(core, request, app, Content::read).await?))
     }
 
-    async fn of(core: &Core, request: &hosted::Request, app: AppId, cookie: &str) -> Result<Self> {
-        let app = core.tenancy.apps.find(app).await?.ok_or_else(|| Error::not_found("app"))?;
-        let cookie = cookie.to_owned();
-        let read = core.db.snapshot(move |tx| {
-            let visitor = visitor(tx, &app, &cookie)?;
-            let (app, tenant) = (visitor.app.id, visitor.tenant);
-            Ok(Self {
-                csrf: String::new(),
-                workspace: workspaces::get(tx, app, tenant)?.name,
-                subscription: subscriptions::find(tx, app, tenant)?,
-                plans: catalog::plans::list(tx, app, Page::ALL)?,
-                brand: branding::brand(tx, &visitor.app)?,
-                words: branding::translations(tx, app)?,
-                visitor,
-            })
-        });
-        let mut visit = read.await?;
-        let words = visit.words.clone();
-        let language = words.get("en").to_owned();
-        let say: Words = Arc::new(move |text| words.get(text).to_owned());
-        let scope = request.scope();
-        scope.set_app(visit.visitor.app.id);
-        scope.set_page(PageSetting { brand: visit.brand.clone(), language, words: say, way_back: None });
-        visit.csrf = core.keyring.fingerprint(&visit.visitor.form_context(), &visit.visitor.cookie);
-        Ok(visit)
-    }
-
-    /// 403 unless the form was sent from this page, by this browser, and its visitor may change the plan.
-    fn check_form(&self, core: &Core, request: &hosted::Request, csrf: &str) -> Result<()> {
-        let Visitor { cookie, .. } = &self.visitor;
-        let is_foreign = request.headers().get("sec-fetch-site").is_some_and(|site| site == "cross-site");
-        if is_foreign || !core.keyring.matches_fingerprint(&self.visitor.form_context(), cookie, csrf) {
-            let message = "This form has expired. Go back, reload the page and try again.";
-            return Err(Error::new(Code::FormRejected, message));
-        }
-        if self.visitor.holds("TENANT_WRITE") {
-            return Ok(());
-        }
-        Err(Error::new(Code::MissingPrivilege, "Your role does not allow you to change the plan."))
+    fn of((visit, content): (Visit, Content)) -> Self {
+        Self { visit, content }
     }
 
     fn say(&self, text: &str) -> String {
-        self.words.get(text).replace("{appName}", &self.brand.app_name)
+        self.visit.say(text)
     }
 
     fn form(&self, action: &str) -> PostForm {
-        PostForm::new(&path(self.visitor.app.id)).hidden("csrf", &self.csrf).hidden("action", action)
+        self.visit.form(&path(self.visit.visitor.app.id)).hidden("action", action)
     }
 
     fn page(&self, failed: Option<&Error>) -> Result<HostedPage> {
-        if !self.visitor.holds("TENANT_READ") {
-            return Err(Error::new(Code::MissingPrivilege, "Your role does not allow you to see the plan."));
-        }
-        let mut page = HostedPage::new(&self.brand, &self.say("Choose a plan")).language(self.words.get("en"));
+        let visitor = &self.visit.visitor;
+        visitor.require("TENANT_READ", "Your role does not allow you to see the plan.")?;
+        let mut page = self.visit.page("Choose a plan", &path(visitor.app.id));
         if let Some(error) = failed {
             page = page.status(web::status_of(error.code().kind())).alert(&self.say(error.public()));
         }
-        page = self.standing(page.paragraph(&self.workspace));
-        let may_change = self.visitor.holds("TENANT_WRITE");
-        for plan in &self.plans {
+        page = self.standing(page.paragraph(&self.visit.workspace));
+        let may_change = visitor.holds("TENANT_WRITE");
+        for plan in &self.content.plans {
             page = page.heading(&plan.name);
             if !plan.description.is_empty() {
                 page = page.paragraph(&plan.description);
@@ -282,16 +238,13 @@ impl Visit {
         if may_change {
             page = self.of_the_subscription(page);
         } else {
-            page = page.aside(&self.say("Your role does not allow you to change the plan."));
+            page = page.aside(&self.say(MAY_NOT_CHANGE));
         }
-        Ok(match &self.visitor.app.profile.ui_url {
-            Some(address) => page.link("", &self.say("Open {appName}"), address),
-            None => page,
-        })
+        Ok(self.visit.with_way_out(page))
     }
 
     fn running(&self) -> Option<&Agreement> {
-        self.subscription.as_ref().map(|found| &found.agreement).filter(|agreement| !agreement.is_over())
+        self.content.subscription.as_ref().map(|found| &found.agreement).filter(|agreement| !agreement.is_over())
     }
 
     /// Which plan it is, and until when.
@@ -380,7 +333,7 @@ impl Visit {
 
     /// To the provider's own pages.
     fn way_to(&self, location: &str) -> HostedPage {
-        HostedPage::new(&self.brand, &self.say("Payment")).language(self.words.get("en")).link(
+        self.visit.bare_page("Payment").link(
             &self.say("Payment takes place on another page."),
             &self.say("Continue"),
             location,

@@ -61,6 +61,16 @@ export async function owner(email) {
   return { email, tenant };
 }
 
+/// A code with which somebody who signs in comes into the portals.
+export async function handoverCode(email) {
+  const page = { origin: "http://localhost:3000" };
+  const credentials = { username: email, password: PASSWORD, appId: APP_ID, mode: "sdk" };
+  const { session } = await call("POST", "/auth/auth/authenticate", page, credentials);
+  const tokens = await call("POST", "/auth/token/direct", page, { session, appId: APP_ID, mode: "sdk" });
+  const { code } = await call("POST", `/auth/handover/code/${APP_ID}`, page, { accessToken: tokens.access_token });
+  return code;
+}
+
 /// A workspace asks somebody to join, as it does by itself: with a token of its own.
 export async function invite(tenant, username) {
   const [host] = await byKey("GET", "/account/tenant/user", undefined, tenant);

@@ -133,6 +133,42 @@ impl Display for Field {
     }
 }
 
+/// A labelled list that one entry is chosen from.
+#[derive(Clone, Debug)]
+pub struct Select {
+    name: &'static str,
+    label: String,
+    /// What is sent, and what is read.
+    options: Vec<(String, String)>,
+    chosen: String,
+}
+
+impl Select {
+    /// `chosen` is what is sent unless something else is chosen.
+    pub fn new(name: &'static str, label: &str, chosen: &str) -> Self {
+        Self { name, label: label.to_owned(), options: Vec::new(), chosen: chosen.to_owned() }
+    }
+
+    #[must_use]
+    pub fn option(mut self, value: &str, label: &str) -> Self {
+        self.options.push((value.to_owned(), label.to_owned()));
+        self
+    }
+}
+
+impl Display for Select {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let (name, label) = (self.name, Escaped(&self.label));
+        write!(f, "<div class=\"field\">\n<label for=\"{name}\">{label}</label>\n")?;
+        writeln!(f, "<select id=\"{name}\" name=\"{name}\">")?;
+        for (value, label) in &self.options {
+            let selected = if *value == self.chosen { " selected" } else { "" };
+            writeln!(f, "<option value=\"{}\"{selected}>{}</option>", Escaped(value), Escaped(label))?;
+        }
+        f.write_str("</select>\n</div>\n")
+    }
+}
+
 /// A button that sends its own value: one of several to choose from.
 #[derive(Clone, Debug)]
 struct Choice {
@@ -148,6 +184,7 @@ pub struct PostForm {
     id: Option<&'static str>,
     hidden: Vec<(&'static str, String)>,
     fields: Vec<Field>,
+    selects: Vec<Select>,
     choices: Vec<Choice>,
     button: String,
     is_quiet: bool,
@@ -165,6 +202,7 @@ impl PostForm {
             id: None,
             hidden: Vec::new(),
             fields: Vec::new(),
+            selects: Vec::new(),
             choices: Vec::new(),
             button: "Continue".into(),
             is_quiet: false,
@@ -188,6 +226,13 @@ impl PostForm {
     #[must_use]
     pub fn field(mut self, field: Field) -> Self {
         self.fields.push(field);
+        self
+    }
+
+    /// Stands behind the fields.
+    #[must_use]
+    pub fn select(mut self, select: Select) -> Self {
+        self.selects.push(select);
         self
     }
 
@@ -239,6 +284,9 @@ impl Display for PostForm {
         for field in &self.fields {
             write!(f, "{field}")?;
         }
+        for select in &self.selects {
+            write!(f, "{select}")?;
+        }
         for Choice { name, value, label } in &self.choices {
             let (name, value, label) = (Escaped(name), Escaped(value), Escaped(label));
             writeln!(f, "<button class=\"choice\" type=\"submit\" name=\"{name}\" value=\"{value}\">{label}</button>")?;
@@ -272,6 +320,14 @@ mod tests {
         assert!(
             html.starts_with("<form method=\"post\" action=\"passkey\" data-failed=\"No &quot;luck&quot;\" hidden>")
         );
+    }
+
+    #[test]
+    fn a_list_shows_what_is_chosen() {
+        let select = Select::new("role", "Role", "B").option("A", "<A>").option("B", "R&D");
+        let html = PostForm::new("members").select(select).to_string();
+        assert!(html.contains("<label for=\"role\">Role</label>\n<select id=\"role\" name=\"role\">"));
+        assert!(html.contains("<option value=\"A\">&lt;A&gt;</option>\n<option value=\"B\" selected>R&amp;D</option>"));
     }
 
     #[test]

@@ -7,7 +7,10 @@
 mod form;
 mod qr;
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{
+    fmt::{self, Write as _},
+    sync::Arc,
+};
 
 use axum::{
     body::Body,
@@ -18,7 +21,7 @@ use kernel::{Error, Result};
 use url::Url;
 
 use crate::{Css, Describe, Escaped, Operation, Routes, Script, WithHeaders, failure::retry_after};
-pub use form::{Field, FieldKind, PostForm};
+pub use form::{Field, FieldKind, PostForm, Select};
 
 const STYLE: &str = include_str!("style.css");
 const STYLE_PATH: &str = "/cloud-views/style.css";
@@ -190,6 +193,29 @@ impl HostedPage {
         self.push(format_args!("<p><a class=\"button\" href=\"{href}\">{label}</a></p>\n"))
     }
 
+    /// Ways to the pages beside this one, each a label and a path; `here` is the path of the page itself.
+    #[must_use]
+    pub fn navigation(self, ways: &[(String, String)], here: &str) -> Self {
+        let links = ways.iter().map(|(label, href)| {
+            let current = if href == here { " aria-current=\"page\"" } else { "" };
+            format!("<a href=\"{}\"{current}>{}</a>\n", Escaped(href), Escaped(label))
+        });
+        let links: String = links.collect();
+        self.push(format_args!("<nav>\n{links}</nav>\n"))
+    }
+
+    /// A table, which scrolls by itself where it is too wide. `label` says what it lists to whoever cannot see it.
+    #[must_use]
+    pub fn table(self, label: &str, heads: &[String], rows: &[TableRow]) -> Self {
+        let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{}</th>", Escaped(head))).collect();
+        let rows: String = rows.iter().map(ToString::to_string).collect();
+        let label = Escaped(label);
+        self.push(format_args!(
+            "<div class=\"table\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">\n<table>\n\
+             <thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n"
+        ))
+    }
+
     /// A QR code, for a camera; `label` says what it holds to whoever cannot see it.
     pub fn qr_code(self, label: &str, text: &str) -> Result<Self> {
         let svg = qr::svg(label, text)?;
@@ -246,6 +272,28 @@ impl HostedPage {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
         headers.insert(header::CONTENT_SECURITY_POLICY, self.policy());
+    }
+}
+
+/// A row of a table: what it is about, with a way to a page of its own, and what is said of it.
+#[derive(Clone, Debug)]
+pub struct TableRow {
+    pub name: String,
+    pub href: Option<String>,
+    pub cells: Vec<String>,
+}
+
+impl fmt::Display for TableRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Escaped(&self.name);
+        match &self.href {
+            Some(href) => write!(f, "<tr><th scope=\"row\"><a href=\"{}\">{name}</a></th>", Escaped(href))?,
+            None => write!(f, "<tr><th scope=\"row\">{name}</th>")?,
+        }
+        for cell in &self.cells {
+            write!(f, "<td>{}</td>", Escaped(cell))?;
+        }
+        f.write_str("</tr>\n")
     }
 }
 
@@ -358,6 +406,18 @@ mod tests {
         let html = HostedPage::new(&brand(), "<i>").paragraph("<script>").highlight("a & b").form(&form).html();
         assert!(!html.contains("<script>") && !html.contains("<i>") && !html.contains("<b>") && !html.contains("<now"));
         assert!(html.contains("R&amp;D") && html.contains("?a=1&amp;b=2"));
+    }
+
+    #[test]
+    fn tables_and_ways_are_escaped_too() {
+        let row = TableRow { name: "<a@b>".into(), href: Some("/x?\"".into()), cells: vec!["<td>".into()] };
+        let html = HostedPage::new(&brand(), "Hello")
+            .navigation(&[("<Plan>".into(), "/plan".into()), ("Us".into(), "/us".into())], "/us")
+            .table("\"All\"", &["<Name>".into()], &[row])
+            .html();
+        assert!(!html.contains("<a@b>") && !html.contains("<td><td>") && !html.contains("<Plan>"));
+        assert!(!html.contains("<Name>") && html.contains("aria-label=\"&quot;All&quot;\""));
+        assert!(html.contains("<a href=\"/us\" aria-current=\"page\">Us</a>"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use testkit::{
     billing::{DAY, enable_provider, state},
     facts::told,
     on_both_engines,
+    tokens::refresh,
 };
 
 on_both_engines!(
@@ -17,6 +18,7 @@ on_both_engines!(
     paid_plans_lead_to_a_checkout_and_back,
     a_keys_link_acts_in_its_name_for_an_hour,
     the_page_ends_with_the_login,
+    the_page_ends_when_the_login_can_no_longer_be_refreshed,
     whoever_may_not_change_the_plan_only_looks,
     forms_of_others_are_refused,
 );
@@ -149,6 +151,23 @@ async fn the_page_ends_with_the_login(app: TestApp) {
     of_bob.open(&page(&app)).await.sees(401, "");
     browser.open(&page(&app)).await.sees(200, "Choose a plan");
     acme.key().delete(&format!("{}/sessions", acme.path_of(&acme.owner))).await.expect(200);
+    browser.open(&page(&app)).await.sees(401, "");
+}
+
+async fn the_page_ends_when_the_login_can_no_longer_be_refreshed(app: TestApp) {
+    let lifetimes = json!({ "refreshTokenTTL": 300, "accessTokenTTL": 60 });
+    app.key().put("/account/app", lifetimes).await.expect(200);
+    let ada = app.owner("ada@example.com").await;
+    let tokens = ada.sign_in().await;
+    let user = app.anon().with_access_token(app.app_id(), &tokens.access);
+    let mut browser = app.browser();
+    browser.open(&link(&user).await).await.sees(200, "Choose a plan");
+    // What keeps the login up keeps the page up.
+    app.advance(Duration::from_secs(200)).await;
+    refresh(&app, &tokens.refresh).await.expect(200);
+    app.advance(Duration::from_secs(200)).await;
+    browser.open(&page(&app)).await.sees(200, "Choose a plan");
+    app.advance(Duration::from_secs(400)).await;
     browser.open(&page(&app)).await.sees(401, "");
 }
 
