@@ -53,7 +53,7 @@ impl Authored for Request {
 }
 
 impl Request {
-    pub fn scope(&self) -> &Scope {
+    pub fn scope(&self) -> &Arc<Scope> {
         &self.scope
     }
 

@@ -52,16 +52,21 @@ impl TestClock {
         if target < self.now() {
             return Err(Error::invalid("now", format!("must not be before {}: time only moves forward", self.now())));
         }
+        self.step_in_time(target).await
+    }
+
+    /// The same by a duration, which may be none: then what is due now is run.
+    pub async fn advance_by(&self, duration: Duration) -> Result<Timestamp> {
+        self.step_in_time(self.now().plus(duration)).await
+    }
+
+    async fn step_in_time(&self, target: Timestamp) -> Result<Timestamp> {
         let stepping = async {
             let _alone = self.stepping.lock().await;
             self.step_to(target).await
         };
         tokio::time::timeout(self.time_limit, stepping).await.unwrap_or_else(|_| Err(self.out_of_time(target)))?;
         Ok(self.now())
-    }
-
-    pub async fn advance_by(&self, duration: Duration) -> Result<Timestamp> {
-        self.advance_to(self.now().plus(duration)).await
     }
 
     async fn step_to(&self, target: Timestamp) -> Result<()> {

@@ -28,7 +28,8 @@ pub struct Addresses {
 
 impl Addresses {
     pub(crate) fn new(clock: Clock, limits: LoginLimits) -> Self {
-        let rule = Rule { free: limits.per_address.into(), window: Duration::from_secs(60), longest: LONGEST_DELAY };
+        let rule =
+            Rule { free: limits.per_address.into(), window: Duration::from_secs(60), longest: Some(LONGEST_DELAY) };
         Self { clock, rule, streaks: Arc::default() }
     }
 

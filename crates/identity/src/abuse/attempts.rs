@@ -61,6 +61,8 @@ pub(crate) struct Attempt {
     kind: &'static str,
     account: String,
     source: String,
+    /// Under which it is kept that somebody signed in from there.
+    trusted: String,
     rule: Rule,
     from_strangers: Rule,
     /// A browser in which this person has signed in.
@@ -83,30 +85,37 @@ impl Attempt {
             None => format!("network:{}", network(source.client)),
         };
         let (account, source_key) = (subject(app, name), subject(app, &format!("{name}:{place}")));
+        let trusted = format!("{source_key}:trusted");
         let (is_known, client) = (known.is_some(), source.client);
-        Self { app, kind, account, source: source_key, rule, from_strangers, is_known, client }
+        Self { app, kind, account, source: source_key, trusted, rule, from_strangers, is_known, client }
     }
 
     /// A password for an address. From networks without a success one in 15 seconds is judged, once there were too many.
     pub(crate) fn password(app: AppId, username: &str, source: &AttemptSource, limits: LoginLimits) -> Self {
-        let rule = Rule { free: limits.per_account.into(), window: MINUTE, longest: LONGEST_DELAY };
-        let from_strangers = Rule { longest: FIRST_DELAY, ..rule };
+        let rule = Rule { free: limits.per_account.into(), window: MINUTE, longest: Some(LONGEST_DELAY) };
+        let from_strangers = Rule { longest: Some(FIRST_DELAY), ..rule };
         Self::new(app, "password", &account_name(username), source, rule, from_strangers)
     }
 
-    /// A code of a person. Strangers here know the password: they wait as long as anybody.
+    /// A code of a person: so many in any hour. Strangers here know the password: they wait as long as anybody.
     pub(crate) fn second_factor(app: AppId, user: UserId, source: &AttemptSource, limits: LoginLimits) -> Self {
-        let rule = Rule { free: limits.per_account.into(), window: CODE_WINDOW, longest: LONGEST_DELAY };
+        let rule = Rule { free: limits.per_account.into(), window: CODE_WINDOW, longest: None };
         Self::new(app, "second_factor", &person_name(user), source, rule, rule)
+    }
+
+    /// A backup code of a person, which wrong codes do not keep anybody from. Nobody guesses a hundred bits: strangers slow
+    /// it down, as they do with passwords, and never close this way out.
+    pub(crate) fn backup_code(app: AppId, user: UserId, source: &AttemptSource, limits: LoginLimits) -> Self {
+        let rule = Rule { free: limits.per_account.into(), window: CODE_WINDOW, longest: Some(LONGEST_DELAY) };
+        let from_strangers = Rule { longest: Some(FIRST_DELAY), ..rule };
+        let of_codes = Self::new(app, "backup_code", &person_name(user), source, rule, from_strangers);
+        let apart = |key: &str| format!("{key}:backup");
+        Self { account: apart(&of_codes.account), source: apart(&of_codes.source), ..of_codes }
     }
 
     /// What those that are under way together share.
     pub(super) fn key(&self) -> &str {
         &self.source
-    }
-
-    fn trusted_key(&self) -> String {
-        format!("{}:trusted", self.source)
     }
 
     fn is_limited(&self) -> bool {
@@ -117,7 +126,7 @@ impl Attempt {
     fn counters(&self, tx: &mut Tx<'_>) -> Result<Vec<(&str, Rule, Streak)>> {
         tx.lock(&Lock::Attempts(self.account.clone()))?;
         let mut keys = vec![(self.source.as_str(), self.rule)];
-        if !self.is_known && !store::is_trusted(tx, &self.trusted_key())? {
+        if !self.is_known && !store::is_trusted(tx, &self.trusted)? {
             keys.push((self.account.as_str(), self.from_strangers));
         }
         let now = tx.now();
@@ -138,10 +147,26 @@ impl Attempt {
             return Err(too_many("account", wait));
         }
         for (key, rule, streak) in counters {
-            let after = streak.failed(rule, now);
+            let after = match rule.longest {
+                Some(_) => streak.failed(rule, now),
+                None => self.looking_back(tx, key, rule, streak.remembered(rule, now))?,
+            };
             self.put(tx, key, rule, &after)?;
         }
         Ok(())
+    }
+
+    /// One more where each failure is kept for as long as it counts. They are numbered; as many places as are free are used
+    /// over and over, so that the place after the newest has the earliest of them. A place may still have one of an
+    /// earlier round or streak, which its number tells.
+    fn looking_back(&self, tx: &mut Tx<'_>, key: &str, rule: Rule, streak: Streak) -> Result<Streak> {
+        let (now, number) = (tx.now(), streak.failures);
+        let place = |number: i64| format!("{key}:{}", number % rule.free);
+        let kept = Streak { failures: number, ..Streak::new(now) };
+        store::put(tx, self.app, &place(number), &kept, now.plus(rule.window))?;
+        let earliest = number + 1 - rule.free;
+        let kept = store::find(tx, &place(number + 1))?.filter(|kept| kept.failures == earliest);
+        Ok(streak.failed_looking_back(rule, now, kept.map(|kept| kept.window_started_at)))
     }
 
     fn put(&self, tx: &mut Tx<'_>, key: &str, rule: Rule, streak: &Streak) -> Result<()> {
@@ -173,6 +198,12 @@ impl Attempt {
         Ok(())
     }
 
+    /// Nothing counts against it any more: there is nothing left to be guessed.
+    pub(crate) fn forget(&self, tx: &mut Tx<'_>) -> Result<()> {
+        store::delete(tx, &self.source)?;
+        store::delete(tx, &self.account)
+    }
+
     /// The right one: what was counted against its source is forgotten, and the source is trusted from now on.
     pub(crate) fn succeeded(&self, tx: &mut Tx<'_>) -> Result<()> {
         if !self.is_limited() {
@@ -184,6 +215,6 @@ impl Attempt {
             return Ok(());
         }
         let until: Timestamp = tx.now().plus(TRUSTED_FOR);
-        store::trust(tx, self.app, &self.trusted_key(), until)
+        store::trust(tx, self.app, &self.trusted, until)
     }
 }

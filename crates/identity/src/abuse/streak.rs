@@ -12,8 +12,9 @@ pub(super) const LONGEST_DELAY: Duration = Duration::from_secs(15 * 60);
 pub(super) struct Rule {
     pub(super) free: i64,
     pub(super) window: Duration,
-    /// What the wait doubles up to.
-    pub(super) longest: Duration,
+    /// What the wait doubles up to. Without one, failures are looked back at one by one: nothing is judged while as many as
+    /// are free lie within the window.
+    pub(super) longest: Option<Duration>,
 }
 
 /// The failures of late.
@@ -42,17 +43,33 @@ impl Streak {
         }
     }
 
+    /// A new one when it is over.
+    pub(super) fn remembered(self, rule: Rule, now: Timestamp) -> Self {
+        if now >= self.forgotten_at(rule) { Self::new(now) } else { self }
+    }
+
     pub(super) fn failed(self, rule: Rule, now: Timestamp) -> Self {
-        let current = if now >= self.forgotten_at(rule) { Self::new(now) } else { self };
+        let current = self.remembered(rule, now);
+        let longest = rule.longest.unwrap_or(LONGEST_DELAY);
         let failures = current.failures.saturating_add(1);
-        let blocked_until = (failures >= rule.free).then(|| now.plus(delay(failures - rule.free).min(rule.longest)));
+        let blocked_until = (failures >= rule.free).then(|| now.plus(delay(failures - rule.free).min(longest)));
         Self { failures, blocked_until, ..current }
+    }
+
+    /// The same where failures are looked back at: as many as are free, the earliest of them at `earliest`, close the way
+    /// until that one is older than the window. Here `window_started_at` is when the latest failed.
+    pub(super) fn failed_looking_back(self, rule: Rule, now: Timestamp, earliest: Option<Timestamp>) -> Self {
+        let blocked_until = earliest.map(|at| at.plus(rule.window)).filter(|until| *until > now);
+        Self { failures: self.failures.saturating_add(1), window_started_at: now, blocked_until }
     }
 
     /// One failure less: it turned out to be none.
     pub(super) fn forgiven(self, rule: Rule) -> Self {
         let failures = (self.failures - 1).max(0);
-        Self { failures, blocked_until: self.blocked_until.filter(|_| failures >= rule.free), ..self }
+        // Where failures are looked back at, the way was open before this one: else it had not been judged.
+        let stays = rule.longest.is_some() && failures >= rule.free;
+        let blocked_until = self.blocked_until.filter(|_| stays);
+        Self { failures, blocked_until, ..self }
     }
 }
 
@@ -66,7 +83,7 @@ fn delay(doublings: i64) -> Duration {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { free: 3, window: Duration::from_secs(60), longest: LONGEST_DELAY };
+    const RULE: Rule = Rule { free: 3, window: Duration::from_secs(60), longest: Some(LONGEST_DELAY) };
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_seconds(1_000_000 + seconds)
@@ -90,9 +107,21 @@ mod tests {
         assert_eq!(failing(&[0, 1, 2]).forgiven(RULE).wait(at(2)), None);
         assert_eq!(failing(&[0, 1, 2]).forgiven(RULE).failed(RULE, at(3)).wait(at(3)), Some(FIRST_DELAY));
         assert_eq!(Streak::new(at(0)).forgiven(RULE), Streak::new(at(0)));
-        let slowed = Rule { longest: FIRST_DELAY, ..RULE };
+        let slowed = Rule { longest: Some(FIRST_DELAY), ..RULE };
         let many = (0..9).fold(Streak::new(at(0)), |streak, _| streak.failed(slowed, at(0)));
         assert_eq!(many.wait(at(0)), Some(FIRST_DELAY), "slowed down, not kept out");
+    }
+
+    #[test]
+    fn looked_back_at_the_earliest_closes_the_way_until_it_is_older_than_the_window() {
+        let streak = failing(&[0, 1]).failed_looking_back(RULE, at(30), Some(at(0)));
+        assert_eq!((streak.failures, streak.wait(at(30))), (3, Some(Duration::from_secs(30))));
+        assert_eq!(streak.wait(at(60)), None);
+        let slow = failing(&[0, 1]).failed_looking_back(RULE, at(70), Some(at(0)));
+        assert_eq!((slow.blocked_until, slow.forgotten_at(RULE)), (None, at(130)));
+        let looking_back = Rule { longest: None, ..RULE };
+        let many = Streak { failures: 9, ..streak };
+        assert_eq!(many.forgiven(looking_back).wait(at(30)), None, "it was judged, so the way was open");
     }
 
     #[test]

@@ -148,7 +148,9 @@ impl AuthorizationRequest {
         if !matches!(self.signup.as_deref(), None | Some("true" | "false")) {
             return Err(AuthorizeRefusal::invalid("signup must be true or false"));
         }
-        for (name, text) in [("state", &self.state), ("nonce", &self.nonce), ("scope", &self.scope)] {
+        let texts =
+            [("state", &self.state), ("nonce", &self.nonce), ("scope", &self.scope), ("login_hint", &self.login_hint)];
+        for (name, text) in texts {
             if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT) {
                 return Err(AuthorizeRefusal::invalid(format!("{name} must not be longer than {MAX_TEXT} bytes")));
             }

@@ -49,8 +49,16 @@ async fn done(
     let pending: PendingFederation = found.ok_or_else(refused)?;
     let asked = LoginRequest::open_federated(&identity.tenancy, &pending.request)?;
     let visit = Visit::for_request(&identity, &request, asked).await?;
+    let is_waiting = pending.waits(identity.tenancy.db.clock().now());
     if !visit.is_browser(&pending.browser) {
-        return refuse(&identity, pending.app, pending.via, "browser", "another browser began this login").await;
+        return match is_waiting {
+            true => refuse(&identity, pending.app, pending.via, "browser", "another browser began this login").await,
+            false => Err(refused()),
+        };
+    }
+    if !is_waiting {
+        // Fetched before, or too late: the page has the looks of the app and the way back to its login.
+        return Err(refused());
     }
     if visit.request.trial {
         return trial::show(&identity, &visit, pending).await;

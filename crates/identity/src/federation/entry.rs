@@ -29,6 +29,8 @@ use crate::{
 const UNKNOWN: &str =
     "You are not a member of a workspace that is opened by this identity provider. Ask its administrator for access.";
 
+const UNSETTLED: &str = "This identity provider is not set up yet: an owner of the workspace has to sign in first.";
+
 /// Begins the login of whom the identity provider named; 403 for somebody who may not come in.
 pub(super) fn admit(
     tx: &mut Tx<'_>,
@@ -48,18 +50,24 @@ pub(super) fn admit(
     for (tenant, _) in &using {
         workspaces::lock(tx, *tenant)?;
     }
-    settle_issuer(tx, app.id, connection, email, said)?;
+    let is_settled = settle_issuer(tx, app.id, connection, email, said)?;
     let subject = match connection.protocol {
         Protocol::Saml => sha256_hex(said.subject.as_bytes()),
         Protocol::Oidc => subject_digest(app.id, &said.issuer, &said.subject),
     };
-    let known = person(tx, app.id, connection, &subject, email)?;
+    let known = match is_settled {
+        true => person(tx, app.id, connection, &subject, email)?,
+        // Nobody is made, renamed or linked on the word of somebody who may turn out to be another provider.
+        false => people::find_by_email(tx, app.id, email)?,
+    };
     let (first, last) = (&name(said.first_name.as_deref()), &name(said.last_name.as_deref()));
-    let user = join(tx, identity, app, connection, known, &Joins { email, first, last, using: &using })?;
-    if !members::belongs_outside(tx, app.id, user, connection.id)? {
-        people::name_themselves(tx, app.id, user, first, last)?;
+    let user = join(tx, identity, app, connection, known, &Joins { email, first, last, using: &using, is_settled })?;
+    if is_settled {
+        if !members::belongs_outside(tx, app.id, user, connection.id)? {
+            people::name_themselves(tx, app.id, user, first, last)?;
+        }
+        link(tx, app.id, connection, &subject, user)?;
     }
-    link(tx, app.id, connection, &subject, user)?;
     federation::note_success(tx, app.id, connection.id)?;
     let first_factor = FirstFactor {
         user,
@@ -78,21 +86,21 @@ fn name(said: Option<&str>) -> String {
     one_line(said.unwrap_or_default()).chars().take(MAX_NAME).collect()
 }
 
-/// Which provider answers is learnt from the first accepted answer about an OWNER; until then nobody else comes in.
-fn settle_issuer(tx: &mut Tx<'_>, app: AppId, connection: &Connection, email: &str, said: &Asserted) -> Result<()> {
+/// Which provider answers is learnt from the first accepted answer about an OWNER; until then members come in, and nobody joins.
+/// Whether it is known.
+fn settle_issuer(tx: &mut Tx<'_>, app: AppId, connection: &Connection, email: &str, said: &Asserted) -> Result<bool> {
     if connection.protocol == Protocol::Oidc {
         // It may have been changed while the person was there.
-        return if connection.issuer.as_ref() == Some(&said.issuer) { Ok(()) } else { Err(refused()) };
+        return if connection.issuer.as_ref() == Some(&said.issuer) { Ok(true) } else { Err(refused()) };
     }
     if connection.is_settled() {
-        return Ok(());
+        return Ok(true);
     }
     if !members::owns_through(tx, app, connection.id, &email_key(email))? {
-        return Err(denied(
-            "This identity provider is not set up yet: an owner of the workspace has to sign in first.",
-        ));
+        return Ok(false);
     }
-    federation::learn_issuer(tx, app, connection.id, &said.issuer)
+    federation::learn_issuer(tx, app, connection.id, &said.issuer)?;
+    Ok(true)
 }
 
 /// The address decides who somebody is. A known subject under an address that nobody has is a person who was renamed, as far as they
@@ -116,6 +124,8 @@ struct Joins<'a> {
     first: &'a str,
     last: &'a str,
     using: &'a [(kernel::TenantId, bool)],
+    /// Whether it is known which provider answers: nobody joins before.
+    is_settled: bool,
 }
 
 /// Makes the person a member of the workspaces that take newcomers; who it is.
@@ -142,7 +152,7 @@ fn join(
         match member {
             Some(_) => belongs = true,
             // Whom the workspace has invited comes in as what it said.
-            None if connection.is_settled() => {
+            None if joins.is_settled => {
                 match invitations::accept_through_connection(tx, app.id, *tenant, joins.email)? {
                     Some(member) => (user, belongs) = (Some(member.user_id), true),
                     None if *takes_newcomers => missing.push(*tenant),
@@ -174,7 +184,7 @@ fn join(
             (user, belongs) = (Some(member.user_id), true);
         }
     }
-    user.filter(|_| belongs).ok_or_else(|| denied(UNKNOWN))
+    user.filter(|_| belongs).ok_or_else(|| denied(if joins.is_settled { UNKNOWN } else { UNSETTLED }))
 }
 
 fn link(tx: &mut Tx<'_>, app: AppId, connection: &Connection, subject: &str, user: UserId) -> Result<()> {

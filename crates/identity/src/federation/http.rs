@@ -9,29 +9,29 @@ use tenancy::{
     paths,
 };
 use vault::sha256_hex;
-use web::{Form, LimitClass, Params, Path, Routes, State, pages::PostForm};
+use web::{Form, Params, Path, Routes, Scope, State, pages::PostForm};
 
 use super::{
     NewPending, Via, answer, begin, done::refuse, encryption_keys, refused, request_id, sp::Party, store, trial,
 };
 use crate::{
     Identity,
+    abuse::LIMITED,
     authorize::{Forced, LoginRequest},
     browser::{ForRequest, Request},
-    hosted::{Reply, Visit},
+    hosted::{Guest, Reply, Visit},
 };
 
 pub fn routes() -> Routes<Identity> {
     Routes::new("Federated login")
         .get("/auth/federation/saml/{connection_id}/login", start, "Sign in through a SAML identity provider")
         .page()
-        .limited(LimitClass::Credential)
         .answers(404, "There is no such connection")
         .post("/auth/federation/saml/{connection_id}/acs", acs, "Take a SAML response")
         .body_limit(BODY_LIMIT)
         .page()
-        .limited(LimitClass::Credential)
         .answers(404, "There is no such connection")
+        .answers(429, LIMITED)
         .get("/auth/federation/saml/{connection_id}/metadata", metadata, "Get the SAML metadata of this service")
         .answers(404, "There is no such connection")
         .merge(super::metadata::routes())
@@ -147,7 +147,39 @@ async fn acs(
     Path(id): Path<ConnectionId>,
     Form(form): Form<SamlAnswer>,
 ) -> Result<Reply> {
-    let (app, connection) = connection(&identity, id, Protocol::Saml).await?;
+    counted(&request.scope, take_saml(&identity, &request, id, form).await)
+}
+
+/// A refused answer counts against the address that it came from, like any wrong credential: 429 after too many. A good one never
+/// does, however many people sit behind one address.
+pub(super) fn counted(scope: &Scope, outcome: Result<Reply>) -> Result<Reply> {
+    if let Err(error) = &outcome
+        && error.code() == Code::FederationRefused
+    {
+        scope.credential_failed()?;
+    }
+    outcome
+}
+
+/// An answer to no login that is under way: nobody asked for it, or too long ago. The page is in the app's looks, with the way to the
+/// start of the app's own login through this connection, or else to the app itself.
+pub(super) async fn unasked(
+    identity: &Identity,
+    request: &Request,
+    app: AppId,
+    connection: ConnectionId,
+    protocol: Protocol,
+) -> Result<Error> {
+    let app = identity.app(request, app)?;
+    let start = paths::connection_login(protocol.as_str(), connection);
+    let own = || app.profile.ui_url.as_ref().or(app.profile.website_url.as_ref()).map(ToString::to_string);
+    let way_back = LoginRequest::to_default(&app).map(|_| start).or_else(own);
+    Guest::of(identity, request, app, way_back).await?;
+    Ok(refused())
+}
+
+async fn take_saml(identity: &Identity, request: &Request, id: ConnectionId, form: SamlAnswer) -> Result<Reply> {
+    let (app, connection) = connection(identity, id, Protocol::Saml).await?;
     request.scope.set_app(app);
     let (via, relay_state) = (Via::Connection(id), form.relay_state);
     let found = identity.tenancy.db.read(move |tx| {
@@ -155,10 +187,12 @@ async fn acs(
         pending.map(|pending| Ok((pending, encryption_keys::unretired(tx)?))).transpose()
     });
     // Nobody asked for this answer, or too long ago. That is not worth a line in the trail, which anybody could fill.
-    let (pending, keys) = found.await?.ok_or_else(refused)?;
+    let Some((pending, keys)) = found.await? else {
+        return Err(unasked(identity, request, app, id, Protocol::Saml).await?);
+    };
     // For the page of whoever is refused: in the app's looks, with the way back to its login.
     let asked = LoginRequest::open_federated(&identity.tenancy, &pending.request)?;
-    let visit = Visit::for_request(&identity, &request, asked).await?;
+    let visit = Visit::for_request(identity, request, asked).await?;
     let party = Party::new(&identity.tenancy, app, &connection);
     let keys = identity.federation.opened_keys.of(&identity.tenancy.keyring, &keys)?;
     let said = match party.judge(&pending, &form.response, &keys, identity.tenancy.db.clock().now())? {
@@ -166,14 +200,14 @@ async fn acs(
         Err(refusal) if visit.request.trial => {
             return Ok(trial::show_refusal(&visit, refusal.step.name(), refusal.reason));
         }
-        Err(refusal) => return refuse(&identity, app, via, refusal.step.name(), refusal.reason).await,
+        Err(refusal) => return refuse(identity, app, via, refusal.step.name(), refusal.reason).await,
     };
     let message = sha256_hex(form.response.as_bytes());
     let kept = identity.tenancy.db.write(move |tx| answer(tx, &pending, &message, &said)).await;
     match kept {
         Ok(handle) => Ok(Reply::see(format!("{}?handle={handle}", paths::FEDERATION_DONE))),
         Err(error) if error.code() == Code::FederationRefused => {
-            refuse(&identity, app, via, "replay", "the login was answered before").await
+            refuse(identity, app, via, "replay", "the login was answered before").await
         }
         Err(error) => Err(error),
     }

@@ -156,6 +156,11 @@ impl PendingFederation {
         let is_recent = self.answered_at.is_some_and(|at| at.plus(REPEATS) > now);
         self.handle.as_deref().filter(|_| is_same && is_recent)
     }
+
+    /// Whether the outcome still waits for its browser.
+    fn waits(&self, now: Timestamp) -> bool {
+        self.used_at.is_none() && self.answered_at.is_some_and(|at| at.plus(OUTCOME_LIFETIME) > now)
+    }
 }
 
 /// Uses an outcome up: of several callers at once, one gets it.

@@ -12,6 +12,7 @@ use crate::{
     Identity,
     facts::IdentityLinked,
     login::{self, FirstFactor},
+    mfa,
     proof::Method,
     sessions::BegunSession,
 };
@@ -70,12 +71,13 @@ pub(super) fn admit(
 impl Newcomer {
     /// Links the provider's word to the person with its address, and begins their login.
     pub fn enter(&self, tx: &mut Tx<'_>, identity: &Identity, app: &App, user: UserId) -> Result<BegunSession> {
-        self.link(tx, app.id, user)?;
+        self.link(tx, identity, app.id, user)?;
         begin(tx, identity, app, user, self.provider, self.strong)
     }
 
-    fn link(&self, tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
+    fn link(&self, tx: &mut Tx<'_>, identity: &Identity, app: AppId, user: UserId) -> Result<()> {
         people::hold(tx, app, user)?;
+        mfa::forget_unproven_factor(tx, &identity.tenancy, app, user)?;
         people::verify_email(tx, app, user)?;
         identities::link(tx, app, user, self.provider, &self.subject, &self.email)?;
         emit(tx, app, &IdentityLinked { user_id: user, connection_id: None, provider: Some(self.provider) })

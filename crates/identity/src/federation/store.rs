@@ -83,16 +83,10 @@ pub(super) fn answer(
     )
 }
 
-/// An outcome that still waits for its browser. The handle is all that the browser brings: the app is in the row.
+/// The login that an outcome belongs to, also one that was fetched before or waited too long. The handle is all that the browser
+/// brings: the app is in the row.
 pub(super) fn by_handle(tx: &mut Tx<'_>, handle: &str) -> Result<Option<PendingFederation>> {
-    tx.opt(
-        sql!(
-            "SELECT ",
-            PendingFederation::COLUMNS,
-            " FROM pending_federations WHERE handle = $1 AND used_at IS NULL AND answered_at > $2"
-        ),
-        &args![handle, tx.now().minus(OUTCOME_LIFETIME)],
-    )
+    tx.opt(sql!("SELECT ", PendingFederation::COLUMNS, " FROM pending_federations WHERE handle = $1"), &args![handle])
 }
 
 pub(super) fn take(tx: &mut Tx<'_>, pending: &PendingFederation) -> Result<bool> {

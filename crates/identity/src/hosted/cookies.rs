@@ -27,10 +27,14 @@ fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='))
 }
 
+/// A portal's pages know a browser by its session there.
+fn is_key(name: &str) -> bool {
+    name.contains("tenantry-browser-") || name.contains("tenantry-portal-")
+}
+
 /// What only this browser knows, for all apps together: the same as long as it keeps its cookies.
 pub(super) fn browser_keys(headers: &HeaderMap) -> Option<String> {
-    let mut keys: Vec<&str> =
-        pairs(headers).filter(|(name, _)| name.contains("tenantry-browser-")).map(|(_, value)| value).collect();
+    let mut keys: Vec<&str> = pairs(headers).filter(|(name, _)| is_key(name)).map(|(_, value)| value).collect();
     keys.sort_unstable();
     (!keys.is_empty()).then(|| keys.join(" "))
 }

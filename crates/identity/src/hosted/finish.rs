@@ -5,7 +5,7 @@ use std::time::Duration;
 use kernel::{Code, Error, MemberId, Result, UserId};
 use store::Tx;
 use tenancy::{
-    App,
+    App, federation,
     logins::{self, BrowserSessionId, Reach},
     people,
     standing::{self, Standing},
@@ -16,7 +16,7 @@ use crate::{
     Identity, announcements,
     authorize::{AuthorizationRequest, LoginRequest, ResponseType},
     browser_sessions::{self, BrowserSession, BrowserSignIn},
-    login,
+    login::{self, FirstFactor},
     proof::{Method, MfaState},
     sessions::{self, BegunSession, LoginClaims, SessionAnswer},
     tokens::{self, About, Granted, IdToken, codes},
@@ -84,8 +84,26 @@ pub(crate) async fn finish(visit: &Visit, proof: SignInProof, member: Option<Mem
     match try_finish(visit, proof, member, true).await {
         Ok(Finished::Answered(answer)) => answer.see(visit),
         Ok(Finished::NeedsFactor(begun)) => ask_again(visit, begun),
-        Err(error) if error.code() == Code::SsoRequired => Ok(Reply::see(visit.path(paths::WAYS)?)),
+        Err(error) if error.code() == Code::SsoRequired => Ok(Reply::see(way_in(visit, member).await?)),
         Err(error) => Err(error),
+    }
+}
+
+/// Where somebody goes on who chose a workspace that is opened through its connection only: there. What the app itself has forced is
+/// among the ways to sign in.
+async fn way_in(visit: &Visit, member: Option<MemberId>) -> Result<String> {
+    let Some(member) = member.filter(|_| visit.request.forced.is_none()) else { return visit.path(paths::WAYS) };
+    let app = visit.app.id;
+    let connection = visit.identity.tenancy.db.read(move |tx| {
+        let chosen = standing::find(tx, app, member, Reach::EVERYTHING)?;
+        match chosen.and_then(|standing| standing.connection) {
+            Some(connection) => federation::find(tx, app, connection),
+            None => Ok(None),
+        }
+    });
+    match connection.await? {
+        Some(connection) => visit.path(&paths::connection_login(connection.protocol.as_str(), connection.id)),
+        None => visit.path(paths::WAYS),
     }
 }
 
@@ -156,7 +174,10 @@ pub(super) async fn try_finish(
     let finished = visit.identity.tenancy.db.write(move |tx| match &proof {
         SignInProof::Login(session) => {
             check_forced(tx, &request, session.reach, session.method)?;
-            let (standing, shown) = of_login(tx, &app, session, member)?;
+            let (standing, shown) = match of_login(tx, &identity, &app, session, member)? {
+                Shown::Enough(standing, shown) => (*standing, shown),
+                Shown::TooLittle(begun) => return Ok(Finished::NeedsFactor(Some(begun))),
+            };
             let (browser, cookie) = browser_sessions::start(tx, &app, former.as_deref(), shown)?;
             let grant = grant(tx, &identity, &app, &request, &standing, shown, browser)?;
             // An identity provider's word does not make a browser known for the person's own ways in.
@@ -175,6 +196,9 @@ pub(super) async fn try_finish(
                 Ok(()) => {}
                 Err(error) if error.code() == Code::MfaRequired => {
                     let reach = session.reach();
+                    if may_ask {
+                        tokens::come_by_themselves(tx, &app, reach, &standing)?;
+                    }
                     let BrowserSession { user, method, authenticated_at, .. } = session;
                     let begun = match may_ask {
                         true => login::step_up(tx, &identity, &app, user, method, authenticated_at, reach)?,
@@ -203,13 +227,21 @@ fn check_forced(tx: &mut Tx<'_>, request: &LoginRequest, reach: Reach, method: M
     Err(Error::new(Code::SsoRequired, "The app asks you to sign in through your identity provider."))
 }
 
+/// What a login under way has shown for the workspace that was chosen.
+enum Shown {
+    Enough(Box<Standing>, BrowserSignIn),
+    /// One factor, and the workspace, which nobody knew to ask before it was chosen, wants two. The login goes on to the second.
+    TooLittle(BegunSession),
+}
+
 /// A login under way that has shown all it has to, and the workspace it leads to.
 fn of_login(
     tx: &mut Tx<'_>,
+    identity: &Identity,
     app: &App,
     session: &LoginClaims,
     member: Option<MemberId>,
-) -> Result<(Standing, BrowserSignIn)> {
+) -> Result<Shown> {
     if !session.mfa.is_met() {
         return Err(Error::new(Code::MfaRequired, "Complete two-step verification first."));
     }
@@ -217,10 +249,17 @@ fn of_login(
     let standing = tokens::choose(standing::of_user(tx, app.id, session.sub, session.reach)?, member)?;
     tokens::check_way_in(&standing, session.reach)?;
     let mfa = session.has_two_factors();
-    tokens::check_factors(app, &standing, mfa)?;
+    if let Err(error) = tokens::check_factors(app, &standing, mfa) {
+        if !tokens::come_by_themselves(tx, app, session.reach, &standing)? {
+            return Err(error);
+        }
+        let LoginClaims { sub: user, method, strong, reach, .. } = *session;
+        let first = FirstFactor { user, method, strong, authenticated_at, reach };
+        return login::try_begin(tx, identity, app, first)?.map(Shown::TooLittle).ok_or(error);
+    }
     let (user, member, method, reach) = (session.sub, standing.member, session.method, session.reach);
     let shown = BrowserSignIn { user, member, mfa, method, authenticated_at, reach };
-    Ok((standing, shown))
+    Ok(Shown::Enough(Box::new(standing), shown))
 }
 
 fn grant(

@@ -113,9 +113,8 @@ async fn show(
     login::check_magic_links(&place.app)?;
     if matches!(place, LinkPlace::DeadEnd(_)) {
         let page = place.page("You cannot sign in here");
-        let why =
-            place.say("{appName} has no page to return to after signing in here. Sign in on its own website instead.");
-        return Ok(place.show(page.paragraph(&why)));
+        let why = place.say("This link cannot sign you in to {appName} from here. Sign in on its own website instead.");
+        return Ok(place.show(place.with_way_to_app(page.paragraph(&why))));
     }
     let form = mailed.form(paths::MAGIC_LINK).button(&place.say("Sign in"));
     let page = place
@@ -138,7 +137,8 @@ async fn follow(
         };
         mailed.place.check_form(&form.csrf)?;
         let LinkPlace::Login(visit) = &mailed.place else {
-            return Err(Error::new(Code::LoginMethodOff, "This app has no page to return to after signing in."));
+            let why = "This link cannot sign you in from here. Sign in on the app’s own website instead.";
+            return Err(Error::new(Code::LoginMethodOff, why));
         };
         match login::follow_magic_link(&identity, visit.client, &form.token).await {
             Ok(session) => go_on(visit, session).await,

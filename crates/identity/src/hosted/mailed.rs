@@ -164,6 +164,8 @@ pub(super) fn over(place: &LinkPlace, purpose: LinkPurpose) -> Result<Reply> {
             page = page.link("", &visit.say("Create an account"), &visit.path(paths::SIGN_UP)?);
         }
         page = page.link("", &visit.say("Sign in"), &visit.path(paths::IDENTIFIER)?);
+    } else {
+        page = place.with_way_to_app(page);
     }
     Ok(place.show(page))
 }

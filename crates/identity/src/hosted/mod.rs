@@ -12,7 +12,7 @@ mod demo;
 mod done;
 mod end_session;
 mod finish;
-pub(crate) mod flash;
+pub mod flash;
 mod forgot;
 mod guest;
 mod identifier;

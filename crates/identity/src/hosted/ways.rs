@@ -31,7 +31,10 @@ pub(super) async fn first(visit: &Visit, email: &str) -> Result<String> {
     let ways = of(visit, email).await?;
     match (ways.connections.as_slice(), visit.request.forced) {
         ([], None) => visit.path(paths::PASSWORD),
-        ([only], _) if !ways.others => visit.path(&paths::connection_login(only.protocol.as_str(), only.id)),
+        // An app that insists on a provider is not served by the person's other ways in.
+        ([only], forced) if forced.is_some() || !ways.others => {
+            visit.path(&paths::connection_login(only.protocol.as_str(), only.id))
+        }
         _ => visit.path(paths::WAYS),
     }
 }

@@ -30,7 +30,7 @@ use crate::{
     announcements,
     authorize::LoginRequest,
     facts::FailureReason,
-    mfa::store::passkeys,
+    mfa::{self, store::passkeys},
     proof::Method,
     sessions::{BegunSession, SessionAnswer},
 };
@@ -243,6 +243,7 @@ pub(crate) async fn follow_magic_link(identity: &Identity, client: IpAddr, token
         let link = links::consume(tx, LinkPurpose::MagicLink, &token)?;
         let user = link.user.ok_or_else(|| Error::internal("a magic link without a person"))?;
         links::revoke(tx, app.id, LinkPurpose::MagicLink, user)?;
+        mfa::forget_unproven_factor(tx, &room.tenancy, app.id, user)?;
         people::verify_email(tx, app.id, user)?;
         begin(tx, &room, &app, user, Method::Link, false)
     });
@@ -287,10 +288,21 @@ fn reset_mail(
     account: &Account,
     asked: Option<&LoginRequest>,
 ) -> Result<AppMail> {
+    Ok(AppMail::ResetPassword { link: password_link(tx, tenancy, app, account, asked)? })
+}
+
+/// A link that sets a password, and then leads to where the app asked for it.
+fn password_link(
+    tx: &mut Tx<'_>,
+    tenancy: &Tenancy,
+    app: &App,
+    account: &Account,
+    asked: Option<&LoginRequest>,
+) -> Result<String> {
     links::keep_newest(tx, app.id, LinkPurpose::PasswordReset, account.user)?;
     let payload = payload(tenancy, asked)?;
     let token = links::create(tx, app.id, LinkPurpose::PasswordReset, Some(account.user), &payload)?;
-    Ok(AppMail::ResetPassword { link: format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD) })
+    Ok(format!("{}{}?token={token}", tenancy.base_url, paths::SET_PASSWORD))
 }
 
 /// After a wrong password: mails a link that sets one to somebody who has none, as people have who were imported. For all
@@ -354,15 +366,15 @@ pub(crate) fn check_sign_up(app: &App) -> Result<()> {
     Err(Error::new(Code::SignupDisabled, "This app does not allow self-service sign-up. Ask for an invitation."))
 }
 
-/// Mails a link that completes the sign-up; somebody who has an account is told so instead.
+/// Mails a link that completes the sign-up; somebody who has an account is told so instead, with a way into it.
 pub(crate) async fn sign_up(identity: &Identity, app: &App, request: SignUpRequest) -> Result<()> {
     check_sign_up(app)?;
     let (tenancy, app) = (identity.tenancy.clone(), app.clone());
     let mailed = identity.tenancy.db.write(move |tx| {
         abuse::count_message(tx, app.id, &request.email)?;
         let known = credentials::find(tx, app.id, &request.email)?;
-        let mail = match known.filter(Account::has_password) {
-            Some(_) => AppMail::SignUpExisting { link: sign_in_link(&tenancy, &app, &request)? },
+        let mail = match known {
+            Some(account) => AppMail::SignUpExisting { link: way_in(tx, &tenancy, &app, &account, &request)? },
             None => {
                 let payload = serde_json::to_value(&request).map_err(Error::internal)?;
                 let token = links::create_for_address(tx, app.id, LinkPurpose::SignUp, &request.email, &payload)?;
@@ -372,6 +384,16 @@ pub(crate) async fn sign_up(identity: &Identity, app: &App, request: SignUpReque
         mails::queue(tx, &tenancy, &app, &request.email, &mail)
     });
     mailed.await
+}
+
+/// The way into an account that somebody has: the login; without a password, and without an identity provider that the
+/// login would lead to, a link that sets one.
+fn way_in(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, account: &Account, request: &SignUpRequest) -> Result<String> {
+    if account.has_password() || !connections(tx, app.id, account)?.is_empty() {
+        return sign_in_link(tenancy, app, request);
+    }
+    let asked = request.request.as_deref().and_then(|sealed| LoginRequest::open(tenancy, sealed).ok());
+    password_link(tx, tenancy, app, account, asked.as_ref())
 }
 
 /// Where somebody with an account continues: in the login that the sign-up was part of, else at the app's own start.

@@ -12,7 +12,7 @@ use tenancy::{
 use vault::passwords::check_quality;
 
 use super::{credentials, ending, flows::check_sign_up};
-use crate::{Identity, authorize::SignUpPreferences};
+use crate::{Identity, authorize::SignUpPreferences, mfa};
 
 /// The links that allow to set a password.
 pub(crate) const PURPOSES: [LinkPurpose; 3] =
@@ -100,7 +100,18 @@ impl NewPassword {
 
     /// Accepts an invitation for somebody who has no password yet. Whoever has one signs in to accept.
     fn join(&self, tx: &mut Tx<'_>, link: &MailedLink) -> Result<PasswordOutcome> {
+        // Asked before the acceptance, which proves the address.
+        let was_unproven = match invitations::offered(tx, link)? {
+            Some(offer) => match people::find_by_email(tx, self.app, &offer.invited.email)? {
+                Some(person) => mfa::is_unproven(tx, self.app, person.id)?,
+                None => false,
+            },
+            None => false,
+        };
         let member = invitations::accept(tx, link, None)?;
+        if was_unproven {
+            mfa::forget_factor(tx, &self.tenancy, self.app, member.user_id)?;
+        }
         // Asked while the person is held: of two invitations at once the second sees the first one's password.
         if credentials::find(tx, self.app, &member.email)?.is_some_and(|account| account.has_password()) {
             return Err(Error::credential("This account already has a password. Sign in to accept the invitation."));
@@ -112,6 +123,7 @@ impl NewPassword {
     /// Sets the password, ends the person's sessions, and voids the links that could begin one or set another password.
     pub fn set_for(&self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
         people::hold(tx, self.app, user)?;
+        mfa::forget_unproven_factor(tx, &self.tenancy, self.app, user)?;
         credentials::set(tx, &self.tenancy, self.app, user, &self.digest)?;
         people::verify_email(tx, self.app, user)?;
         ending::void_links(tx, self.app, user)?;

@@ -7,6 +7,7 @@ use store::Tx;
 use tenancy::{
     callers::SignedIn,
     logins::{self, Login},
+    members,
 };
 
 use crate::mfa;
@@ -24,16 +25,37 @@ pub(crate) fn login(tx: &mut Tx<'_>, user: &SignedIn) -> Result<Login> {
 /// sign in elsewhere.
 pub(crate) fn unbounded_login(tx: &mut Tx<'_>, user: &SignedIn) -> Result<Login> {
     let login = login(tx, user)?;
-    if login.reach.is_everything() {
-        return Ok(login);
-    }
-    Err(Error::new(Code::Forbidden, "Sign in another way than through your workspace’s identity provider first."))
+    if login.reach.is_everything() { Ok(login) } else { Err(bounded()) }
 }
 
-/// The same, and 401 when it began too long ago or has not shown the second factor that the person has by now: a token that
-/// somebody else got hold of must not take the account over.
+fn bounded() -> Error {
+    Error::new(Code::Forbidden, "Sign in another way than through your workspace’s identity provider first.")
+}
+
+/// 403 for such a login while its person belongs to a workspace outside the connection: for what an identity provider may see and say
+/// of its own people, but not of anybody else's.
+pub(crate) fn homely_login(tx: &mut Tx<'_>, user: &SignedIn) -> Result<Login> {
+    let login = login(tx, user)?;
+    match login.reach.connection {
+        Some(connection) if members::belongs_outside(tx, user.app(), user.user(), connection)? => Err(bounded()),
+        _ => Ok(login),
+    }
+}
+
+/// A login that nothing bounds, and 401 when it began too long ago or has not shown the second factor that the person has by now: a
+/// token that somebody else got hold of must not take the account over.
 pub(crate) fn fresh_login(tx: &mut Tx<'_>, user: &SignedIn) -> Result<Login> {
     let login = unbounded_login(tx, user)?;
+    check_fresh(tx, user, login)
+}
+
+/// The same for what a login through a connection may change of its own people.
+pub(crate) fn fresh_homely_login(tx: &mut Tx<'_>, user: &SignedIn) -> Result<Login> {
+    let login = homely_login(tx, user)?;
+    check_fresh(tx, user, login)
+}
+
+fn check_fresh(tx: &mut Tx<'_>, user: &SignedIn, login: Login) -> Result<Login> {
     let is_fresh = login.authenticated_at.plus(FRESH) > tx.now();
     if is_fresh && (login.mfa || mfa::find_factor(tx, user.app(), user.user())?.is_none()) {
         return Ok(login);

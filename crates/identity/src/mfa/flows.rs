@@ -39,7 +39,8 @@ pub(crate) async fn finish_setup(
     code: String,
 ) -> Result<(SessionAnswer, String)> {
     let room = identity.clone();
-    let (begun, backup_code) = judged(identity, source, session, move |tx, session, attempt| {
+    let attempt = Attempt::second_factor(session.aid, session.sub, source, identity.limits);
+    let (begun, backup_code) = judged(identity, source, attempt, session, move |tx, session, attempt| {
         super::finish_setup(tx, &room, session, attempt, &code)
     })
     .await?;
@@ -60,7 +61,8 @@ pub(crate) async fn commit(
     code: String,
 ) -> Result<SessionAnswer> {
     let room = identity.clone();
-    let committed = judged(identity, source, session, move |tx, session, attempt| {
+    let attempt = Attempt::second_factor(session.aid, session.sub, source, identity.limits);
+    let committed = judged(identity, source, attempt, session, move |tx, session, attempt| {
         super::commit(tx, &room, session, attempt, &code)
     });
     committed.await?.sign(&identity.tenancy)
@@ -74,8 +76,10 @@ pub(crate) async fn reset(
     backup_code: String,
 ) -> Result<SessionAnswer> {
     let room = identity.clone();
-    let reset = judged(identity, source, session, move |tx, session, attempt| {
-        super::reset(tx, &room, session, attempt, &backup_code)
+    let codes = Attempt::second_factor(session.aid, session.sub, source, identity.limits);
+    let attempt = Attempt::backup_code(session.aid, session.sub, source, identity.limits);
+    let reset = judged(identity, source, attempt, session, move |tx, session, attempt| {
+        super::reset(tx, &room, session, attempt, &codes, &backup_code)
     });
     reset.await?.sign(&identity.tenancy)
 }
@@ -84,10 +88,10 @@ pub(crate) async fn reset(
 async fn judged<T: Send + 'static>(
     identity: &Identity,
     source: &AttemptSource,
+    attempt: Attempt,
     session: LoginClaims,
     judge: impl Fn(&mut Tx<'_>, &LoginClaims, &Attempt) -> Result<super::Judged<T>> + Send + 'static,
 ) -> Result<T> {
-    let attempt = Attempt::second_factor(session.aid, session.sub, source, identity.limits);
     let is_known = attempt.is_known;
     let judged = identity.tenancy.db.write(move |tx| {
         // As whoever begins to sign in: the session is replaced by the next one.

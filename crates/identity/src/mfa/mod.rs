@@ -1,5 +1,5 @@
 //! Second factors: a code by SMS, or from an authenticator app (TOTP), and a backup code for the day the phone is lost.
-//! A code works once; five wrong ones end the session, and wrong ones also count against the account.
+//! A code works once; five wrong ones end the session, and wrong ones also count against the person, backup codes apart.
 
 mod factors;
 pub(crate) mod flows;
@@ -14,11 +14,14 @@ use std::time::Duration;
 use ::store::Tx;
 use kernel::{Actor, AppId, Code, Error, Result, Timestamp, text::one_line};
 use spine::{NewSms, queue_sms};
-use tenancy::{App, locks::Lock, logins};
+use tenancy::{App, locks::Lock, logins, members};
 use vault::{Place, hash_token};
 
 pub use factors::{Enrolled, SecondFactor, clear, enrolled, find as find_factor};
-pub(crate) use factors::{forget as forget_factors, turn_off};
+pub(crate) use factors::{
+    forget as forget_factors, forget_alone as forget_factor, forget_unproven as forget_unproven_factor, is_unproven,
+    turn_off,
+};
 use store::under_way::{self, UnderWay};
 
 use crate::{
@@ -132,7 +135,7 @@ fn stage(tx: &mut Tx<'_>, identity: &Identity, app: &App, session: &LoginClaims)
             let enrolled = enrolled(tx, app, session.sub)?;
             return if enrolled.is_any() { Ok(Stage::Challenge(enrolled)) } else { Err(logins::ended()) };
         }
-        MfaState::Setup => {}
+        MfaState::Setup => check_at_home(tx, session)?,
     }
     let under_way = under_way::find(tx, session)?.ok_or_else(logins::ended)?;
     match (under_way.setup_phone, under_way.setup_sealed_secret) {
@@ -197,11 +200,6 @@ fn start_setup(
     setup: &Setup,
 ) -> Result<Option<NewSecret>> {
     sessions::check_live(tx, session)?;
-    if !session.reach.is_everything() {
-        // A factor counts in all of the person's workspaces, and any provider could have named this address.
-        let message = "Set up two-step verification at your identity provider, or sign in another way first.";
-        return Err(Error::new(Code::Forbidden, message));
-    }
     check_may_set_up(tx, identity, session)?;
     let row = session.jti.to_string();
     match setup {
@@ -223,9 +221,22 @@ fn start_setup(
     }
 }
 
+/// 403 in a login through a connection while the person belongs to a workspace outside of it: a factor counts in all of their
+/// workspaces, and any provider could have named this address.
+fn check_at_home(tx: &mut Tx<'_>, session: &LoginClaims) -> Result<()> {
+    match session.reach.connection {
+        Some(connection) if members::belongs_outside(tx, session.aid, session.sub, connection)? => {
+            let message = "Set up two-step verification at your identity provider, or sign in another way first.";
+            Err(Error::new(Code::Forbidden, message))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// 401 when there is a factor or a passkey that this login has not proven, also one that was set up after the login began:
 /// whoever has the password alone must not add a factor of their own.
 fn check_may_set_up(tx: &mut Tx<'_>, identity: &Identity, session: &LoginClaims) -> Result<()> {
+    check_at_home(tx, session)?;
     tx.lock(&Lock::Factor(session.sub))?;
     if session.has_two_factors() {
         return Ok(());
@@ -320,12 +331,14 @@ fn commit(
     Ok(Judged::Right(sessions::advance(tx, session, MfaState::Completed)?))
 }
 
-/// Takes the factor away from somebody who has the backup code, to set up another one.
+/// Takes the factor away from somebody who has the backup code, to set up another one. Wrong codes of the factor are no
+/// hindrance, and are forgotten along with it.
 fn reset(
     tx: &mut Tx<'_>,
     identity: &Identity,
     session: &LoginClaims,
     attempt: &Attempt,
+    codes: &Attempt,
     backup_code: &str,
 ) -> Result<Judged<BegunSession>> {
     let under_way = take(tx, session, attempt)?;
@@ -335,6 +348,7 @@ fn reset(
     }
     changed(tx, identity, session, FactorChange::Reset)?;
     attempt.succeeded(tx)?;
+    codes.forget(tx)?;
     Ok(Judged::Right(sessions::advance(tx, session, MfaState::Setup)?))
 }
 

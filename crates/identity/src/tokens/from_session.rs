@@ -6,7 +6,9 @@ use tenancy::{
     standing::{self, Standing},
 };
 
-use super::{Granted, ScopeRequest, TokenSetWithProfile, check_factors, check_scope, check_way_in, prepare};
+use super::{
+    Granted, ScopeRequest, TokenSetWithProfile, check_factors, check_scope, check_way_in, come_by_themselves, prepare,
+};
 use crate::{
     Identity, announcements,
     sessions::{self, LoginClaims},
@@ -27,8 +29,11 @@ pub(crate) async fn from_session(
         let authenticated_at = sessions::exchange(tx, &session)?;
         check_scope(tx, &app, &asked)?;
         let standing = choose(standing::of_user(tx, app.id, session.sub, session.reach)?, member)?;
-        check_factors(&app, &standing, session.has_two_factors())?;
         check_way_in(&standing, session.reach)?;
+        if let Err(wanting) = check_factors(&app, &standing, session.has_two_factors()) {
+            come_by_themselves(tx, &app, session.reach, &standing)?;
+            return Ok(Err(wanting));
+        }
         let mfa = session.has_two_factors();
         let login = logins::start(tx, &app, session.sub, mfa, authenticated_at, None, session.reach)?;
         announcements::login_succeeded(
@@ -40,9 +45,9 @@ pub(crate) async fn from_session(
             login.mfa,
             session.reach,
         )?;
-        prepare(tx, &app, login, standing, Granted::everything().narrowed(&asked), None)
+        prepare(tx, &app, login, standing, Granted::everything().narrowed(&asked), None).map(Ok)
     });
-    prepared.await?.sign(&identity.tenancy)
+    prepared.await??.sign(&identity.tenancy)
 }
 
 /// The only workspace need not be named.

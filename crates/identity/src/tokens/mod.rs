@@ -24,6 +24,7 @@ use serde::Serialize;
 use tenancy::{
     App, Tenancy,
     callers::{ACCESS_TOKEN, SignedIn},
+    credentials,
     logins::{self, Login, Reach},
     members, people, roles,
     standing::{self, Standing},
@@ -72,6 +73,7 @@ pub struct Prepared {
     granted: Granted,
     nonce: Option<String>,
     access_ttl: u32,
+    should_setup_payments: bool,
     app: kernel::AppId,
     refresh_id: RefreshId,
     refresh_expires_at: Timestamp,
@@ -90,13 +92,35 @@ pub fn prepare(
     let (refresh_id, expires_at) = refresh_tokens::add(tx, app, login.id, standing.member, &granted)?;
     let refresh_expires_at = login.reach.bounds(expires_at);
     members::seen(tx, app.id, &standing)?;
-    if standing.vouched && login.reach.is_everything() {
-        members::confirm(tx, app.id, standing.member)?;
+    if come_by_themselves(tx, app, login.reach, &standing)? {
         standing.vouched = false;
     }
     let access_ttl = app.profile.access_token_ttl;
     let (app, now) = (app.id, tx.now());
-    Ok(Prepared { standing, login, granted, nonce, access_ttl, app, refresh_id, refresh_expires_at, now })
+    let should_setup_payments = standing.lacks_payment_method && credentials::has_payprovider(tx, app)?;
+    Ok(Prepared {
+        standing,
+        login,
+        granted,
+        nonce,
+        access_ttl,
+        should_setup_payments,
+        app,
+        refresh_id,
+        refresh_expires_at,
+        now,
+    })
+}
+
+/// Notes that somebody has chosen the workspace in a login of their own: from now on they belong to it by more than an identity
+/// provider's word, and it has a say in what their logins ask for. Also when this one falls short of a second factor, because the next
+/// one asks for it then. Whether that was new.
+pub(crate) fn come_by_themselves(tx: &mut Tx<'_>, app: &App, reach: Reach, standing: &Standing) -> Result<bool> {
+    let is_new = standing.vouched && reach.is_everything();
+    if is_new {
+        members::confirm(tx, app.id, standing.member)?;
+    }
+    Ok(is_new)
 }
 
 impl Prepared {
@@ -124,7 +148,7 @@ impl Prepared {
             plan: standing.plan.as_deref(),
             trial: standing.trial,
             should_select_plan: standing.should_select_plan,
-            should_setup_payments: standing.should_setup_payments,
+            should_setup_payments: self.should_setup_payments,
             email: &standing.email,
         };
         let refresh = RefreshToken {
@@ -226,10 +250,14 @@ pub async fn from_refresh_token(
                 RefreshOutcome::Reused => return Ok(None),
             };
         let (login, standing) = standing::of_login(tx, owned.id, login, member)?.ok_or_else(logins::ended)?;
-        check_way_in(&standing, login.reach)?;
-        prepare(tx, &owned, login, standing, granted.narrowed(&asked), None).map(Some)
+        if let Err(closed) = check_way_in(&standing, login.reach) {
+            // The login is over, also should the workspace let others in again. Must be committed, so this is not an error yet.
+            logins::revoke(tx, owned.id, login.id)?;
+            return Ok(Some(Err(closed)));
+        }
+        prepare(tx, &owned, login, standing, granted.narrowed(&asked), None).map(|prepared| Some(Ok(prepared)))
     });
-    refreshed.await?.ok_or_else(logins::ended)?.sign(tenancy)
+    refreshed.await?.ok_or_else(logins::ended)??.sign(tenancy)
 }
 
 /// The claims of a refresh token of this service that has not expired.
@@ -260,14 +288,23 @@ pub async fn from_access_token(
         if login.authenticated_at.plus(lifetime) <= tx.now() {
             return Err(logins::ended());
         }
-        check_way_in(&standing, login.reach)?;
-        if to.is_some() {
-            check_factors(&app, &standing, login.mfa)?;
+        if let Err(closed) = check_way_in(&standing, login.reach) {
+            if to.is_none() {
+                // As with a refresh token. The choice of another workspace ends nothing.
+                logins::revoke(tx, app.id, login.id)?;
+            }
+            return Ok(Err(closed));
+        }
+        if to.is_some()
+            && let Err(wanting) = check_factors(&app, &standing, login.mfa)
+        {
+            come_by_themselves(tx, &app, login.reach, &standing)?;
+            return Ok(Err(wanting));
         }
         let granted = Granted::of(&user.claims).narrowed(&asked);
-        prepare(tx, &app, login, standing, granted, None)
+        prepare(tx, &app, login, standing, granted, None).map(Ok)
     });
-    prepared.await?.sign(tenancy)
+    prepared.await??.sign(tenancy)
 }
 
 /// The workspaces that the person may switch to.

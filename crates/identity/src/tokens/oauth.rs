@@ -194,7 +194,8 @@ fn refusal<A>(error: Error, request_id: String) -> Result<OauthAnswer<A>> {
         Code::ValidationFailed | Code::MalformedJson | Code::MalformedRequest | Code::UnsupportedMediaType => {
             (status_of(error.kind()), "invalid_request")
         }
-        Code::InvalidCredential => (StatusCode::BAD_REQUEST, "invalid_grant"),
+        // The grant is good for nothing any more, or not for this workspace: whoever holds it has to sign in again.
+        Code::InvalidCredential | Code::SsoRequired | Code::MfaRequired => (StatusCode::BAD_REQUEST, "invalid_grant"),
         Code::InvalidScope => (StatusCode::BAD_REQUEST, "invalid_scope"),
         Code::UnsupportedGrantType => (StatusCode::BAD_REQUEST, "unsupported_grant_type"),
         Code::UnknownClient => (StatusCode::UNAUTHORIZED, "invalid_client"),

@@ -4,7 +4,7 @@ use kernel::{Result, Secret, Timestamp, text_types};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::callers::Operator;
-use web::{Json, Routes, State, Valid, Validate};
+use web::{Json, Routes, State, ValidOrNone, Validate};
 
 use crate::Core;
 
@@ -25,7 +25,7 @@ pub fn routes() -> Routes<Core> {
     )
 }
 
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Deserialize, JsonSchema)]
 struct NewKey {
     /// End the key before at once, because somebody else may have it.
     #[serde(default)]
@@ -45,7 +45,12 @@ struct Replaced {
     previous_until: Timestamp,
 }
 
-async fn replace(caller: Operator, State(core): State<Core>, Valid(new): Valid<NewKey>) -> Result<Json<Replaced>> {
+async fn replace(
+    caller: Operator,
+    State(core): State<Core>,
+    ValidOrNone(new): ValidOrNone<NewKey>,
+) -> Result<Json<Replaced>> {
+    let new = new.unwrap_or_default();
     let replacement = core
         .operator_key_file
         .replace(&core.db.by(&caller), new.key.map(|key| Secret::new(key.as_str().to_owned())), new.now)

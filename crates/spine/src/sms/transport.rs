@@ -14,8 +14,8 @@ use crate::{
 
 /// Where SMS go.
 pub enum SmsTransport {
-    /// `http(s)://…`: each message is posted as `{ "id", "to", "text" }`; user and password in the URL become basic
-    /// authentication.
+    /// `http(s)://…`: each message is posted as `{ "to", "text" }`, its id in `Idempotency-Key`; user and password in the URL
+    /// become basic authentication.
     Http(Box<Gateway>),
     /// `file:DIR`: one `.json` file per message.
     File(PathBuf),
@@ -52,7 +52,7 @@ impl SmsTransport {
     }
 
     pub(super) async fn send(&self, id: &str, to: &str, text: &str) -> Result<(), SendFailure> {
-        let message = json!({ "id": id, "to": to, "text": text });
+        let message = json!({ "to": to, "text": text });
         match self {
             Self::Http(gateway) => gateway.post(id, &message).await,
             Self::File(folder) => {

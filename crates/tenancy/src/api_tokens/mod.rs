@@ -198,29 +198,46 @@ pub(crate) fn revoke_of_member(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, 
     end(tx, tokens, app, made)
 }
 
-/// Part of giving a member another role, under the workspace's lock: a token that they made ends when it may do what they
-/// no longer may, so that nobody keeps by a token what was taken from them.
+/// Part of giving a member another role, under the workspace's lock: a token that they made ends when it may do what was
+/// taken from them, so that nobody keeps it by a token.
 pub(crate) fn revoke_beyond_role(
     tx: &mut Tx<'_>,
     tokens: &ApiTokens,
     app: AppId,
     member: MemberId,
-    role: &Role,
+    (before, after): (&Role, &Role),
 ) -> Result<()> {
     let made = store::made_by_member(tx, app, member)?;
-    end_beyond(tx, tokens, app, made, role)
+    end_with(tx, tokens, app, made, &taken(before, after))
 }
 
 /// The same for everybody who holds a role, part of taking privileges from it.
-pub(crate) fn revoke_beyond_changed_role(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, role: &Role) -> Result<()> {
-    let made = store::made_by_role(tx, app, role.id)?;
-    end_beyond(tx, tokens, app, made, role)
+pub(crate) fn revoke_beyond_changed_role(
+    tx: &mut Tx<'_>,
+    tokens: &ApiTokens,
+    app: AppId,
+    (before, after): (&Role, &Role),
+) -> Result<()> {
+    let made = store::made_by_role(tx, app, after.id)?;
+    end_with(tx, tokens, app, made, &taken(before, after))
 }
 
-fn end_beyond(tx: &mut Tx<'_>, tokens: &ApiTokens, app: AppId, made: Vec<ApiTokenRecord>, role: &Role) -> Result<()> {
-    let lacks = |key: &String| !role.privileges.iter().any(|held| held.key == *key);
-    let beyond = made.into_iter().filter(|record| record.privileges.iter().any(lacks));
-    let deleted = beyond.filter_map(|record| store::delete(tx, app, None, record.id).transpose());
+/// The keys of privileges that the one role has and the other one lacks.
+fn taken<'a>(before: &'a Role, after: &Role) -> Vec<&'a str> {
+    let is_kept = |key: &str| after.privileges.iter().any(|held| held.key == key);
+    before.privileges.iter().map(|held| &*held.key).filter(|key| !is_kept(key)).collect()
+}
+
+fn end_with(
+    tx: &mut Tx<'_>,
+    tokens: &ApiTokens,
+    app: AppId,
+    made: Vec<ApiTokenRecord>,
+    privileges: &[&str],
+) -> Result<()> {
+    let has = |key: &String| privileges.contains(&&**key);
+    let with = made.into_iter().filter(|record| record.privileges.iter().any(has));
+    let deleted = with.filter_map(|record| store::delete(tx, app, None, record.id).transpose());
     let deleted = deleted.collect::<Result<Vec<_>>>()?;
     end(tx, tokens, app, deleted)
 }

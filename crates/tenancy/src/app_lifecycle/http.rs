@@ -110,8 +110,10 @@ async fn change_own_profile(
 async fn user_parameters(
     caller: AppCaller<AppRead>,
     State(tenancy): State<Tenancy>,
+    Params(page): Params<Page>,
 ) -> Result<Json<Vec<ParameterDefinition>>> {
-    Ok(Json(tenancy.apps.current(caller.app_id()).await?.profile.user_parameters.clone()))
+    let app = tenancy.apps.current(caller.app_id()).await?;
+    Ok(Json(page.of(app.profile.user_parameters.iter().cloned())))
 }
 
 async fn define_parameters(

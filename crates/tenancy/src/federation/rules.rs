@@ -80,7 +80,8 @@ pub struct ConnectionChange {
     /// `null` clears it: the next accepted answer about an OWNER tells again.
     pub idp_entity_id: Patch<Words>,
     pub trust_mfa: Given<bool>,
-    pub domains: Given<Vec<HostName>>,
+    /// `null` clears the list.
+    pub domains: Patch<Vec<HostName>>,
 }
 
 const NEEDED: &str = "is required when requests are signed";
@@ -155,7 +156,7 @@ impl ConnectionChange {
             signed_request_algorithm: self.signed_request_algorithm.apply(connection.signed_request_algorithm),
             idp_entity_id: self.idp_entity_id.clone().apply(connection.idp_entity_id),
             trust_mfa: self.trust_mfa.or(connection.trust_mfa),
-            domains: self.domains.value().map_or(connection.domains, |given| Domains::of(given)),
+            domains: self.domains.map(|given| Domains::of(given)).apply(Some(connection.domains)).unwrap_or_default(),
             ..connection
         }
     }

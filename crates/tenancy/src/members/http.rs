@@ -78,7 +78,7 @@ async fn get(
 
 /// As the caller sees them: somebody who has not come by themselves is nobody to a caller of the workspace, beyond their
 /// address.
-fn shown(
+pub fn shown(
     tx: &mut Tx<'_>,
     app: AppId,
     tenant: TenantId,

@@ -292,7 +292,8 @@ pub fn update(
     if before.enabled && !after.enabled {
         api_tokens::revoke_of_member(tx, &tenancy.api_tokens, app, after.id)?;
     } else if let Some(role) = &role {
-        api_tokens::revoke_beyond_role(tx, &tenancy.api_tokens, app, after.id, role)?;
+        let had = roles::get(tx, app, before.role_id)?;
+        api_tokens::revoke_beyond_role(tx, &tenancy.api_tokens, app, after.id, (&had, role))?;
     }
     emit(tx, (app, tenant), &TenantUserUpdated(told(&after)))?;
     Ok(after.into())
@@ -400,6 +401,7 @@ pub fn reset_link(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, member: &Membe
 }
 
 fn new_reset_link(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, member: &Member) -> Result<String> {
+    links::keep_newest(tx, app, LinkPurpose::PasswordReset, member.user_id)?;
     let payload = json!({ "tenantId": member.tenant_id, "memberId": member.id });
     password_link(tx, tenancy, app, LinkPurpose::PasswordReset, member.user_id, &payload)
 }
@@ -409,10 +411,9 @@ fn tell_of_link(tx: &mut Tx<'_>, app: AppId, member: &Member, mailed: bool) -> R
     emit(tx, (app, member.tenant_id), &told)
 }
 
-/// Mails such a link, which takes the place of earlier ones.
+/// Mails such a link.
 pub fn send_reset_mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, member: &Member) -> Result<()> {
     mails::budget::count(tx, app.id, &member.email)?;
-    links::revoke(tx, app.id, LinkPurpose::PasswordReset, member.user_id)?;
     tell_of_link(tx, app.id, member, true)?;
     let link = new_reset_link(tx, tenancy, app.id, member)?;
     mails::queue(tx, tenancy, app, &member.email, &AppMail::ResetPassword { link })

@@ -163,7 +163,8 @@ static GENERAL: &[Setting] = &[
     text(
         "sms_url",
         "log:",
-        "How text messages are sent: http(s)://… (a JSON POST of { to, text }), file:DIR, or log: (for development).",
+        "How text messages are sent: http(s)://… (a JSON POST of { to, text }; a message that is sent again has the same \
+         Idempotency-Key header), file:DIR, or log: (for development).",
     ),
     secret(
         "translate_url",
@@ -217,14 +218,15 @@ static GENERAL: &[Setting] = &[
     ),
     number(
         "limits.credential_failures_per_minute",
-        "100",
-        "Refused credentials per minute and client address; 0 means no limit.",
+        "3000",
+        "Refused keys and tokens per minute and client address; 0 means no limit. They cannot be guessed: this bounds the work \
+         that refusing takes.",
     ),
     number(
         "limits.login_failures_per_account",
         "10",
-        "Wrong passwords per minute, account and client network (for codes: per hour), before each further one doubles the \
-         wait; 0 means no limit.",
+        "Wrong passwords per minute, account and client network, before each further one doubles the wait. Also wrong \
+         second-factor codes per person in any hour, beyond which none is judged. 0 means no limit.",
     ),
     number(
         "limits.login_failures_per_address",

@@ -49,7 +49,7 @@ struct LinkedIdentity {
 
 async fn list(caller: BearerCaller<AnyMember>, State(identity): State<Identity>) -> Result<Json<Vec<LinkedIdentity>>> {
     let listed = identity.tenancy.db.read(move |tx| {
-        own::unbounded_login(tx, &caller.0)?;
+        own::homely_login(tx, &caller.0)?;
         store::of_person(tx, caller.0.app(), caller.0.user())
     });
     Ok(Json(listed.await?))

@@ -1,23 +1,24 @@
 //! `/auth/federation/oidc/…` and `/auth/federation/{provider}/…`: to an OpenID Connect or OAuth provider and back.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use kernel::{AppId, Code, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::federation::{self, ConnectionId, Protocol, Provider};
 use vault::sha256_hex;
-use web::{Form, Json, LimitClass, Params, Path, Routes, State};
+use web::{Form, Json, Params, Path, Routes, State};
 
 use super::{Asks, Begun, LoginSecrets, OidcFailure, OpenIdClient, error_name};
 use crate::{
     Identity,
+    abuse::LIMITED,
     authorize::LoginRequest,
     browser::{ForRequest, Request},
     federation::{
         Asserted, NewPending, PendingFederation, Via, answer as keep, begin,
         done::{self, refuse, refuse_with},
-        http::{StartQuery, asked_of, connection},
+        http::{StartQuery, asked_of, connection, counted, unasked},
         refused, store, trial,
     },
     hosted::{PageQuery, Reply, Visit},
@@ -31,26 +32,28 @@ pub(in crate::federation) fn routes() -> Routes<Identity> {
             "Sign in through an OpenID Connect provider",
         )
         .page()
-        .limited(LimitClass::Credential)
         .answers(404, "There is no such connection")
         .answers(502, OUTAGE)
         .get("/auth/federation/oidc/{connection_id}/callback", connection_callback, "Take a provider's answer")
         .page()
         .answers(404, "There is no such connection")
+        .answers(429, LIMITED)
         .answers(502, OUTAGE)
         .post("/auth/federation/oidc/{connection_id}/callback", connection_form, "Take a provider's answer from a form")
         .page()
         .answers(404, "There is no such connection")
+        .answers(429, LIMITED)
         .answers(502, OUTAGE)
         .get("/auth/federation/{provider}/login", start_provider, "Sign in with a provider of the app")
         .page()
-        .limited(LimitClass::Credential)
         .answers(502, OUTAGE)
         .get("/auth/federation/{provider}/callback", provider_callback, "Take a provider's answer")
         .page()
+        .answers(429, LIMITED)
         .answers(502, OUTAGE)
         .post("/auth/federation/{provider}/callback", provider_form, "Take a provider's answer from a form")
         .page()
+        .answers(429, LIMITED)
         .answers(502, OUTAGE)
         .get("/auth/federation/providers/{app_id}", offered, "List the providers that a login page may offer")
         .answers(404, "There is no such app")
@@ -214,10 +217,19 @@ struct Callback {
 
 impl Callback {
     async fn take(self, answer: ProviderAnswer) -> Result<Reply> {
+        let scope = Arc::clone(&self.request.scope);
+        counted(&scope, self.judge(answer).await)
+    }
+
+    async fn judge(self, answer: ProviderAnswer) -> Result<Reply> {
         let Self { identity, request, via, has_cookies } = self;
         let state = answer.state.clone();
         let found = identity.tenancy.db.read(move |tx| store::find(tx, via, &state)).await?;
-        let Some(pending) = found else { return Err(refused()) };
+        let Some(pending) = found else {
+            let Via::Connection(id) = via else { return Err(refused()) };
+            let (app, _) = connection(&identity, id, Protocol::Oidc).await?;
+            return Err(unasked(&identity, &request, app, id, Protocol::Oidc).await?);
+        };
         // For the page of whoever is refused: in the app's looks, with the way back to its login.
         let asked = LoginRequest::open_federated(&identity.tenancy, &pending.request)?;
         let visit = Visit::for_request(&identity, &request, asked).await?;

@@ -10,6 +10,7 @@ use tenancy::api_tokens::SecretId;
 use testkit::{
     Answer, EngineName, TestApp,
     api_tokens::{app_token, bearer_of, introspect, workspace_token},
+    catalog::{role, role_path},
     members::workspace,
     on_both_engines,
 };
@@ -28,6 +29,7 @@ on_both_engines!(
     the_last_use_is_noted_once_a_minute,
     a_use_beside_a_revocation_does_not_bring_the_record_back,
     a_privilege_that_the_app_no_longer_defines_is_not_honoured,
+    a_token_ends_with_what_is_taken_from_its_maker_and_with_nothing_else,
     the_tokens_of_a_deleted_app_are_gone,
     the_tokens_of_a_deleted_workspace_are_refused,
 );
@@ -222,6 +224,30 @@ async fn a_privilege_that_the_app_no_longer_defines_is_not_honoured(app: TestApp
     for node in [&app, &node] {
         assert_eq!(introspect(node, &token).await["privileges"], json!(["TENANT_READ"]));
     }
+}
+
+async fn a_token_ends_with_what_is_taken_from_its_maker_and_with_nothing_else(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let bob = acme.add("bob@example.com", "ADMIN").await;
+    let body = json!({ "name": "x", "privileges": ["TENANT_DELETE", "USER_WRITE"], "tenantUserId": bob["id"] });
+    let token = acme.key().post("/account/api-token/workspace", body).await.expect(201).text("/token");
+    let is_active = async || introspect(&app, &token).await["active"] == true;
+    let become_one = async |role: &str| {
+        acme.key().put(&acme.path_of(&bob), json!({ "role": role })).await.expect(200);
+    };
+    // More than the role allows was given by somebody who may.
+    let admin = role(&app.key(), "ADMIN").await;
+    app.key().put(&role_path(&admin), json!({ "description": "Admins", "privileges": most(&admin) })).await.expect(200);
+    become_one("OWNER").await;
+    assert!(is_active().await);
+    become_one("MEMBER").await;
+    assert!(!is_active().await);
+}
+
+/// The ids of a role's privileges, without one that the token lacks.
+fn most(role: &Value) -> Vec<Value> {
+    let all = role["privileges"].as_array().into_iter().flatten();
+    all.filter(|one| one["key"] != "APP_READ").map(|one| one["id"].clone()).collect()
 }
 
 async fn the_tokens_of_a_deleted_app_are_gone(app: TestApp) {

@@ -250,5 +250,6 @@ async fn a_domain_belongs_to_one_connection(app: TestApp) {
     key.put(&path(&made), json!({ "domains": ["b.example"] })).await.error(409, "CONFLICT");
     app.key_with(&["APP_READ", "APP_WRITE", "APP_DELETE"]).await.delete(&path(&second)).await.expect(200);
     key.put(&path(&made), json!({ "domains": ["b.example"] })).await.expect(200);
+    assert_eq!(key.put(&path(&made), json!({ "domains": null })).await.expect(200).at("/domains"), json!([]));
     new(&app.other_app().await, with(json!(["b.example"]))).await;
 }

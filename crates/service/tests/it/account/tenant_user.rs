@@ -282,16 +282,16 @@ async fn the_last_enabled_owner_stays(app: TestApp) {
 async fn a_password_reset_is_mailed(app: TestApp) {
     let acme = app.workspace("acme").await;
     let path = format!("{}/password", acme.path_of(&acme.owner));
-    for _ in 0..2 {
+    for _ in 0..4 {
         let answer = acme.key().call(Method::POST, &path, None).await.expect(200);
         assert!(answer.bytes().is_empty());
     }
     app.drain().await;
     let mails = app.mails();
-    assert_eq!((mails.len(), mails[1].to.as_str()), (2, "owner@acme.example"));
+    assert_eq!((mails.len(), mails[3].to.as_str()), (4, "owner@acme.example"));
     let purpose = tenancy::links::LinkPurpose::PasswordReset;
     let person = acme.owner["userId"].as_str().and_then(|id| id.parse().ok());
-    // The second mail takes the place of the first.
+    // The last three work.
     assert!(used(&app, purpose, token_of(&mails[0].links()[0])).await.is_err());
     assert_eq!(used(&app, purpose, token_of(&mails[1].links()[0])).await, Ok(person));
 }

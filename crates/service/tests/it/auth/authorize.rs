@@ -244,6 +244,7 @@ async fn wrong_requests_go_back_to_the_app(app: TestApp) {
         (vec![("request", "e30")], "request_not_supported"),
         (vec![("request_uri", "https://evil.example/r")], "request_uri_not_supported"),
         (vec![("nonce", long.as_str())], "invalid_request"),
+        (vec![("login_hint", long.as_str())], "invalid_request"),
         (vec![("force_federation", "nonsense")], "invalid_request"),
         (vec![("signup", "yes")], "invalid_request"),
         (vec![("signup", "true"), ("signup_plan", "nonsense")], "invalid_request"),

@@ -38,9 +38,9 @@ on_both_engines!(
     no_route_lets_a_scim_token_beyond_its_workspace,
 );
 
-const ISSUER: &str = "https://idp.example/";
+pub(super) const ISSUER: &str = "https://idp.example/";
 
-async fn set(app: &TestApp, workspace: TenantId, change: Value) {
+pub(super) async fn set(app: &TestApp, workspace: TenantId, change: Value) {
     app.key().put(&format!("/account/tenant/{workspace}"), change).await.expect(200);
 }
 
@@ -52,18 +52,18 @@ async fn at_provider(app: &TestApp, connection: &str) -> (Browser, SamlRequest) 
     (browser, asked)
 }
 
-async fn come(app: &TestApp, idp: &IdentityProvider, connection: &str, email: &str) -> Browser {
+pub(super) async fn come(app: &TestApp, idp: &IdentityProvider, connection: &str, email: &str) -> Browser {
     let (mut browser, asked) = at_provider(app, connection).await;
     browser.post(&asked.acs, &idp.answer(&asked, email, app.now())).await;
     browser
 }
 
-async fn tokens(app: &TestApp, browser: &Browser) -> Tokens {
+pub(super) async fn tokens(app: &TestApp, browser: &Browser) -> Tokens {
     let code = browser.answer("code").unwrap_or_else(|| panic!("no code: {}", browser.location));
     Tokens::of(&exchange(app, &code, None).await.expect(200))
 }
 
-fn bearer(app: &TestApp, tokens: &Tokens) -> Caller {
+pub(super) fn bearer(app: &TestApp, tokens: &Tokens) -> Caller {
     app.anon().header("authorization", &format!("Bearer {}", tokens.access))
 }
 
@@ -244,11 +244,15 @@ async fn whoever_must_come_through_the_provider_comes_no_other_way(app: TestApp)
 
 async fn the_first_owner_settles_who_the_provider_is(app: TestApp) {
     let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let carl = app.member("carl@acme.example", ada.tenant, "MEMBER").await;
     let connection = idp.connect(&app, &[ada.tenant]).await;
     let path = format!("/account/federation/connection/{connection}");
     let cleared = app.key().put(&path, json!({ "idpEntityId": null })).await.expect(200);
     assert_eq!(cleared.json()["idpEntityId"], Value::Null);
     come(&app, &idp, &connection, "bob@acme.example").await.sees(403, "not set up yet");
+    // Whoever is a member comes in, and settles nothing.
+    come(&app, &idp, &connection, &carl.email).await.answer("code").expect("a member comes in");
+    assert_eq!(app.key().get(&path).await.expect(200).at("/idpEntityId"), Value::Null);
     come(&app, &idp, &connection, &ada.email).await.answer("code").expect("the owner comes in");
     assert_eq!(app.key().get(&path).await.expect(200).text("/idpEntityId"), ISSUER);
     come(&app, &idp, &connection, "bob@acme.example").await.answer("code").expect("and then everybody");
@@ -266,8 +270,7 @@ async fn a_second_factor_counts_where_the_provider_is_trusted(app: TestApp) {
     app.key().put(&path, json!({ "trustMfa": false })).await.expect(200);
     let (mut browser, asked) = at_provider(&app, &connection).await;
     browser.post(&asked.acs, &idp.answer_with(&asked, &ada.email, app.now(), strong, "")).await;
-    // A provider's word is not enough to set up a factor, which would count for every workspace of the person.
-    browser.sees(200, "").submit("/auth/login/mfa/setup", &[("method", "totp")]).await.sees(403, "identity provider");
+    browser.sees(200, "").submit("/auth/login/mfa/setup", &[("method", "totp")]).await.sees(200, "<svg class=\"qr\"");
 }
 
 async fn what_is_forced_but_not_there_goes_back_to_the_app(app: TestApp) {
@@ -566,10 +569,14 @@ async fn no_route_lets_a_providers_login_beyond_its_workspace(app: TestApp) {
     set(&app, ada.tenant, json!({ "name": "Second Zanzibar" })).await;
     let (mallory, idp) = (app.owner("mallory@acme.example").await, IdentityProvider::new(ISSUER));
     let connection = idp.connect(&app, &[mallory.tenant]).await;
-    let browser = come(&app, &idp, &connection, "ada@bolt.example").await;
+    let mut browser = come(&app, &idp, &connection, "ada@bolt.example").await;
     let tokens = tokens(&app, &browser).await;
     let handover = json!({ "accessToken": tokens.access });
-    let handover = app.anon().post(&format!("/auth/handover/code/{}", app.app_id()), handover).await;
+    let handover_path = format!("/auth/handover/code/{}", app.app_id());
+    let code = app.anon().post(&handover_path, handover.clone()).await.expect(200).text("/code");
+    let portal = format!("/cloud-views/user-management-portal/users?code={code}");
+    browser.open(&portal).await.sees(200, "ada@bolt.example");
+    let handover = app.anon().post(&handover_path, handover).await;
     let body = json!({
         "accessToken": tokens.access, "token": tokens.access, "refreshToken": tokens.refresh, "refresh_token": tokens.refresh,
         "grant_type": "refresh_token", "client_id": app.app_id(), "appId": app.app_id(), "mode": "sdk",

@@ -614,6 +614,10 @@ async fn a_connection_opens_its_own_workspaces_and_no_other(world: World) {
     let path = format!("/account/federation/connection/{connection}");
     world.app.key().put(&path, json!({ "issuer": world.two.issuer })).await.expect(200);
     late.open(&callback(&asked, &answer)).await.sees(400, REFUSED);
+    // Nobody knows that login: the way back is a new one through the connection.
+    let unknown = format!("/auth/federation/oidc/{connection}/callback?state=unknown&code=x");
+    let start = format!("/auth/federation/oidc/{connection}/login\"");
+    world.app.browser().open(&unknown).await.sees(400, "Back to sign-in").sees(400, &start);
 }
 
 async fn a_connection_keeps_its_type_and_its_secret(world: World) {

@@ -18,6 +18,7 @@ on_both_engines!(
     a_link_works_once_and_for_its_time,
     links_are_nothing_to_other_pages_and_apps,
     an_app_without_an_address_says_so,
+    a_link_of_an_app_that_requires_pkce_leads_to_the_app,
     a_forgotten_password_is_replaced_and_signs_in,
     weak_passwords_come_back_to_their_field,
     an_invitation_leads_to_a_password_and_the_app,
@@ -152,6 +153,7 @@ async fn an_app_without_an_address_says_so(app: TestApp) {
     let mut browser = app.browser();
     browser.open(&mailed(&app, &ada.email).await).await.sees(200, "You cannot sign in here");
     assert!(!browser.html().contains("<form"));
+    browser.sees(200, "href=\"http://localhost:3000\"");
     // A password can be set all the same.
     app.page().post("/auth/auth/password", body).await.expect(200);
     browser.open(&mailed(&app, &ada.email).await).await;
@@ -161,6 +163,17 @@ async fn an_app_without_an_address_says_so(app: TestApp) {
     let mut changed = ada;
     changed.password = "violet harbour lamb".into();
     changed.log_in().await.expect(200);
+}
+
+async fn a_link_of_an_app_that_requires_pkce_leads_to_the_app(app: TestApp) {
+    let ada = app.owner("ada@customer.example").await;
+    app.key().put("/account/app", json!({ "requirePkce": true, "uiUrl": "http://localhost:3000" })).await.expect(200);
+    let body = json!({ "username": ada.email, "appId": app.app_id(), "mode": "sdk" });
+    app.page().post("/auth/auth/magic-link", body).await.expect(200);
+    let (mut browser, link) = (app.browser(), mailed(&app, &ada.email).await);
+    browser.open(&link).await.sees(200, "You cannot sign in here").sees(200, "href=\"http://localhost:3000\"");
+    app.advance(Duration::from_secs(901)).await;
+    browser.open(&link).await.sees(404, "no longer works").sees(404, "href=\"http://localhost:3000\"");
 }
 
 async fn a_forgotten_password_is_replaced_and_signs_in(app: TestApp) {

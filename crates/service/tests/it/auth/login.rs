@@ -28,6 +28,7 @@ on_both_engines!(
     mails_to_one_recipient_are_limited,
     what_happens_is_told_as_facts,
     of_one_address_three_sign_ups_wait,
+    signing_up_with_an_account_without_a_password_mails_a_way_into_it,
 );
 
 fn who(app: &TestApp, username: &str) -> Value {
@@ -380,6 +381,24 @@ async fn what_happens_is_told_as_facts(app: TestApp) {
         assert_eq!(told.len(), 1, "{kind}");
         assert!(!told[0].contains("violet") && !told[0].contains("eyJ"), "{kind} tells a secret");
     }
+}
+
+async fn signing_up_with_an_account_without_a_password_mails_a_way_into_it(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let silent = json!({ "username": "bob@example.com", "muteNotifications": true });
+    app.key().in_workspace(ada.tenant).post("/account/tenant/user", silent).await.expect(201);
+    let sign_up = |email: &str| json!({ "email": email, "appId": app.app_id(), "mode": "sdk" });
+    let known = post(&app, "signup", sign_up("Bob@example.com")).await.expect(200).json();
+    assert_eq!(post(&app, "signup", sign_up("new@example.com")).await.expect(200).json(), known);
+    app.drain().await;
+    let told = app.mails().into_iter().rfind(|mail| mail.to.to_lowercase().contains("bob@")).expect("a mail");
+    assert!(told.subject.starts_with("You already have a"), "{}", told.subject);
+    let set = json!({ "token": token_of(&told.links()[0]), "password": "violet harbour lamp" });
+    app.anon().put("/auth/auth/password", set).await.expect(200);
+    let mut credentials = who(&app, "bob@example.com");
+    credentials["password"] = "violet harbour lamp".into();
+    let session = post(&app, "authenticate", credentials).await.expect(200);
+    assert_eq!(session.at("/tenantUsers").as_array().map(Vec::len), Some(1), "no workspace of their own");
 }
 
 async fn of_one_address_three_sign_ups_wait(app: TestApp) {

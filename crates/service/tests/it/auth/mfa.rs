@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::{
-    TestApp, Tokens,
+    Person, TestApp, Tokens,
     factors::{PHONE, log_in_with, other, post, require, shown, sms, with_authenticator, with_phone},
     on_both_engines,
     tokens::refresh,
@@ -18,6 +18,9 @@ on_both_engines!(
     a_code_works_once_and_for_five_minutes,
     five_wrong_codes_end_the_session,
     wrong_codes_count_over_sessions,
+    of_wrong_codes_ten_are_judged_in_any_hour,
+    the_backup_code_works_after_too_many_wrong_codes,
+    wrong_backup_codes_count_over_sessions_apart_from_codes,
     the_backup_code_resets_the_factor_once,
     an_administrator_clears_a_factor,
     a_factor_cannot_be_replaced_without_showing_it,
@@ -164,7 +167,83 @@ async fn wrong_codes_count_over_sessions(app: TestApp) {
     let session = ada.log_in().await.expect(200).text("/session");
     let body = json!({ "session": session, "mfaCode": sms(&app).await });
     post(&app, "commitMfaCode", body.clone()).await.error(429, "RATE_LIMITED");
-    app.advance(Duration::from_secs(16)).await;
+    app.advance(Duration::from_secs(60)).await;
+    post(&app, "commitMfaCode", body).await.error(429, "RATE_LIMITED");
+    app.advance(Duration::from_secs(3_600)).await;
+    let session = ada.log_in().await.expect(200).text("/session");
+    let body = json!({ "session": session, "mfaCode": sms(&app).await });
+    post(&app, "commitMfaCode", body).await.expect(200);
+}
+
+/// So many wrong codes of the authenticator app, five in a login.
+async fn wrong_codes(app: &TestApp, ada: &Person, secret: &str, count: usize) {
+    let mut session = String::new();
+    for number in 0..count {
+        if number.is_multiple_of(5) {
+            session = ada.log_in().await.expect(200).text("/session");
+        }
+        let body = json!({ "session": session, "mfaCode": shown(app, secret, 9) });
+        post(app, "commitMfaCode", body).await.error(401, "WRONG_CODE");
+    }
+}
+
+async fn of_wrong_codes_ten_are_judged_in_any_hour(app: TestApp) {
+    let (ada, secret) = with_authenticator(&app, "ada@example.com").await;
+    let minutes = |count: u64| Duration::from_secs(count * 60);
+    wrong_codes(&app, &ada, &secret, 4).await;
+    app.advance(minutes(40)).await;
+    wrong_codes(&app, &ada, &secret, 6).await;
+    // The wait is for the first four to be an hour old; each time it is asked, for less.
+    for (passed, least, most) in [(1, 1_040, 1_140), (14, 200, 300)] {
+        app.advance(minutes(passed)).await;
+        let right = shown(&app, &secret, 0);
+        let refused = log_in_with(&app, &ada, &right).await.error(429, "RATE_LIMITED");
+        let wait: u64 = refused.header("retry-after").and_then(|wait| wait.parse().ok()).expect("seconds");
+        assert!((least..=most).contains(&wait), "{wait}");
+    }
+    app.advance(minutes(6)).await;
+    wrong_codes(&app, &ada, &secret, 4).await;
+    log_in_with(&app, &ada, &shown(&app, &secret, 0)).await.error(429, "RATE_LIMITED");
+    app.advance(minutes(61)).await;
+    log_in_with(&app, &ada, &shown(&app, &secret, 0)).await.expect(200);
+}
+
+async fn the_backup_code_works_after_too_many_wrong_codes(app: TestApp) {
+    let (ada, backup) = with_phone(&app, "ada@example.com").await;
+    for _ in 0..2 {
+        let session = ada.log_in().await.expect(200).text("/session");
+        let wrong = other(&sms(&app).await);
+        for _ in 0..5 {
+            let body = json!({ "session": session, "mfaCode": wrong });
+            post(&app, "commitMfaCode", body).await.error(401, "WRONG_CODE");
+        }
+    }
+    let session = ada.log_in().await.expect(200).text("/session");
+    let body = json!({ "session": session, "mfaCode": sms(&app).await });
+    post(&app, "commitMfaCode", body).await.error(429, "RATE_LIMITED");
+    let body = json!({ "session": session, "backupCode": backup });
+    let reset = post(&app, "resetUserMfaSetup", body).await.expect(200);
+    assert_eq!(reset.at("/mfaState"), "SETUP");
+    // Nor do they keep anybody from the new factor.
+    let session = reset.text("/session");
+    let started = post(&app, "startMfaUserSetup", json!({ "session": session, "method": "totp" })).await.expect(200);
+    let body = json!({ "session": session, "mfaCode": shown(&app, &started.text("/secret"), 0) });
+    post(&app, "finishMfaUserSetup", body).await.expect(200);
+}
+
+async fn wrong_backup_codes_count_over_sessions_apart_from_codes(app: TestApp) {
+    let (ada, secret) = with_authenticator(&app, "ada@example.com").await;
+    let wrong = |session: &str| json!({ "session": session, "backupCode": "AAAAA-AAAAA-AAAAA-AAAAA" });
+    for _ in 0..2 {
+        let session = ada.log_in().await.expect(200).text("/session");
+        for _ in 0..5 {
+            post(&app, "resetUserMfaSetup", wrong(&session)).await.error(401, "WRONG_CODE");
+        }
+        post(&app, "resetUserMfaSetup", wrong(&session)).await.error(401, "INVALID_CREDENTIAL");
+    }
+    let session = ada.log_in().await.expect(200).text("/session");
+    post(&app, "resetUserMfaSetup", wrong(&session)).await.error(429, "RATE_LIMITED");
+    let body = json!({ "session": session, "mfaCode": shown(&app, &secret, 0) });
     post(&app, "commitMfaCode", body).await.expect(200);
 }
 

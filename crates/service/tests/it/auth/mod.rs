@@ -8,6 +8,7 @@ mod federation;
 mod federation_encrypted;
 mod federation_moments;
 mod federation_oidc;
+mod federation_own;
 mod federation_rollover;
 mod federation_saml;
 mod federation_slow;

@@ -89,13 +89,20 @@ const BY_CONTENT: &[(&str, &str)] = &[
 
 /// Pages of the hosted login, which are nothing without a login under way, a mailed link or an app that sends somebody.
 const PAGES: &[&str] = &[
+    "GET /cloud-views/portal/{app_id}/members",
+    "POST /cloud-views/portal/{app_id}/members",
+    "GET /cloud-views/portal/{app_id}/members/{user_id}",
+    "POST /cloud-views/portal/{app_id}/members/{user_id}",
     "GET /cloud-views/portal/{app_id}/plan",
     "POST /cloud-views/portal/{app_id}/plan",
+    "GET /cloud-views/portal/{app_id}/profile",
+    "POST /cloud-views/portal/{app_id}/profile",
     "GET /cloud-views/sandbox/checkout/{session_id}",
     "POST /cloud-views/sandbox/checkout/{session_id}",
     "GET /cloud-views/sandbox/portal/{portal_id}",
     "POST /cloud-views/sandbox/portal/{portal_id}",
     "GET /cloud-views/subscription-portal/selectPlan",
+    "GET /cloud-views/user-management-portal/users",
     "GET /auth/authorize",
     "POST /auth/authorize",
     "GET /auth/logout",
@@ -181,7 +188,14 @@ const REFUSED_FOR_CONTENT: &[&str] = &[
 ];
 
 /// Parts of SCIM that there are not.
-const NOT_OFFERED: &[&str] = &["GET /scim/v2/Me", "POST /scim/v2/Bulk"];
+const NOT_OFFERED: &[&str] = &[
+    "GET /scim/v2/Me",
+    "POST /scim/v2/Me",
+    "PUT /scim/v2/Me",
+    "PATCH /scim/v2/Me",
+    "DELETE /scim/v2/Me",
+    "POST /scim/v2/Bulk",
+];
 
 /// Name a file in their bodies.
 const OF_NO_FILE: &[&str] = &["POST /account/tenant/upload/finish", "POST /account/tenant/file/delete"];
@@ -221,6 +235,10 @@ const GUARDED: &[(&str, &str)] = &[
     ("GET /scim/v2/Schemas", ""),
     ("GET /scim/v2/Schemas/{urn}", ""),
     ("GET /scim/v2/Me", ""),
+    ("POST /scim/v2/Me", "{}"),
+    ("PUT /scim/v2/Me", "{}"),
+    ("PATCH /scim/v2/Me", "{}"),
+    ("DELETE /scim/v2/Me", ""),
     ("POST /scim/v2/Bulk", "{}"),
     ("GET /account/api-token/app", ""),
     ("POST /account/api-token/app", r#"{ "name": "t", "privileges": ["APP_READ"] }"#),

@@ -171,7 +171,7 @@ async fn a_factor_asked_for_meanwhile_stops_the_exchange_of_a_code(app: TestApp)
     let codes = [code(&app, &ada, None).await, code(&app, &ada, None).await];
     factors::require(&app).await;
     let [one, other] = codes;
-    exchange(&app, &one, None).await.error(401, "MFA_REQUIRED");
+    assert_eq!(exchange(&app, &one, None).await.expect(400).text("/error"), "invalid_grant");
     let body = json!({ "code": other, "redirectUri": REDIRECT });
     app.anon().post(&format!("/auth/token/code/{}", app.app_id()), body).await.error(401, "MFA_REQUIRED");
 }

@@ -1,5 +1,6 @@
 //! `/scim/v2/ServiceProviderConfig` and its kin.
 
+use http::Method;
 use serde_json::json;
 use testkit::{TestApp, on_both_engines};
 
@@ -20,6 +21,9 @@ async fn the_service_says_what_it_offers(app: TestApp) {
         }
         directory.get(&format!("/{list}/Shoe")).await.scim_error(404, "");
     }
-    directory.get("/Me").await.scim_error(501, "");
+    for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+        let body = (method != Method::GET).then(|| json!({}));
+        directory.caller.call(method, "/scim/v2/Me", body).await.scim_error(501, "");
+    }
     directory.post("/Bulk", json!({})).await.scim_error(501, "");
 }

@@ -158,6 +158,13 @@ pub(super) fn mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, invited: &List
     mails::queue(tx, tenancy, app, &invited.email, &AppMail::Invitation { workspace, inviter, link })
 }
 
+/// Mails an invitation once more; 404 when there is none.
+pub fn mail_again(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: TenantId, id: MemberId) -> Result<()> {
+    workspaces::lock(tx, tenant)?;
+    let invited = store::find(tx, app.id, tenant, id)?.ok_or_else(|| Error::not_found("invitation"))?;
+    mail(tx, tenancy, app, &invited)
+}
+
 /// The invitation with this id. Nobody can be found by a person before they came.
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Option<Listed>> {
     match who {
