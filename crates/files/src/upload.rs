@@ -17,7 +17,7 @@ use crate::{
     store,
     takeover::{check_room, too_large},
     tickets::{Ticket as _, UploadTicket, refused},
-    upload_form::{Arrived, UploadForm, is_same_type},
+    upload_form::{Arrived, UploadForm},
 };
 
 pub(crate) const FORM: &str = "/cloud-views/files";
@@ -103,9 +103,7 @@ impl Arriving {
         let policy = form.field("policy").ok_or_else(|| malformed("the field policy has to come before the file"))?;
         let id: FileId = key.parse().map_err(|_| refused())?;
         let ticket = UploadTicket::open(&files.tenancy.keyring, id, policy)?;
-        let is_another = form.field("Content-Type").is_some_and(|given| given != ticket.content_type)
-            || form.file_type().is_some_and(|given| !is_same_type(given, &ticket.content_type));
-        if is_another {
+        if form.field("Content-Type").is_some_and(|given| given != ticket.content_type) {
             return Err(refused());
         }
         let app = ticket.app;

@@ -11,8 +11,6 @@ use crate::multipart::{FormReader, PartHead, Step, malformed};
 const LARGEST_FIELD: usize = 16 * 1024;
 const MOST_FIELDS: usize = 20;
 const FILE: &str = "file";
-/// What programs say of a file of which they know nothing.
-const UNKNOWN_TYPE: &str = "application/octet-stream";
 
 /// What comes next in the form.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,15 +35,13 @@ enum Place {
 pub struct UploadForm {
     reader: FormReader,
     fields: HashMap<String, Vec<u8>>,
-    /// What the file's own head says.
-    file_type: Option<String>,
     place: Place,
 }
 
 impl UploadForm {
     /// From the request's `Content-Type`; 415 for what is no such form.
     pub fn of(content_type: Option<&str>) -> Result<Self> {
-        Ok(Self { reader: FormReader::of(content_type)?, fields: HashMap::new(), file_type: None, place: Place::Start })
+        Ok(Self { reader: FormReader::of(content_type)?, fields: HashMap::new(), place: Place::Start })
     }
 
     /// Takes the next bytes. Call [`UploadForm::step`] until it wants more.
@@ -56,11 +52,6 @@ impl UploadForm {
     /// A field, where it is text.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.get(name).and_then(|value| std::str::from_utf8(value).ok())
-    }
-
-    /// What the file is said to be, where the sender knows it.
-    pub fn file_type(&self) -> Option<&str> {
-        self.file_type.as_deref().filter(|given| !is_same_type(given, UNKNOWN_TYPE))
     }
 
     pub fn step(&mut self) -> Result<Arrived> {
@@ -95,7 +86,6 @@ impl UploadForm {
         }
         if is_file {
             self.place = Place::File;
-            self.file_type = head.content_type;
             return Ok(());
         }
         if self.fields.len() >= MOST_FIELDS || self.fields.insert(head.name.clone(), Vec::new()).is_some() {
@@ -104,12 +94,6 @@ impl UploadForm {
         self.place = Place::Field(head.name);
         Ok(())
     }
-}
-
-/// Whether two types are one, whatever their parameters.
-pub fn is_same_type(one: &str, other: &str) -> bool {
-    let essence = |given: &str| given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    essence(one) == essence(other)
 }
 
 #[cfg(test)]
