@@ -11,8 +11,7 @@ use super::{Asserted, denied, done::Admitted, identities, oidc::subject_digest};
 use crate::{
     Identity,
     facts::IdentityLinked,
-    login::{self, FirstFactor},
-    mfa,
+    login::{self, FirstFactor, first_proof},
     proof::Method,
     sessions::BegunSession,
 };
@@ -77,7 +76,7 @@ impl Newcomer {
 
     fn link(&self, tx: &mut Tx<'_>, identity: &Identity, app: AppId, user: UserId) -> Result<()> {
         people::hold(tx, app, user)?;
-        mfa::forget_unproven_factor(tx, &identity.tenancy, app, user)?;
+        first_proof::forget_factor(tx, &identity.tenancy, app, user)?;
         people::verify_email(tx, app, user)?;
         identities::link(tx, app, user, self.provider, &self.subject, &self.email)?;
         emit(tx, app, &IdentityLinked { user_id: user, connection_id: None, provider: Some(self.provider) })

@@ -22,6 +22,7 @@ use super::{
     SignUpRequest,
     begin::{FirstFactor, begin, try_begin, wrong_credentials},
     credentials::{self, Account},
+    first_proof,
     new_password::peek,
 };
 use crate::{
@@ -30,7 +31,7 @@ use crate::{
     announcements,
     authorize::LoginRequest,
     facts::FailureReason,
-    mfa::{self, store::passkeys},
+    mfa::store::passkeys,
     proof::Method,
     sessions::{BegunSession, SessionAnswer},
 };
@@ -243,7 +244,7 @@ pub(crate) async fn follow_magic_link(identity: &Identity, client: IpAddr, token
         let link = links::consume(tx, LinkPurpose::MagicLink, &token)?;
         let user = link.user.ok_or_else(|| Error::internal("a magic link without a person"))?;
         links::revoke(tx, app.id, LinkPurpose::MagicLink, user)?;
-        mfa::forget_unproven_factor(tx, &room.tenancy, app.id, user)?;
+        first_proof::forget_factor(tx, &room.tenancy, app.id, user)?;
         people::verify_email(tx, app.id, user)?;
         begin(tx, &room, &app, user, Method::Link, false)
     });

@@ -5,6 +5,7 @@ mod begin;
 mod change_password;
 pub mod credentials;
 pub(crate) mod ending;
+pub(crate) mod first_proof;
 mod flows;
 pub mod http;
 pub(crate) mod new_address;

@@ -13,8 +13,8 @@ use tenancy::{
     members, paths, people,
 };
 
-use super::{ending, own};
-use crate::{abuse, facts::AddressChanged, mfa};
+use super::{ending, first_proof, own};
+use crate::{abuse, facts::AddressChanged};
 
 /// Mails the link, and tells the former address. Whether somebody else has the new one shows only to those who read its mails.
 pub(crate) fn ask_to_confirm(
@@ -63,7 +63,7 @@ pub(crate) fn confirm(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, token: &str
                        to change your email address.";
         return Err(Error::new(Code::Forbidden, message));
     }
-    mfa::forget_unproven_factor(tx, tenancy, app.id, user)?;
+    first_proof::forget_factor(tx, tenancy, app.id, user)?;
     members::change_address(tx, app.id, user, of_link(&link))?;
     people::verify_email(tx, app.id, user)?;
     ending::void_links(tx, app.id, user)?;

@@ -11,7 +11,7 @@ use tenancy::{
 };
 use vault::passwords::check_quality;
 
-use super::{credentials, ending, flows::check_sign_up};
+use super::{credentials, ending, first_proof, flows::check_sign_up};
 use crate::{Identity, authorize::SignUpPreferences, mfa};
 
 /// The links that allow to set a password.
@@ -103,7 +103,7 @@ impl NewPassword {
         // Asked before the acceptance, which proves the address.
         let was_unproven = match invitations::offered(tx, link)? {
             Some(offer) => match people::find_by_email(tx, self.app, &offer.invited.email)? {
-                Some(person) => mfa::is_unproven(tx, self.app, person.id)?,
+                Some(person) => first_proof::is_unproven(tx, self.app, person.id)?,
                 None => false,
             },
             None => false,
@@ -123,7 +123,7 @@ impl NewPassword {
     /// Sets the password, ends the person's sessions, and voids the links that could begin one or set another password.
     pub fn set_for(&self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
         people::hold(tx, self.app, user)?;
-        mfa::forget_unproven_factor(tx, &self.tenancy, self.app, user)?;
+        first_proof::forget_factor(tx, &self.tenancy, self.app, user)?;
         credentials::set(tx, &self.tenancy, self.app, user, &self.digest)?;
         people::verify_email(tx, self.app, user)?;
         ending::void_links(tx, self.app, user)?;

@@ -2,11 +2,11 @@
 
 use ::store::Tx;
 use kernel::{AppId, Result, UserId};
-use tenancy::{App, Tenancy, people};
+use tenancy::{App, Tenancy};
 use vault::Place;
 
 use super::store::{factors as store, passkeys};
-use crate::{announcements, facts::FactorChange, login::credentials, proof::MfaMethod, sessions::LoginClaims};
+use crate::{announcements, facts::FactorChange, proof::MfaMethod, sessions::LoginClaims};
 
 /// How the second factor is proven.
 #[derive(Clone, Debug)]
@@ -82,23 +82,7 @@ pub(crate) fn forget(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<()> {
     passkeys::delete_all(tx, app, user).map(drop)
 }
 
-/// Takes a person's factor away when their address is proven by mail for the first time, if somebody else than the owner of the mailbox
-/// could have set it up: a person without a password or a passkey has come through a connection so far, whose provider can name any
-/// address. To be called before the address counts as proven, and before the mail leads to a password or a passkey.
-pub(crate) fn forget_unproven(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, user: UserId) -> Result<()> {
-    people::hold(tx, app, user)?;
-    if is_unproven(tx, app, user)? { forget_alone(tx, tenancy, app, user) } else { Ok(()) }
-}
-
-/// Whether nothing but a connection's word has opened the person's account so far.
-pub(crate) fn is_unproven(tx: &mut Tx<'_>, app: AppId, user: UserId) -> Result<bool> {
-    let is_theirs = people::has_proven_address(tx, app, user)?
-        || credentials::has_password(tx, app, user)?
-        || passkeys::has_one(tx, app, user)?;
-    Ok(!is_theirs)
-}
-
-/// Takes the factor of somebody who was unproven until now.
+/// Takes a person's factor away, and leaves their passkeys.
 pub(crate) fn forget_alone(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, user: UserId) -> Result<()> {
     match store::delete(tx, app, user)? {
         true => announcements::factor_changed(tx, tenancy, app, user, FactorChange::Cleared),

@@ -18,10 +18,7 @@ use tenancy::{App, locks::Lock, logins, members};
 use vault::{Place, hash_token};
 
 pub use factors::{Enrolled, SecondFactor, clear, enrolled, find as find_factor};
-pub(crate) use factors::{
-    forget as forget_factors, forget_alone as forget_factor, forget_unproven as forget_unproven_factor, is_unproven,
-    turn_off,
-};
+pub(crate) use factors::{forget as forget_factors, forget_alone as forget_factor, turn_off};
 use store::under_way::{self, UnderWay};
 
 use crate::{

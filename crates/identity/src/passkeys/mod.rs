@@ -29,7 +29,7 @@ use crate::{
     Identity, announcements,
     authorize::LoginRequest,
     facts::FactorChange,
-    login::{self, mail_to, payload},
+    login::{self, first_proof, mail_to, payload},
     mfa::{self, store::passkeys},
     proof::Method,
     sessions::{BegunSession, SessionAnswer},
@@ -153,7 +153,7 @@ pub(crate) async fn verify_registration(identity: &Identity, app: &App, token: &
             let user = link.user.filter(|_| link.app == app_id).ok_or_else(invalid_setup)?;
             links::revoke(tx, app_id, LinkPurpose::PasskeySetup, user)?;
             challenge.use_up(tx)?;
-            mfa::forget_unproven_factor(tx, &room.tenancy, app_id, user)?;
+            first_proof::forget_factor(tx, &room.tenancy, app_id, user)?;
             // The mailbox alone allowed this: it must not make up for a second factor that the person has.
             let unproven = mfa::find_factor(tx, app_id, user)?.is_some();
             if !passkeys::insert(tx, app_id, user, &rp_id, &credential_id(passkey.cred_id()), &passkey, unproven)? {
