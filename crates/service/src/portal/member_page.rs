@@ -84,8 +84,10 @@ fn forms(visit: &Visit, page: HostedPage, user: &TenantUser, roles: &Roles) -> H
         (None, true) => page.form(&button("resend", "Send the invitation again")),
         (Some(_), true) => page.form(&button("disable", "Disable")),
     };
-    let removal = if user.user_id.is_some() { "Remove from the workspace" } else { "Withdraw invitation" };
-    page.form(&button("remove", removal))
+    page.form(&match user.user_id {
+        Some(_) => button("remove", "Remove from the workspace"),
+        None => button("withdraw", "Withdraw invitation"),
+    })
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -96,8 +98,9 @@ enum Action {
     Disable,
     /// Mails an invitation once more.
     Resend,
-    /// Also takes an invitation back.
     Remove,
+    /// Takes an invitation back.
+    Withdraw,
 }
 
 impl Action {
@@ -108,7 +111,13 @@ impl Action {
             Self::Disable => "The member has been disabled.",
             Self::Resend => "The invitation has been sent.",
             Self::Remove => "The member has been removed.",
+            Self::Withdraw => "The invitation has been withdrawn.",
         }
+    }
+
+    /// Whether the member's page is gone with it.
+    fn is_removal(self) -> bool {
+        matches!(self, Self::Remove | Self::Withdraw)
     }
 }
 
@@ -132,7 +141,7 @@ async fn submit(
         visit.check_form(&core, &form.csrf)?;
         let (here, all) = (path(app, member), members_page::path(app));
         match act(&core, &visit.visitor, member, &form).await {
-            Ok(()) if matches!(form.action, Action::Remove) => visit.done(all, form.action.done()),
+            Ok(()) if form.action.is_removal() => visit.done(all, form.action.done()),
             Ok(()) => visit.done(here, form.action.done()),
             // They have no page, or none any more.
             Err(error) if error.code() == Code::NotFound => visit.failed(all, Flash::new(), error),
@@ -145,7 +154,7 @@ async fn submit(
 async fn act(core: &Core, visitor: &Visitor, member: MemberId, form: &MemberForm) -> Result<()> {
     let (user, tenancy, app, tenant) =
         (visitor.person()?.clone(), core.tenancy.clone(), visitor.app.clone(), visitor.tenant);
-    if visitor.is_member(member) && matches!(form.action, Action::Disable | Action::Remove) {
+    if visitor.is_member(member) && (form.action.is_removal() || matches!(form.action, Action::Disable)) {
         let message = "You cannot disable or remove yourself. Ask another member to do it.";
         return Err(Error::new(Code::Forbidden, message));
     }
@@ -157,7 +166,7 @@ async fn act(core: &Core, visitor: &Visitor, member: MemberId, form: &MemberForm
         }
         Action::Enable => Some(MemberChanges { enabled: Given(Some(true)), ..MemberChanges::default() }),
         Action::Disable => Some(MemberChanges { enabled: Given(Some(false)), ..MemberChanges::default() }),
-        Action::Resend | Action::Remove => None,
+        Action::Resend | Action::Remove | Action::Withdraw => None,
     };
     let resends = matches!(form.action, Action::Resend);
     let acted = core.db.by(&user).write(move |tx| match &changes {

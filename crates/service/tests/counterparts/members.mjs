@@ -40,7 +40,7 @@ try {
   await says("The role has been changed.");
   await press(page, "Withdraw invitation");
   await heading(page, "Members");
-  await says("The member has been removed.");
+  await says("The invitation has been withdrawn.");
 
   await page.getByRole("link", { name: "Your profile" }).click();
   await heading(page, "Your profile");

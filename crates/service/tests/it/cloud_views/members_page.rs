@@ -214,8 +214,8 @@ async fn an_invitation_is_sent_again_and_withdrawn(app: TestApp) {
     assert_eq!(app.mails().iter().filter(|mail| mail.to.contains("bob@example.com")).count(), 2);
     press(&mut browser, &app, &bob, &[("action", "role"), ("role", "ADMIN")]).await;
     browser.sees(200, "Role: Admin");
-    press(&mut browser, &app, &bob, &[("action", "remove")]).await;
-    browser.sees(200, "The member has been removed.");
+    press(&mut browser, &app, &bob, &[("action", "withdraw")]).await;
+    browser.sees(200, "The invitation has been withdrawn.");
     assert_eq!(browser.location, members(&app));
     assert_eq!(find(&acme, "bob@example.com").await, None);
     is_by(&author(&app, "invitation.deleted").await, &acme.owner);
@@ -251,12 +251,12 @@ async fn the_last_owner_stays_and_nobody_disables_themselves(app: TestApp) {
     press(&mut of_owner, &app, &acme.owner, &[("action", "role"), ("role", "MEMBER")]).await;
     of_owner.sees(400, "last enabled OWNER");
     assert!(!of_owner.html().contains("value=\"disable\"") && !of_owner.html().contains("value=\"remove\""));
-    for action in ["disable", "remove"] {
+    for action in ["disable", "remove", "withdraw"] {
         press(&mut of_owner, &app, &acme.owner, &[("action", action)]).await;
         of_owner.sees(400, "You cannot disable or remove yourself.");
     }
     let mut of_eve = at_members(&app, &app.user(&eve)).await;
-    for action in ["disable", "remove"] {
+    for action in ["disable", "remove", "withdraw"] {
         press(&mut of_eve, &app, &acme.owner, &[("action", action)]).await;
         of_eve.sees(400, "last enabled OWNER");
     }
