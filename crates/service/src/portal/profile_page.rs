@@ -68,7 +68,7 @@ fn with_sessions(visit: &Visit, page: HostedPage, sessions: &[OwnSession]) -> Ho
     sessions.iter().fold(page, |page, session| {
         let page = page.paragraph(&text.replace("{date}", &minute(session.signed_in_at)));
         if session.current {
-            return page.aside(&visit.say("This is the session that you came here with."));
+            return page.aside(&visit.say("This is your current session."));
         }
         let form = visit.form(&path(visit.visitor.app.id)).hidden("action", "end");
         page.form(&form.hidden("session", &session.id.to_string()).button(&visit.say("Sign out there")).quiet())
