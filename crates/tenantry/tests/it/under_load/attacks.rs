@@ -52,10 +52,11 @@ impl Bystander {
         let bearer = format!("Bearer {}", operator_key(&home.path("tenantry-data")));
         let (server, over) = (Arc::new(server), Arc::new(AtomicBool::new(false)));
         // The first write of a server that has just started finds nothing prepared, whoever else is there.
-        create_app(&server, &bearer, "first").await;
+        let app = create_app(&server, &bearer).await;
+        rename(&server, &bearer, &app, 0).await;
         let memory = memory(&server, &bearer).await;
         let (counter, written) = watch::channel(0);
-        let writing = write(Arc::clone(&server), bearer.clone(), Arc::clone(&over), counter);
+        let writing = write(Arc::clone(&server), bearer.clone(), app, Arc::clone(&over), counter);
         Self { server, bearer, memory, over, written, writing: tokio::spawn(writing) }
     }
 
@@ -87,21 +88,39 @@ impl Bystander {
 }
 
 /// Writes until it is over; how long the slowest took.
-async fn write(server: Arc<Server>, bearer: String, over: Arc<AtomicBool>, written: watch::Sender<usize>) -> Duration {
+/// Always changes the same app: what is asked about is the memory that strangers take.
+async fn write(
+    server: Arc<Server>,
+    bearer: String,
+    app: String,
+    over: Arc<AtomicBool>,
+    written: watch::Sender<usize>,
+) -> Duration {
     let mut slowest = Duration::ZERO;
     while !over.load(Ordering::Relaxed) {
         let began = now();
-        create_app(&server, &bearer, &format!("b{}", *written.borrow())).await;
+        let number = *written.borrow() + 1;
+        rename(&server, &bearer, &app, number).await;
         slowest = slowest.max(began.elapsed());
         written.send_modify(|written| *written += 1);
     }
     slowest
 }
 
-async fn create_app(server: &Server, bearer: &str, domain: &str) {
-    let app = json!({ "name": "Bystander", "domain": format!("{domain}.example") });
+/// The path of a new app.
+async fn create_app(server: &Server, bearer: &str) -> String {
+    let app = json!({ "name": "Bystander", "domain": "bystander.example" });
     let request = server.client.post(server.url("/admin/apps")).header("authorization", bearer);
-    assert_eq!(request.json(&app).send().await.expect("an answer").status().as_u16(), 201);
+    let answer = request.json(&app).send().await.expect("an answer");
+    assert_eq!(answer.status().as_u16(), 201);
+    let made: Value = answer.json().await.expect("JSON");
+    format!("/admin/apps/{}", made["app"]["id"].as_str().expect("an id"))
+}
+
+async fn rename(server: &Server, bearer: &str, app: &str, number: usize) {
+    let request = server.client.put(server.url(app)).header("authorization", bearer);
+    let answer = request.json(&json!({ "name": format!("Bystander {number}") })).send().await.expect("an answer");
+    assert_eq!(answer.status().as_u16(), 200);
 }
 
 #[expect(clippy::disallowed_methods, reason = "a promise about real time")]
