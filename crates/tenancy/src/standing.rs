@@ -7,7 +7,6 @@ use store::{Db, FromRow, Json, Row, Tx, args};
 use crate::{
     apps::parameters::Parameters,
     logins::{ConnectionId, Login, LoginId, Reach, login_counts},
-    workspaces::lacks_payment_method,
 };
 
 /// A member with the person, the role and the workspace.
@@ -150,6 +149,15 @@ impl FromRow for DetailedStanding {
         })
     }
 }
+
+/// What `BillingView::lacks_payment_method` says, of a row.
+macro_rules! lacks_payment_method {
+    () => {
+        "(COALESCE(tenants.paid_plan_key = tenants.plan_key, FALSE) AND tenants.trial_ends_at IS NULL \
+         AND NOT tenants.payments_enabled)"
+    };
+}
+pub(crate) use lacks_payment_method;
 
 /// The privileges of the member's role.
 macro_rules! privileges_of_role {

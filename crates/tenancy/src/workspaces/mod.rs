@@ -14,7 +14,6 @@ use spine::{emit, purge};
 
 use rules::Own;
 pub use rules::{MAX_METADATA, TenantChanges};
-pub(crate) use store::lacks_payment_method;
 
 use crate::{
     Authority, Tenancy, api_tokens, apps,

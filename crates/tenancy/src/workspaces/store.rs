@@ -4,16 +4,7 @@ use ::store::{FromRow, Json, Row, Tx, args, row, sql};
 use kernel::{AppId, Currency, Page, Result, TenantId, UserId};
 
 use super::{BillingView, Holdings, NewWorkspace, PROVIDER, PaymentStatus, SignupBy, Tenant, rules::Own};
-use crate::{credentials, logins::Reach};
-
-/// What `BillingView::lacks_payment_method` says, of a row.
-macro_rules! lacks_payment_method {
-    () => {
-        "(COALESCE(tenants.paid_plan_key = tenants.plan_key, FALSE) AND tenants.trial_ends_at IS NULL \
-         AND NOT tenants.payments_enabled)"
-    };
-}
-pub(crate) use lacks_payment_method;
+use crate::{credentials, logins::Reach, standing::lacks_payment_method};
 
 impl PaymentStatus {
     const COLUMNS: &'static str = concat!(
