@@ -20,6 +20,8 @@ mod sink;
 mod storage;
 mod tables;
 mod tail;
+#[cfg(test)]
+mod testing;
 
 use std::sync::Arc;
 

@@ -1,32 +1,14 @@
 use std::collections::{BTreeMap, HashMap};
 
-use ::store::{Migration, Tx, args, on_both_engines, testing::TestDb};
+use ::store::{Tx, args, on_both_engines, testing::TestDb};
 
 use super::{counters::Counters, *};
-use crate::parameters::{ERASED, OTHER};
+use crate::{
+    parameters::{ERASED, OTHER},
+    testing::{EARLIER, TABLES},
+};
 
-macro_rules! migration {
-    ($file:literal) => {
-        include_str!(concat!("../../../service/migrations/", $file, ".sql"))
-    };
-}
-
-const BEFORE: &[Migration] = &[
-    Migration::shared(1, "events", migration!("0026_eventlog")),
-    Migration::shared(2, "keeping", migration!("0039_event_keeping")),
-];
-const AFTER: &[Migration] = &[
-    Migration::shared(1, "events", migration!("0026_eventlog")),
-    Migration::shared(2, "keeping", migration!("0039_event_keeping")),
-    Migration::per_engine(
-        3,
-        "counts",
-        migration!("sqlite/0046_event_counts"),
-        migration!("postgres/0046_event_counts"),
-    ),
-];
-
-on_both_engines!(BEFORE: counters_of_older_releases_are_taken_over);
+on_both_engines!(EARLIER: counters_of_older_releases_are_taken_over);
 
 const APP: AppId = AppId::from_u128(7);
 const HOUR: i64 = 3_600_000_000;
@@ -55,7 +37,7 @@ fn store_counters(tx: &mut Tx<'_>) -> Result<()> {
 async fn counters_of_older_releases_are_taken_over(test: TestDb) {
     let db = test.db;
     db.write(store_counters).await.expect("stored");
-    db.migrate(AFTER).await.expect("migrated");
+    db.migrate(TABLES).await.expect("migrated");
     let parts = db.read(|tx| store::load_counters(tx, APP, &[(1, 0, HOUR)])).await.expect("counters").remove(0).1;
     let counts = |wanted: i64| -> BTreeMap<String, i64> {
         let of_parameter = parts.iter().filter(|(parameter, ..)| *parameter == wanted);

@@ -136,26 +136,10 @@ fn page(tx: &mut Tx<'_>, app: AppId, at: &UnderWay) -> Result<Vec<FirstOccurrenc
 
 #[cfg(test)]
 mod tests {
-    use ::store::{Migration, on_both_engines, testing::TestDb};
+    use ::store::{on_both_engines, testing::TestDb};
 
     use super::*;
-
-    macro_rules! migration {
-        ($file:literal) => {
-            include_str!(concat!("../../../../service/migrations/", $file, ".sql"))
-        };
-    }
-
-    const TABLES: &[Migration] = &[
-        Migration::shared(1, "events", migration!("0026_eventlog")),
-        Migration::shared(2, "keeping", migration!("0039_event_keeping")),
-        Migration::per_engine(
-            3,
-            "counts",
-            migration!("sqlite/0046_event_counts"),
-            migration!("postgres/0046_event_counts"),
-        ),
-    ];
+    use crate::testing::TABLES;
 
     on_both_engines!(TABLES: many_are_looked_through_once_a_day_and_only_who_is_gone_goes);
 
