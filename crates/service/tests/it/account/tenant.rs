@@ -4,7 +4,7 @@ use kernel::TenantId;
 use serde_json::{Value, json};
 use store::args;
 use tenancy::federation::ConnectionId;
-use testkit::{TestApp, assert_body, on_both_engines};
+use testkit::{TestApp, assert_body, members::member, on_both_engines};
 
 use super::federation::CERTIFICATE;
 
@@ -346,6 +346,12 @@ async fn a_user_reads_what_their_role_and_factors_allow(app: TestApp) {
     let eve = other.add("eve@example.com", "GUEST").await;
     let list = app.user(&eve).get("/account/tenant").await.expect(200).json();
     assert_eq!((&list[0]["id"], &list[0]["metadata"]), (&json!(other.id), &json!({})));
+    // So does whoever has a token for less.
+    let owner = member(&app, acme.id, "OWNER").await;
+    for (scope, metadata) in [("AUTHENTICATED", json!({})), ("AUTHENTICATED TENANT_READ", json!({ "secret": 1 }))] {
+        let list = owner.signed_in_with(&app, scope).get("/account/tenant").await.expect(200).json();
+        assert_eq!((&list[0]["id"], &list[0]["metadata"]), (&json!(acme.id), &metadata));
+    }
     let caller = app.user(&bob);
     let shown = "UPDATE refresh_families SET mfa = TRUE";
     app.service().core().db.write(move |tx| tx.exec(shown, &[])).await.expect("two factors");
