@@ -194,3 +194,60 @@ impl Known {
         self.last_parameter
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::LoggedEventId;
+
+    const HOUR: i64 = 3_600_000_000;
+
+    fn event(hour: i64, parameters: &serde_json::Value) -> Event {
+        let parameters: Map<_, _> = parameters.as_object().cloned().unwrap_or_default();
+        let arrived = ArrivedEvent {
+            id: LoggedEventId::from_u128(7),
+            name: "order".to_owned(),
+            at: hour * HOUR,
+            source: None,
+            ingest_id: None,
+            tenant: None,
+            parameters: String::new(),
+        };
+        Event { arrival: 0, arrived, parameters }
+    }
+
+    #[test]
+    fn a_fold_ends_before_the_first_event_whose_counters_were_not_read() {
+        let mut known = Known { names: HashMap::from([("order".to_owned(), 1)]), ..Known::default() };
+        let mut events = vec![
+            event(0, &json!({ "plan": "pro" })),
+            event(1, &json!({ "total": 3 })),
+            event(1, &json!({ "plan": "pro" })),
+            event(0, &json!({ "plan": "free" })),
+        ];
+        let buckets = known.buckets_to_load(&events).expect("known names");
+        // Two hours of one day, week and month; what is only added up needs none.
+        assert_eq!(buckets.len(), 5);
+        let loaded = buckets.into_iter().take(4).map(|bucket| (bucket, Vec::new())).collect();
+        known.learn_counters(loaded).expect("nothing is wrong with nothing");
+        known.keep_countable(&mut events).expect("known names");
+        assert_eq!(events.len(), 2);
+    }
+
+    #[test]
+    fn counters_that_name_no_value_take_room_too() {
+        let mut known = Known::default();
+        for start in 0..100 {
+            known.count((1, 0, start), 1, crate::parameters::OTHER);
+        }
+        assert_eq!(known.texts, 100 * COUNTERS);
+        let mut memory = Memory::default();
+        known.texts = MOST_TEXTS;
+        memory.put(AppId::from_u128(1), known);
+        assert!(memory.take(AppId::from_u128(1)).is_some() && memory.texts == 0);
+        memory.put(AppId::from_u128(1), Known { texts: MOST_TEXTS + 1, ..Known::default() });
+        assert!(memory.take(AppId::from_u128(1)).is_none());
+    }
+}
