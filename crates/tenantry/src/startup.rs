@@ -69,7 +69,9 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
         store_limits: config.store_limits.clone(),
         rate_limits: RateLimits::new(clock.clone())
             .with(LimitClass::General, per_second(config.requests_per_second))
+            .with(LimitClass::Key, per_minute(config.refused_keys_per_minute))
             .with(LimitClass::Credential, per_minute(config.credential_failures_per_minute))
+            .with(LimitClass::Start, per_minute(config.login_starts_per_minute))
             .with(LimitClass::Message, in_small_bursts(config.messages_per_minute)),
         login_limits: LoginLimits {
             per_account: config.login_failures_per_account,

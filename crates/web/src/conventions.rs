@@ -100,8 +100,9 @@ impl Policy {
         Arc::new(Self::new(&Settings::default(), Arc::new(RateLimits::new(Clock::system()))))
     }
 
-    pub(crate) fn credential_failed(&self, client: IpAddr) -> Result<()> {
-        self.limits.check(LimitClass::Credential, Subject::Address(client))
+    /// An error once too much of a class was refused to the client.
+    pub(crate) fn refused(&self, class: LimitClass, client: IpAddr) -> Result<()> {
+        self.limits.check(class, Subject::Address(client))
     }
 
     /// The request's part of what its client may have, from before its body arrives until it is answered.

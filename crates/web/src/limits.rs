@@ -21,18 +21,27 @@ use crate::shares::network;
 pub enum LimitClass {
     /// Every request.
     General,
-    /// Passwords, tokens and other credentials that could be guessed.
+    /// Keys and tokens that were refused. Nobody guesses one: this bounds the work that refusing takes.
+    Key,
+    /// What could be guessed, or takes much work to refuse.
     Credential,
+    /// Logins elsewhere that are begun, each of which is remembered for a while.
+    Start,
     /// What sends a mail or an SMS.
     Message,
 }
 
 impl LimitClass {
+    /// Message is the last one.
+    const COUNT: usize = Self::Message as usize + 1;
+
     /// As in the metrics.
     fn label(self) -> &'static str {
         match self {
             Self::General => "general",
+            Self::Key => "key",
             Self::Credential => "credential",
+            Self::Start => "start",
             Self::Message => "message",
         }
     }
@@ -70,7 +79,7 @@ const SHARDS: usize = 16;
 /// The buckets of one node.
 pub struct RateLimits {
     clock: Clock,
-    quotas: [Quota; 4],
+    quotas: [Quota; LimitClass::COUNT],
     hasher: RandomState,
     shards: [Mutex<HashMap<(LimitClass, Subject), i64>>; SHARDS],
     shard_capacity: usize,
@@ -81,7 +90,7 @@ impl RateLimits {
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
-            quotas: [Quota::OFF; 4],
+            quotas: [Quota::OFF; LimitClass::COUNT],
             hasher: RandomState::new(),
             shards: Default::default(),
             shard_capacity: 4096,

@@ -12,7 +12,7 @@ use axum::extract::FromRequestParts;
 use http::{Extensions, HeaderValue, request::Parts};
 use kernel::{Actor, AppId, Author, Authored, TenantId, UserId};
 
-use crate::{Describe, Operation, conventions::Policy, pages::PageSetting, routes::Route};
+use crate::{Describe, LimitClass, Operation, conventions::Policy, pages::PageSetting, routes::Route};
 
 /// The request's companion, an `Arc` in its extensions.
 pub struct Scope {
@@ -108,7 +108,12 @@ impl Scope {
 
     /// Called when a credential was refused; an error once this client has guessed too often.
     pub fn credential_failed(&self) -> kernel::Result<()> {
-        self.policy.credential_failed(self.client)
+        self.policy.refused(LimitClass::Credential, self.client)
+    }
+
+    /// Called when a key or a token was refused; an error once this client has sent too many of them.
+    pub fn key_refused(&self) -> kernel::Result<()> {
+        self.policy.refused(LimitClass::Key, self.client)
     }
 
     pub(crate) fn set_route(&self, route: &Arc<Route>) {

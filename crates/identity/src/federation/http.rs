@@ -9,7 +9,7 @@ use tenancy::{
     paths,
 };
 use vault::sha256_hex;
-use web::{Form, Params, Path, Routes, Scope, State, pages::PostForm};
+use web::{Form, LimitClass, Params, Path, Routes, Scope, State, pages::PostForm};
 
 use super::{
     NewPending, Via, answer, begin, done::refuse, encryption_keys, refused, request_id, sp::Party, store, trial,
@@ -26,6 +26,7 @@ pub fn routes() -> Routes<Identity> {
     Routes::new("Federated login")
         .get("/auth/federation/saml/{connection_id}/login", start, "Sign in through a SAML identity provider")
         .page()
+        .limited(LimitClass::Start)
         .answers(404, "There is no such connection")
         .post("/auth/federation/saml/{connection_id}/acs", acs, "Take a SAML response")
         .body_limit(BODY_LIMIT)

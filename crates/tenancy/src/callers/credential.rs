@@ -102,7 +102,7 @@ pub(super) async fn authenticate<P: Privilege>(parts: &Parts, tenancy: &Tenancy)
         }
         Err(error) => {
             if error.code() == Code::InvalidCredential {
-                scope.credential_failed()?;
+                scope.key_refused()?;
             }
             Err(error)
         }

@@ -42,7 +42,7 @@ impl<S: AsRef<OperatorKey> + Send + Sync> FromRequestParts<S> for Operator {
             return Err(Error::new(Code::Unauthenticated, message).into());
         };
         if !state.as_ref().accepts(presented).await? {
-            scope.credential_failed()?;
+            scope.key_refused()?;
             return Err(Error::credential("The operator key is not valid.").into());
         }
         Ok(Self(scope.author(Actor::operator_key(name(parts)?))))

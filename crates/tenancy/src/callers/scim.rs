@@ -53,7 +53,7 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for ScimCaller {
             Ok(record) => record,
             Err(error) => {
                 if error.code() == Code::InvalidCredential {
-                    scope.credential_failed()?;
+                    scope.key_refused()?;
                 }
                 return Err(error.into());
             }

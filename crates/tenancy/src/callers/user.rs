@@ -111,7 +111,7 @@ pub async fn authenticate_token(
 
 fn genuine(tenancy: &Tenancy, scope: &Arc<Scope>, token: &str) -> Result<Arc<AccessClaims>> {
     let Some(claims) = tenancy.access_tokens.verify(token) else {
-        scope.credential_failed()?;
+        scope.key_refused()?;
         return Err(Error::credential("The access token is not valid."));
     };
     Ok(claims)

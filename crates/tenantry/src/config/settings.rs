@@ -217,10 +217,22 @@ static GENERAL: &[Setting] = &[
          Trusted proxies are not counted. 0 means no limit.",
     ),
     number(
-        "limits.credential_failures_per_minute",
+        "limits.refused_keys_per_minute",
         "3000",
         "Refused keys and tokens per minute and client address; 0 means no limit. They cannot be guessed: this bounds the work \
          that refusing takes.",
+    ),
+    number(
+        "limits.credential_failures_per_minute",
+        "100",
+        "Refused answers of identity providers, and requests to change one's password, per minute and client address; \
+         0 means no limit.",
+    ),
+    number(
+        "limits.login_starts_per_minute",
+        "1000",
+        "Logins through identity providers that are begun per minute and client address, each of which is remembered for ten \
+         minutes; 0 means no limit.",
     ),
     number(
         "limits.login_failures_per_account",

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::federation::{self, ConnectionId, Protocol, Provider};
 use vault::sha256_hex;
-use web::{Form, Json, Params, Path, Routes, State};
+use web::{Form, Json, LimitClass, Params, Path, Routes, State};
 
 use super::{Asks, Begun, LoginSecrets, OidcFailure, OpenIdClient, error_name};
 use crate::{
@@ -32,6 +32,7 @@ pub(in crate::federation) fn routes() -> Routes<Identity> {
             "Sign in through an OpenID Connect provider",
         )
         .page()
+        .limited(LimitClass::Start)
         .answers(404, "There is no such connection")
         .answers(502, OUTAGE)
         .get("/auth/federation/oidc/{connection_id}/callback", connection_callback, "Take a provider's answer")
@@ -46,6 +47,7 @@ pub(in crate::federation) fn routes() -> Routes<Identity> {
         .answers(502, OUTAGE)
         .get("/auth/federation/{provider}/login", start_provider, "Sign in with a provider of the app")
         .page()
+        .limited(LimitClass::Start)
         .answers(502, OUTAGE)
         .get("/auth/federation/{provider}/callback", provider_callback, "Take a provider's answer")
         .page()

@@ -21,6 +21,7 @@ use super::{
 
 on_both_engines!(
     good_answers_are_never_too_many,
+    a_client_begins_so_many_logins_a_minute,
     a_second_factor_of_a_providers_login_goes_when_the_address_is_proven,
     a_second_factor_that_was_set_up_with_ones_own_password_stays,
     a_provider_sets_up_no_factor_of_somebody_who_belongs_elsewhere,
@@ -54,6 +55,20 @@ async fn good_answers_are_never_too_many(engine: EngineName) {
     }
     come(&app, &other, &connection, &ada.email).await.sees(429, "Too many attempts");
     come(&app, &idp, &connection, &ada.email).await.answer("code").expect("a good one still counts");
+}
+
+async fn a_client_begins_so_many_logins_a_minute(engine: EngineName) {
+    let app = TestApp::start_with(engine, |options| {
+        let limits = RateLimits::new(options.clock.clone());
+        options.rate_limits = limits.with(LimitClass::Start, Quota { per_minute: 6, burst: 2 });
+    })
+    .await;
+    let (ada, idp) = (app.owner("ada@acme.example").await, IdentityProvider::new(ISSUER));
+    let start = format!("/auth/federation/saml/{}/login", idp.connect(&app, &[ada.tenant]).await);
+    for _ in 0..2 {
+        app.anon().get(&start).await.expect(302);
+    }
+    app.anon().get(&start).await.expect(429);
 }
 
 /// Somebody whom only the provider knows, with an authenticator app that they set up in a login through it: its key.

@@ -168,7 +168,7 @@ async fn head_is_get_without_a_body(app: TestApp) {
 async fn too_many_wrong_credentials_are_slowed_down(engine: EngineName) {
     let app = TestApp::start_with(engine, |options| {
         let limits = RateLimits::new(options.clock.clone());
-        options.rate_limits = limits.with(LimitClass::Credential, Quota { per_minute: 6, burst: 2 });
+        options.rate_limits = limits.with(LimitClass::Key, Quota { per_minute: 6, burst: 2 });
     })
     .await;
     let guess = app.anon().with_operator_key("guess");
