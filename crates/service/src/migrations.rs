@@ -56,4 +56,5 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::shared(45, "import_order", text!("0045_import_order")),
     Migration::per_engine(46, "event_counts", text!("sqlite/0046_event_counts"), text!("postgres/0046_event_counts")),
     Migration::shared(47, "paid_plans", text!("0047_paid_plans")),
+    Migration::per_engine(48, "ingest_ids", text!("sqlite/0048_ingest_ids"), text!("postgres/0048_ingest_ids")),
 ];

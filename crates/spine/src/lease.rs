@@ -135,6 +135,10 @@ impl<J: Job> Job for Exclusive<J> {
         self.job.is_upkeep()
     }
 
+    fn is_heavy(&self) -> bool {
+        self.job.is_heavy()
+    }
+
     async fn stopped(&self) {
         self.job.stopped().await;
         self.lease.give_back().await;

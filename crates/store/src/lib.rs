@@ -32,6 +32,7 @@ pub mod testing;
 mod text_enum;
 mod texts;
 mod tx;
+mod unhurried;
 mod url;
 mod wake;
 
@@ -55,5 +56,6 @@ pub use row::{Column, FromRow, Row, Value, WrongType, parsed};
 pub use sqlite::folder_lock::{FolderLock, FolderLocked};
 pub use table::{Expiry, Owned, Owner, SealedColumn, Table};
 pub use tx::Tx;
+pub use unhurried::spawn_unhurried;
 pub use url::DatabaseUrl;
 pub use wake::LONGEST_NOTE;

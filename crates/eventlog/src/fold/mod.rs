@@ -163,6 +163,10 @@ impl Job for FoldJob {
         }
     }
 
+    fn is_heavy(&self) -> bool {
+        true
+    }
+
     /// An arrival is due at once.
     async fn next_due(&self) -> Result<Option<Timestamp>> {
         self.folder.db.read(store::oldest).await

@@ -6,7 +6,7 @@ mod cloud_events;
 pub(crate) mod http;
 mod store;
 
-pub(crate) use store::{EventIngest, IngestRow, Outcome, keep};
+pub(crate) use store::{EventIngest, IngestRow, Outcome, forget, keep};
 
 use kernel::{TenantId, id_kinds};
 use serde::{Deserialize, Serialize};

@@ -30,9 +30,10 @@ pub enum Outcome {
 
 const INSERT: &str = "INSERT INTO event_arrivals (id, app_id, folded, events, created_at) \
                       SELECT id, app_id, 0, events, created_at FROM {rows} WHERE true";
-const INSERT_DIGESTS: &str = "INSERT INTO event_ingest_ids (app_id, digest, happened_at) \
-     SELECT app_id, digest, happened_at FROM {rows} WHERE true ON CONFLICT (app_id, digest) DO NOTHING \
-     RETURNING app_id, digest";
+const INSERT_DIGESTS: &str = "INSERT INTO event_ingest_ids (app_id, digest) \
+     SELECT app_id, digest FROM {rows} WHERE true ON CONFLICT (app_id, digest) DO NOTHING RETURNING app_id, digest";
+const FORGET_DIGESTS: &str = "DELETE FROM event_ingest_ids WHERE (app_id, digest) IN \
+                              (SELECT app_id, digest FROM {rows} WHERE true)";
 
 /// A row holds at most so many events and, unless one event has more, bytes: the fold reads several rows at once.
 const MOST_EVENTS: usize = 64;
@@ -99,16 +100,21 @@ fn mark_repeats(tx: &mut Tx<'_>, rows: &[IngestRow], outcomes: &mut [Outcome]) -
         return Ok(());
     }
     // In one order, so that two nodes with the same events do not wait for each other in a circle.
-    let sorted: BTreeSet<(&AppId, &Vec<u8>, i64)> =
-        firsts.iter().map(|((app, digest), place)| (app, digest, rows[*place].event.at)).collect();
-    let digests: Vec<_> = sorted.into_iter().map(|(app, digest, at)| (*app, digest.as_slice(), at)).collect();
-    let names = ["app_id", "digest", "happened_at"];
+    let sorted: BTreeSet<(&AppId, &Vec<u8>)> = firsts.keys().map(|(app, digest)| (app, digest)).collect();
+    let digests: Vec<_> = sorted.into_iter().map(|(app, digest)| (*app, digest.as_slice())).collect();
     let fresh: HashSet<(AppId, Vec<u8>)> =
-        tx.insert_all_returning(INSERT_DIGESTS, names, &digests)?.into_iter().collect();
+        tx.insert_all_returning(INSERT_DIGESTS, ["app_id", "digest"], &digests)?.into_iter().collect();
     for (_, place) in firsts.iter().filter(|(first, _)| !fresh.contains(*first)) {
         outcomes[*place] = Outcome::Repeated;
     }
     Ok(())
+}
+
+/// Forgets the `ingestId`s of events that are deleted in this transaction: another event may have them.
+pub fn forget<'a>(tx: &mut Tx<'_>, app: AppId, ingest_ids: impl Iterator<Item = &'a str>) -> Result<()> {
+    let digests: BTreeSet<Vec<u8>> = ingest_ids.map(ingest_digest).collect();
+    let rows: Vec<_> = digests.iter().map(|digest| (app, digest.as_slice())).collect();
+    tx.insert_all(FORGET_DIGESTS, ["app_id", "digest"], &rows)
 }
 
 /// Writes events of registered names down for the fold.

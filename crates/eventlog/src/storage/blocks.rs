@@ -7,7 +7,7 @@ use super::{
     Block, KeptEvent, Series, block,
     digests::{digest, is_digest_of},
 };
-use crate::{LoggedEventId, grain::Grain};
+use crate::{LoggedEventId, grain::Grain, ingest};
 
 id_kinds! {
     /// A block of events.
@@ -33,8 +33,6 @@ row! {
 
 /// Blocks that are looked up at once.
 pub const PAGE: usize = 16;
-/// Those that one transaction deletes.
-const MOST_DROPPED: i64 = 20;
 
 const INSERT: &str = "INSERT INTO event_blocks (app_id, name_id, id, first_at, last_at, first_id, last_id, events, audited, \
                       digest, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
@@ -67,8 +65,11 @@ const NEXT: &str = sql!(
     StoredBlock::COLUMNS,
     " FROM event_blocks WHERE app_id = $1 AND name_id = $2 AND id > $3 ORDER BY id LIMIT 1"
 );
-const DROP: &str = "DELETE FROM event_blocks WHERE (app_id, name_id, id) IN \
-     (SELECT app_id, name_id, id FROM event_blocks WHERE app_id = $1 AND last_at < $2 LIMIT $3)";
+const OLD: &str = sql!(
+    "SELECT ",
+    StoredBlock::COLUMNS,
+    " FROM event_blocks WHERE app_id = $1 AND last_at < $2 ORDER BY last_at, id LIMIT 1"
+);
 const CUT: &str = sql!(
     "SELECT ",
     StoredBlock::COLUMNS,
@@ -233,20 +234,42 @@ pub fn next_block(tx: &mut Tx<'_>, Series { app, name }: Series, after: &str) ->
     tx.opt(NEXT, &args![app, name, after])
 }
 
-/// Deletes blocks whose events are all older, a few at a time; whether there may be more.
-pub fn drop_before(tx: &mut Tx<'_>, app: AppId, before: Timestamp) -> Result<bool> {
-    let dropped = tx.exec(DROP, &args![app, before, MOST_DROPPED])?;
-    Ok(i64::try_from(dropped).unwrap_or(i64::MAX) >= MOST_DROPPED)
+/// A block with events that are older than an instant.
+pub struct OldBlock {
+    block: StoredBlock,
+    /// What is left of it.
+    younger: Option<WrittenBlock>,
+    /// Of the older ones.
+    ingest_ids: Vec<String>,
 }
 
-/// A block of which only some events are older, with what is left of it.
-pub fn cut_at(tx: &mut Tx<'_>, app: AppId, before: Timestamp) -> Result<Option<(StoredBlock, Option<WrittenBlock>)>> {
+/// A block with older events; those of which all are older come first, and go even if they cannot be read. Their `ingestId`s
+/// are not known then, and stay.
+pub fn next_old(tx: &mut Tx<'_>, app: AppId, before: Timestamp) -> Result<Option<OldBlock>> {
+    if let Some(block) = tx.opt::<StoredBlock>(OLD, &args![app, before])? {
+        let events = match block.events(tx) {
+            Err(error) if error.code() == Code::EventsDamaged => Vec::new(),
+            read => read?,
+        };
+        return Ok(Some(OldBlock { block, younger: None, ingest_ids: ingest_ids(events) }));
+    }
     let end = Timestamp::from_micros(Grain::Month.end(Grain::Month.start(before.as_micros())));
     let Some(block) = tx.opt::<StoredBlock>(CUT, &args![app, before, end])? else { return Ok(None) };
-    let mut events = block.events(tx)?;
-    events.retain(|event| event.at >= before);
-    let left = WrittenBlock::of(Series { app, name: block.name }, &events)?;
-    Ok(Some((block, left)))
+    let (older, younger): (Vec<_>, Vec<_>) = block.events(tx)?.into_iter().partition(|event| event.at < before);
+    let younger = WrittenBlock::of(Series { app, name: block.name }, &younger)?;
+    Ok(Some(OldBlock { block, younger, ingest_ids: ingest_ids(older) }))
+}
+
+fn ingest_ids(events: Vec<KeptEvent>) -> Vec<String> {
+    events.into_iter().filter_map(|event| event.ingest_id).collect()
+}
+
+/// Deletes the older events of a block, unless somebody else has changed it since.
+pub fn delete_older(tx: &mut Tx<'_>, OldBlock { block, younger, ingest_ids }: &OldBlock) -> Result<()> {
+    if rewrite(tx, block, younger.as_ref())? {
+        ingest::forget(tx, block.app, ingest_ids.iter().map(String::as_str))?;
+    }
+    Ok(())
 }
 
 /// A block that cannot be read.

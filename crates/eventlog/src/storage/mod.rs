@@ -16,7 +16,9 @@ use kernel::{AppId, Timestamp};
 
 use crate::LoggedEventId;
 pub use block::{Block, encode};
-pub use blocks::{BlockId, DamagedBlock, StoredBlock, WrittenBlock, cut_at, damaged, drop_before, next_block, rewrite};
+pub use blocks::{
+    BlockId, DamagedBlock, StoredBlock, WrittenBlock, damaged, delete_older, next_block, next_old, rewrite,
+};
 pub use packing::{Packer, count_rows, rows_deleted, rows_rewritten};
 pub use reader::{EventReader, Naming, Order, any, each_block, find};
 

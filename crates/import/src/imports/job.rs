@@ -104,6 +104,10 @@ impl Job for Importing {
         Ok(Worked::Something)
     }
 
+    fn is_heavy(&self) -> bool {
+        true
+    }
+
     /// An import is due at once.
     async fn next_due(&self) -> Result<Option<Timestamp>> {
         self.room.tenancy.db.read(store::oldest).await

@@ -36,6 +36,12 @@ pub trait Job: Send + Sync + 'static {
         false
     }
 
+    /// Whether it works things out for milliseconds at a time, rather than wait for the store or for others. Such a job has
+    /// a thread of its own that gives way, so that no request waits for a processor because of it.
+    fn is_heavy(&self) -> bool {
+        false
+    }
+
     /// Called once when the runner stops, to give back what other nodes would otherwise wait for.
     fn stopped(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
@@ -93,6 +99,7 @@ pub(crate) trait AnyJob: Send + Sync {
     fn run(&self) -> BoxFuture<'_, Result<Worked>>;
     fn next_due(&self) -> BoxFuture<'_, Result<Option<Timestamp>>>;
     fn is_upkeep(&self) -> bool;
+    fn is_heavy(&self) -> bool;
     fn stopped(&self) -> BoxFuture<'_, ()>;
     fn signals(&self) -> Vec<watch::Receiver<u64>>;
 }
@@ -116,6 +123,10 @@ impl<J: Job> AnyJob for J {
 
     fn is_upkeep(&self) -> bool {
         Job::is_upkeep(self)
+    }
+
+    fn is_heavy(&self) -> bool {
+        Job::is_heavy(self)
     }
 
     fn stopped(&self) -> BoxFuture<'_, ()> {

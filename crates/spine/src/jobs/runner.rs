@@ -1,4 +1,5 @@
-//! Runs the jobs of a node, each in a task of its own so that a slow one delays nothing else.
+//! Runs the jobs of a node, each in a task of its own so that a slow one delays nothing else, and those that compute much on
+//! threads of their own.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -14,7 +15,12 @@ use futures_util::{
     future::{join_all, select_all},
 };
 use kernel::{Error, Result, Ticker, Timestamp};
-use tokio::{sync::watch, task::JoinSet};
+use store::spawn_unhurried;
+use tokio::{
+    runtime::Handle,
+    sync::{oneshot, watch},
+    task::JoinSet,
+};
 
 use super::{AnyJob, Job, Signal, Worked};
 
@@ -73,21 +79,30 @@ impl Runner {
         let handle = JobHandle(entry.signal.clone());
         let mut state = self.state();
         if state.started {
-            state.tasks.spawn(self.tend(entry.clone()));
+            self.spawn(&mut state.tasks, entry.clone());
         }
         state.jobs.push(entry);
         handle
     }
 
-    /// Starts a task per job. Needs a Tokio runtime.
+    /// Starts the jobs. Needs a Tokio runtime.
     pub fn start(&self) {
         let mut state = self.state();
         if std::mem::replace(&mut state.started, true) {
             return;
         }
         for entry in state.jobs.clone() {
-            state.tasks.spawn(self.tend(entry));
+            self.spawn(&mut state.tasks, entry);
         }
+    }
+
+    fn spawn(&self, tasks: &mut JoinSet<()>, entry: Arc<Entry>) {
+        let (name, is_heavy) = (entry.job.name(), entry.job.is_heavy());
+        let life = self.tend(entry);
+        match is_heavy {
+            true => tasks.spawn(on_own_thread(name, life)),
+            false => tasks.spawn(life),
+        };
     }
 
     /// Wakes all jobs when rung: for when the business clock was moved.
@@ -220,6 +235,27 @@ async fn tend(entry: Arc<Entry>, mut signals: Vec<watch::Receiver<u64>>, mut sto
         }
     }
     entry.job.stopped().await;
+}
+
+/// Polls a future on a thread that gives way. It ends with the task that waits for it.
+async fn on_own_thread(name: &'static str, life: impl Future<Output = ()> + Send + 'static) {
+    let (runtime, (waiting, gone)) = (Handle::current(), oneshot::channel::<()>());
+    let (ended, end) = oneshot::channel::<()>();
+    let thread = spawn_unhurried(name, move || {
+        runtime.block_on(async {
+            tokio::select! {
+                () = life => {}
+                _ = gone => {}
+            }
+        });
+        drop(ended);
+    });
+    match thread {
+        // Whoever is told nothing is told that it is over.
+        Ok(_) => drop(end.await),
+        Err(error) => tracing::error!(job = name, ?error, "no thread for the job; it does not run on this node"),
+    }
+    drop(waiting);
 }
 
 async fn any_changed(signals: &mut [watch::Receiver<u64>]) {

@@ -121,3 +121,37 @@ async fn a_job_added_late_runs_and_stop_waits_for_it() {
     drop(runner);
     assert_eq!(told.recv().await, None, "a stopped runner that is dropped keeps no job");
 }
+
+/// Tells on which thread it runs; never ends by itself.
+struct Heavy(mpsc::UnboundedSender<Option<String>>);
+
+impl Job for Heavy {
+    fn name(&self) -> &'static str {
+        "heavy"
+    }
+
+    fn every(&self) -> Duration {
+        RARELY
+    }
+
+    fn is_heavy(&self) -> bool {
+        true
+    }
+
+    async fn run(&self) -> Result<Worked> {
+        self.0.send(std::thread::current().name().map(str::to_owned)).map_err(Error::internal)?;
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_heavy_job_has_a_thread_of_its_own_that_ends_with_the_runner() {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let runner = Runner::new();
+    runner.add(Heavy(tell));
+    runner.start();
+    assert_eq!(soon("the job runs", told.recv()).await.flatten().as_deref(), Some("heavy"));
+    runner.stop(Duration::ZERO).await;
+    drop(runner);
+    assert_eq!(soon("its thread ends", told.recv()).await, None);
+}

@@ -28,6 +28,7 @@ use crate::{
     db::{Context, Lane, Limits},
     fault,
     job::Job,
+    spawn_unhurried,
 };
 use connector::{ConnectionPurpose, Connector};
 use signals::Signals;
@@ -63,7 +64,7 @@ impl PgEngine {
             for number in 0..count.max(1) {
                 let number = u32::try_from(number).map_err(Error::internal)?;
                 let worker = Worker::new(connector.clone(), context.clone(), purpose, number);
-                threads.push(spawn(worker, queue.clone(), &format!("pg-{purpose:?}-{number}").to_lowercase())?);
+                threads.push(spawn(worker, queue.clone(), purpose, number)?);
             }
             Ok(())
         };
@@ -127,6 +128,11 @@ impl PgEngine {
     }
 }
 
-fn spawn(worker: Worker, queue: Receiver<Work>, name: &str) -> Result<JoinHandle<()>> {
-    std::thread::Builder::new().name(name.into()).spawn(move || worker.run(&queue)).map_err(Error::internal)
+fn spawn(worker: Worker, queue: Receiver<Work>, purpose: ConnectionPurpose, number: u32) -> Result<JoinHandle<()>> {
+    let name = format!("pg-{purpose:?}-{number}").to_lowercase();
+    let body = move || worker.run(&queue);
+    match purpose {
+        ConnectionPurpose::Scans => spawn_unhurried(&name, body),
+        _ => std::thread::Builder::new().name(name).spawn(body).map_err(Error::internal),
+    }
 }

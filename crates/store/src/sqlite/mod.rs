@@ -22,7 +22,7 @@ use crate::{
     db::{Context, Lane, Limits},
     fault,
     job::Job,
-    private,
+    private, spawn_unhurried,
 };
 use folder_lock::FolderLock;
 use readers::Readers;
@@ -66,7 +66,7 @@ impl SqliteEngine {
             threads.push(spawn(&format!("sqlite-reader-{number}"), move || readers.run(number, &context, &queue))?);
         }
         let (scanning, scan_context) = (Readers::open(&path, 1)?, context.clone());
-        threads.push(spawn("sqlite-scan", move || scanning.run(0, &scan_context, &scan_queue))?);
+        threads.push(spawn_unhurried("sqlite-scan", move || scanning.run(0, &scan_context, &scan_queue))?);
 
         let lanes = SqliteLanes { write, read, scan, readers };
         Ok(Self { path, lanes: Mutex::new(Some(lanes)), threads: Mutex::new(threads) })

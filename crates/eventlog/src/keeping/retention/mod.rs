@@ -14,7 +14,7 @@ use store::{Db, Tx, args};
 use self::firsts::Looks;
 use super::cutoff;
 use crate::{
-    audit,
+    audit, ingest,
     storage::{self, Series},
 };
 
@@ -30,9 +30,7 @@ const NOTE: &str = "UPDATE event_settings SET swept_before = $2 WHERE app_id = $
 const NAMES: &str = "SELECT id FROM event_names WHERE app_id = $1";
 const IS_OLD: &str = "SELECT 1 FROM event_rows WHERE app_id = $1 AND name_id = $2 AND happened_at < $3 LIMIT 1";
 const SWEEP_ROWS: &str = "DELETE FROM event_rows WHERE id IN \
-     (SELECT id FROM event_rows WHERE app_id = $1 AND name_id = $4 AND happened_at < $2 LIMIT $3)";
-const SWEEP_INGEST_IDS: &str = "DELETE FROM event_ingest_ids WHERE (app_id, digest) IN \
-     (SELECT app_id, digest FROM event_ingest_ids WHERE app_id = $1 AND happened_at < $2 LIMIT $3)";
+     (SELECT id FROM event_rows WHERE app_id = $1 AND name_id = $4 AND happened_at < $2 LIMIT $3) RETURNING ingest_id";
 
 /// Runs on one node at a time.
 pub(crate) struct EventRetention {
@@ -80,22 +78,14 @@ impl EventRetention {
             more |= is_full(self.db.write(move |tx| sweep_rows(tx, Series { app, name }, before)).await?);
         }
         more |= self.sweep_blocks(app, before).await?;
-        let sweep_ids = move |tx: &mut Tx<'_>| tx.exec(SWEEP_INGEST_IDS, &args![app, before, count(BATCH)]);
-        more |= is_full(self.db.write(sweep_ids).await?);
         more |= is_full(self.db.write(move |tx| audit::sweep_chain(tx, app, before, count(BATCH))).await?);
         Ok(more)
     }
 
     /// Whether there may be more.
     async fn sweep_blocks(&self, app: AppId, before: Timestamp) -> Result<bool> {
-        if self.db.write(move |tx| storage::drop_before(tx, app, before)).await? {
-            return Ok(true);
-        }
-        match self.db.scan(move |tx| storage::cut_at(tx, app, before)).await {
-            Ok(Some((block, left))) => {
-                self.db.write(move |tx| storage::rewrite(tx, &block, left.as_ref())).await?;
-                Ok(true)
-            }
+        match self.db.scan(move |tx| storage::next_old(tx, app, before)).await {
+            Ok(Some(old)) => self.db.write(move |tx| storage::delete_older(tx, &old)).await.map(|()| true),
             Ok(None) => Ok(false),
             // It goes as a whole when all of it is old.
             Err(error) if error.code() == Code::EventsDamaged => Ok(false),
@@ -104,11 +94,13 @@ impl EventRetention {
     }
 }
 
+/// How many were deleted.
 fn sweep_rows(tx: &mut Tx<'_>, series: Series, before: Timestamp) -> Result<u64> {
     storage::rows_rewritten(tx, series)?;
-    let swept = tx.exec(SWEEP_ROWS, &args![series.app, before, count(BATCH), series.name])?;
-    storage::rows_deleted(tx, series, i64::try_from(swept).unwrap_or(i64::MAX))?;
-    Ok(swept)
+    let swept: Vec<(Option<String>,)> = tx.all(SWEEP_ROWS, &args![series.app, before, count(BATCH), series.name])?;
+    storage::rows_deleted(tx, series, count(swept.len()))?;
+    ingest::forget(tx, series.app, swept.iter().filter_map(|(ingest_id,)| ingest_id.as_deref()))?;
+    Ok(swept.len() as u64)
 }
 
 fn names_with_old_rows(tx: &mut Tx<'_>, app: AppId, before: Timestamp) -> Result<Vec<i64>> {

@@ -40,6 +40,10 @@ pub async fn blocks(app: &TestApp) -> i64 {
     counted(app, "SELECT count(*) FROM event_blocks").await
 }
 
+async fn ingest_ids(app: &TestApp) -> i64 {
+    counted(app, "SELECT count(*) FROM event_ingest_ids").await
+}
+
 /// Rows that could be in a block.
 async fn rows(app: &TestApp) -> i64 {
     let own = counted(app, "SELECT count(*) FROM event_rows WHERE ingest_source = 'tenantry'").await;
@@ -232,12 +236,16 @@ async fn packed_events_go_with_the_retention(app: TestApp) {
     let ago = |days: u64| app.now().minus(DAY * u32::try_from(days).expect("small")).to_string();
     // In three months or in two, whatever day it is: those that are cut lie within one.
     for (days, count) in [(100, 300), (10, 300), (9, 300)] {
-        let events: Vec<Value> =
-            (0..count).map(|number| event(&app, "e", &ago(days), json!({ "rowId": number, "v": "x" }))).collect();
+        let made = |number: i32| {
+            let mut event = event(&app, "e", &ago(days), json!({ "rowId": number, "v": "x" }));
+            event["ingestId"] = json!(format!("{days} {number}"));
+            event
+        };
+        let events: Vec<Value> = (0..count).map(made).collect();
         app.key().post("/event-log/batch", json!(events)).await.expect(201);
     }
     pack(&app).await;
-    assert_eq!(rows(&app).await, 0);
+    assert_eq!((rows(&app).await, ingest_ids(&app).await), (0, 900));
     let settings = format!("/admin/apps/{}/events/settings", app.app_id());
     // A day went by while they were packed.
     app.operator().put(&settings, json!({ "retentionDays": 11 })).await.expect(200);
@@ -245,11 +253,11 @@ async fn packed_events_go_with_the_retention(app: TestApp) {
     let all = json!({ "eventName": "e", "from": START, "to": END, "filters": { "v": "x" } });
     assert_eq!(ask(&app, all).await.expect(200).at("/totalCount"), 300);
     let listed = get(&app, "/events", "&eventName=e&limit=1000").await.expect(200).json();
-    assert_eq!(listed.as_array().map(Vec::len), Some(300));
+    assert_eq!((listed.as_array().map(Vec::len), ingest_ids(&app).await), (Some(300), 300));
     let whole = json!({ "eventName": "e", "from": START, "to": END });
     assert_eq!(ask(&app, whole).await.expect(200).at("/totalCount"), 900, "buckets stay");
     app.advance(DAY * 3).await;
-    assert_eq!((blocks(&app).await, rows(&app).await), (0, 0));
+    assert_eq!((blocks(&app).await, rows(&app).await, ingest_ids(&app).await), (0, 0, 0));
 }
 
 async fn erase(app: &TestApp, entity: &str) {

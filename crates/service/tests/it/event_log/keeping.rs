@@ -12,6 +12,7 @@ on_both_engines!(
     what_is_older_than_the_retention_goes_and_buckets_stay,
     who_is_still_active_is_found_after_the_retention,
     events_older_than_the_retention_are_refused,
+    an_ingest_id_is_free_again_when_its_event_is_gone,
     settings_are_changed_in_part_and_checked,
     an_erased_entity_is_found_nowhere,
     numbers_are_erased_from_sums,
@@ -81,6 +82,23 @@ async fn who_is_still_active_is_found_after_the_retention(app: TestApp) {
     erased(&app, "userId/u1").await;
     assert_eq!(get(&app, "/audit", "&actor=u1").await.expect(200).json(), json!([]));
     assert_eq!(total(&app, "e", json!({ "userId": "__erased__" })).await, 1);
+}
+
+async fn an_ingest_id_is_free_again_when_its_event_is_gone(app: TestApp) {
+    let send = async |id: &str, days: u64| {
+        let mut event = event(&app, "e", &days_ago(&app, days), json!({}));
+        event["ingestId"] = json!(id);
+        app.key().post("/event-log", event).await.expect(201);
+        app.drain().await;
+    };
+    send("old", 40).await;
+    send("young", 20).await;
+    keep(&app, 30).await;
+    for (id, count) in [("young", 1), ("old", 2), ("old", 2)] {
+        send(id, 1).await;
+        let listed = get(&app, "/events", "&eventName=e").await.expect(200).json();
+        assert_eq!(listed.as_array().map(Vec::len), Some(count), "{id}");
+    }
 }
 
 async fn events_older_than_the_retention_are_refused(app: TestApp) {
