@@ -133,7 +133,8 @@ impl Browser {
         let start = html.find(&format!("<form method=\"post\" action=\"{action}\""));
         let start = start.unwrap_or_else(|| panic!("no form posts to {action}:\n{html}"));
         let form = &html[start..start + html[start..].find("</form>").expect("a form ends")];
-        form.split("<input ").skip(1).map(|input| (attribute(input, "name"), attribute(input, "value"))).collect()
+        let inputs = form.split("<input ").skip(1).map(|input| (attribute(input, "name"), attribute(input, "value")));
+        inputs.chain(form.split("<select ").skip(1).map(chosen)).collect()
     }
 
     /// The address of a link of the page.
@@ -168,6 +169,13 @@ impl Browser {
     pub fn set_cookie(&mut self, name: &str, value: &str) {
         self.cookies.insert(name.to_owned(), value.to_owned());
     }
+}
+
+/// What a list sends: its chosen entry, else its first one.
+fn chosen(select: &str) -> (String, String) {
+    let options = || select.split("</select>").next().into_iter().flat_map(|list| list.split("<option ").skip(1));
+    let option = options().find(|option| option.contains(" selected>")).or_else(|| options().next());
+    (attribute(select, "name"), option.map(|option| attribute(option, "value")).unwrap_or_default())
 }
 
 fn attribute(input: &str, name: &str) -> String {

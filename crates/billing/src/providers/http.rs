@@ -19,7 +19,11 @@ use super::{
     checkout::{self, CheckoutAnswer, CheckoutMetadata, CheckoutOutcome, CheckoutRequest},
     sandbox,
 };
-use crate::{Billing, catalog::PriceOffer, subscriptions};
+use crate::{
+    Billing,
+    catalog::{PriceOffer, plans},
+    subscriptions,
+};
 
 const PROVIDER_FAILED: &str = "The payment provider cannot be used";
 const RUNNING: &str = "A paid subscription is running";
@@ -100,12 +104,20 @@ async fn begin_for_workspace(
     let request = move |tx: &mut Tx<'_>| {
         let OptionalPlanChoice { plan_key, price_offer } = choice.clone();
         let (plan_key, price_offer) = match plan_key {
-            Some(key) => (key, price_offer),
+            Some(key) => (must_be_paid(tx, app, key)?, price_offer),
             None => own_plan(tx, app, tenant, price_offer)?,
         };
         Ok(CheckoutRequest { plan_key, price_offer, success_url: None, cancel_url: None })
     };
     Ok(Json(billing.checkout(&caller, (app, tenant), request).await?.into()))
+}
+
+/// A key that no plan has is refused where the plan is assigned.
+fn must_be_paid(tx: &mut Tx<'_>, app: AppId, key: Key) -> Result<Key> {
+    match plans::find_by_key(tx, app, &key)? {
+        Some(plan) if plan.is_free() => Err(Error::invalid("planKey", "must be the key of a paid plan")),
+        _ => Ok(key),
+    }
 }
 
 /// The plan and price of the workspace, if they have to be paid for.

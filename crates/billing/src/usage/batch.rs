@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use kernel::{AppId, Error, Result, TenantId};
+use kernel::{AppId, Code, Error, Result, TenantId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -104,6 +104,9 @@ pub(super) async fn ingest_batch(
 fn read(caller: &Metered, billing: &Billing, entry: &Value, represent: bool) -> Result<UsageRow> {
     let BatchedUsage { metric, value, idempotency_key, timestamp, workspace_id } = from_value(entry)?;
     let owner = match caller {
+        Metered::Workspace(UserOrKey::Key(key)) if workspace_id.is_some_and(|named| named != key.tenant()) => {
+            return Err(Error::new(Code::Forbidden, "workspaceId is another workspace than the request’s."));
+        }
         Metered::Workspace(caller) => (caller.app_id(), caller.tenant()),
         Metered::App(app) => {
             (*app, workspace_id.ok_or_else(|| Error::invalid("workspaceId", "is required without x-tenant-id"))?)

@@ -52,7 +52,7 @@ pub struct BatchedUsage {
     pub value: Option<i64>,
     pub idempotency_key: Option<IdempotencyKey>,
     pub timestamp: Option<Timestamp>,
-    /// With a key and without `x-tenant-id`: the workspace.
+    /// With a key: the workspace, which `x-tenant-id` must not contradict.
     pub workspace_id: Option<TenantId>,
 }
 

@@ -7,7 +7,7 @@ use kernel::{AppId, Error, Name, Problems, Result, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use web::{Patch, Validate};
+use web::{Given, Patch, Validate};
 
 use super::{
     Action, AppDefinitions, Versioned, VersionedRecord,
@@ -25,9 +25,9 @@ pub struct AppliedFlag {
     #[serde(default)]
     pub description: Patch<Text>,
     #[serde(default)]
-    pub state: Option<State>,
+    pub state: Given<State>,
     #[serde(default)]
-    pub value_type: Option<ValueType>,
+    pub value_type: Given<ValueType>,
     #[serde(default)]
     pub off_value: Patch<Value>,
     #[serde(default)]
@@ -43,10 +43,10 @@ pub struct AppliedFlag {
 pub struct AppliedGroup {
     pub key: FlagKey,
     #[serde(default)]
-    pub name: Option<Name>,
+    pub name: Given<Name>,
     #[serde(default)]
     #[schemars(length(max = 100))]
-    pub branches: Option<Vec<Branch>>,
+    pub branches: Given<Vec<Branch>>,
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -120,7 +120,7 @@ impl Applied for AppliedFlag {
     }
 
     fn blank(&self) -> Definition {
-        let value_type = self.value_type.unwrap_or_default();
+        let value_type = self.value_type.or(ValueType::default());
         Definition {
             key: self.key.to_string(),
             description: String::new(),
@@ -134,7 +134,7 @@ impl Applied for AppliedFlag {
 
     fn update(&self, before: &Definition) -> Result<Definition> {
         let Self { key: _, description, state, value_type, off_value, on_value, rule } = self.clone();
-        FlagUpdate { key: None, description, state, value_type, off_value, on_value, rule }.apply(before)
+        FlagUpdate { key: Given(None), description, state, value_type, off_value, on_value, rule }.apply(before)
     }
 }
 
@@ -153,7 +153,7 @@ impl Applied for AppliedGroup {
 
     fn update(&self, before: &GroupDefinition) -> Result<GroupDefinition> {
         let Self { key: _, name, branches } = self.clone();
-        GroupUpdate { key: None, name, branches }.apply(before)
+        GroupUpdate { key: Given(None), name, branches }.apply(before)
     }
 }
 

@@ -4,7 +4,7 @@ use kernel::{Code, Error, Name, Problems, Result, Text};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use web::{Patch, Validate};
+use web::{Given, Patch, Validate};
 
 use super::AppDefinitions;
 use crate::{
@@ -63,13 +63,13 @@ pub(super) fn default_value(value_type: ValueType, on: bool) -> Value {
 pub struct FlagUpdate {
     /// May be sent, but not changed: code asks for it.
     #[serde(default)]
-    pub key: Option<String>,
+    pub key: Given<String>,
     #[serde(default)]
     pub description: Patch<Text>,
     #[serde(default)]
-    pub state: Option<State>,
+    pub state: Given<State>,
     #[serde(default)]
-    pub value_type: Option<ValueType>,
+    pub value_type: Given<ValueType>,
     #[serde(default)]
     pub off_value: Patch<Value>,
     #[serde(default)]
@@ -82,8 +82,8 @@ impl Validate for FlagUpdate {}
 
 impl FlagUpdate {
     pub(super) fn apply(&self, before: &Definition) -> Result<Definition> {
-        same_key(self.key.as_deref(), &before.key)?;
-        let value_type = self.value_type.unwrap_or(before.value_type);
+        same_key(self.key.0.as_deref(), &before.key)?;
+        let value_type = self.value_type.or(before.value_type);
         let value = |patch: &Patch<Value>, current: &Value, on: bool| {
             let kept = if patch.is_missing() { Some(current.clone()) } else { patch.value().cloned() };
             kept.unwrap_or_else(|| default_value(value_type, on))
@@ -91,7 +91,7 @@ impl FlagUpdate {
         Ok(Definition {
             key: before.key.clone(),
             description: self.description.clone().apply(Some(before.description.clone())).unwrap_or_default(),
-            state: self.state.unwrap_or(before.state),
+            state: self.state.or(before.state),
             value_type,
             off_value: value(&self.off_value, &before.off_value, false),
             on_value: value(&self.on_value, &before.on_value, true),
@@ -143,23 +143,23 @@ impl NewGroup {
 pub struct GroupUpdate {
     /// May be sent, but not changed: flags refer to it.
     #[serde(default)]
-    pub key: Option<String>,
+    pub key: Given<String>,
     #[serde(default)]
-    pub name: Option<Name>,
+    pub name: Given<Name>,
     #[serde(default)]
     #[schemars(length(max = 100))]
-    pub branches: Option<Vec<Branch>>,
+    pub branches: Given<Vec<Branch>>,
 }
 
 impl Validate for GroupUpdate {}
 
 impl GroupUpdate {
     pub(super) fn apply(&self, before: &GroupDefinition) -> Result<GroupDefinition> {
-        same_key(self.key.as_deref(), &before.key)?;
+        same_key(self.key.0.as_deref(), &before.key)?;
         Ok(GroupDefinition {
             key: before.key.clone(),
-            name: self.name.as_ref().map_or_else(|| before.name.clone(), Name::to_string),
-            branches: self.branches.clone().unwrap_or_else(|| before.branches.clone()),
+            name: self.name.clone().or(before.name.clone()),
+            branches: self.branches.clone().or(before.branches.clone()),
         })
     }
 }

@@ -80,7 +80,8 @@ impl AuthorizationRequest {
                 None => Error::invalid(field, "is required, because the app has no defaultCallbackUri"),
             });
         };
-        let is_id_token = self.response_type.as_deref() == Some("id_token");
+        // Where scope is required, so is `response_type=code`: another one is refused, in the query like every refusal there.
+        let is_id_token = self.response_type.as_deref() == Some("id_token") && !self.needs_scope;
         Ok(LoginRequest {
             app: app.id,
             redirect_uri: uri.to_owned(),

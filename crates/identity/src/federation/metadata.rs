@@ -4,6 +4,7 @@ use kernel::{Code, Error, Problems, Result, WebUrl};
 use saml::metadata::{IdentityProvider, read};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use spine::outbound::Failure;
 use tenancy::{
     callers::{AppCaller, AppWrite},
     federation::RequestMethod,
@@ -74,6 +75,12 @@ async fn fill_in(
 
 async fn fetched(identity: &Identity, url: &str) -> Result<String> {
     let failed = |reason: &str| Error::new(Code::ProviderFailed, format!("The metadata cannot be fetched: {reason}."));
-    let body = oidc::fetch(&identity.federation.directory, url).await.map_err(|failure| failed(&failure.reason))?;
-    String::from_utf8(body).map_err(|_| failed("it is not UTF-8"))
+    let answer = oidc::fetch(&identity.federation.directory, url).await.map_err(|failure| match failure {
+        Failure::Refused => Error::invalid("metadataUrl", "must be a public http or https address"),
+        other => failed(&other.to_string()),
+    })?;
+    match answer.status.as_u16() {
+        200 => String::from_utf8(answer.body).map_err(|_| failed("it is not UTF-8")),
+        status => Err(failed(&format!("the provider answered {status}"))),
+    }
 }

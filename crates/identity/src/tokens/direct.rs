@@ -27,7 +27,7 @@ pub fn routes() -> Routes<Identity> {
 struct Direct {
     session: Words,
     /// One of the session's `tenantUsers`; may be left out when there is exactly one.
-    tenant_user_id: Option<String>,
+    tenant_user_id: Option<Words>,
     app_id: AppId,
     /// `openid profile email onboarding tenant` without it.
     scope: Option<String>,

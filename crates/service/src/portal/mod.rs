@@ -8,6 +8,7 @@ mod member_page;
 mod members_page;
 mod plan_page;
 mod profile_page;
+mod settings_page;
 mod store;
 mod visit;
 
@@ -43,6 +44,7 @@ pub fn routes() -> Routes<Core> {
         .merge(plan_page::routes())
         .merge(members_page::routes())
         .merge(member_page::routes())
+        .merge(settings_page::routes())
         .merge(profile_page::routes())
 }
 

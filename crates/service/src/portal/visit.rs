@@ -17,7 +17,7 @@ use tenancy::{
 };
 use web::pages::{Brand, HostedPage, PageSetting, PostForm, Words};
 
-use super::{Visitor, members_page, plan_page, profile_page, refused, visitor};
+use super::{Visitor, members_page, plan_page, profile_page, refused, settings_page, visitor};
 use crate::Core;
 
 const NONCE: usize = 12;
@@ -117,6 +117,7 @@ impl Visit {
         let ways = [
             (is_person && visitor.holds("USER_READ"), "Members", members_page::path(app)),
             (visitor.holds("TENANT_READ"), "Plan", plan_page::path(app)),
+            (is_person && visitor.holds("TENANT_READ"), "Settings", settings_page::path(app)),
             (is_person, "Your profile", profile_page::path(app)),
         ];
         ways.into_iter().filter(|(may, ..)| *may).map(|(_, label, path)| (self.say(label), path)).collect()

@@ -1,5 +1,5 @@
 // An owner with Chromium, without scripts, in the members' portal: invites somebody, is refused, changes a role, withdraws the
-// invitation, and changes their own name. Every page is looked at by eye and by axe, on a phone and on a desktop.
+// invitation, changes the workspace's settings and their own name. Every page is looked at by eye and by axe, on a phone and on a desktop.
 import assert from "node:assert/strict";
 import { heading, launch, press, type, visitor } from "./chromium.mjs";
 import { spectator } from "./looks.mjs";
@@ -41,6 +41,15 @@ try {
   await press(page, "Withdraw invitation");
   await heading(page, "Members");
   await says("The invitation has been withdrawn.");
+
+  await page.getByRole("link", { name: "Settings" }).click();
+  await heading(page, "Settings");
+  await type(page, "Workspace name", "Analytical Engines");
+  await type(page, "Logo", "https://cdn.example/logo.svg");
+  await look(page, "settings");
+  await press(page, "Save");
+  await says("The settings have been saved.");
+  await look(page, "settings-saved");
 
   await page.getByRole("link", { name: "Your profile" }).click();
   await heading(page, "Your profile");

@@ -6,7 +6,7 @@ use std::{marker::PhantomData, sync::Arc, time::Duration};
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use kernel::{Actor, AppId, Author, Authored, Code, Error, MemberId, Result, TenantId, UserId};
-use web::{Access, Describe, Failure, Operation, Scope, required_header};
+use web::{Access, Describe, Failure, Operation, Scope, optional_header, required_header};
 
 use super::{
     access_tokens::{AccessClaims, GRACE},
@@ -93,7 +93,19 @@ fn presented(parts: &Parts) -> Result<&str> {
 }
 
 pub(super) async fn authenticate(parts: &Parts, tenancy: &Tenancy) -> Result<SignedIn> {
-    authenticate_token(tenancy, &Scope::of(&parts.extensions), presented(parts)?, Duration::ZERO).await
+    let user = authenticate_token(tenancy, &Scope::of(&parts.extensions), presented(parts)?, Duration::ZERO).await?;
+    same_app(parts, &user)?;
+    Ok(user)
+}
+
+/// 403 when the request names another app than the token's, also where it need not name one.
+fn same_app(parts: &Parts, user: &SignedIn) -> Result<()> {
+    match optional_header(&parts.headers, "x-app-id")? {
+        Some(named) if named.parse() != Ok(user.app()) => {
+            Err(Error::new(Code::Forbidden, "x-app-id does not match the app of the access token."))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks an access token: signature, issuer, expiry, and login and membership as they are now. One that expired less
@@ -165,6 +177,7 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for DescribedCaller {
         let standing = standing::signed_in(&tenancy.db, claims.signed_in_as()).await?.ok_or_else(logins::ended)?;
         let user = SignedIn::new(tenancy, &scope, claims, Membership::from(&standing)).await?;
         user.note();
+        same_app(parts, &user)?;
         Ok(Self(user, standing))
     }
 }
@@ -183,7 +196,9 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for RefreshingCaller {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         let (scope, token) = (Scope::of(&parts.extensions), presented(parts)?);
-        Ok(Self(authenticate_token(state.as_ref(), &scope, token, GRACE).await?))
+        let user = authenticate_token(state.as_ref(), &scope, token, GRACE).await?;
+        same_app(parts, &user)?;
+        Ok(Self(user))
     }
 }
 
@@ -213,10 +228,7 @@ impl<P: Permission> Describe for UserCaller<P> {
 /// The user of a request that also names the app, with the permission `P`.
 pub(super) async fn authenticate_with_app<P: Permission>(parts: &Parts, tenancy: &Tenancy) -> Result<SignedIn> {
     let user = authenticate(parts, tenancy).await?;
-    let named = required_header(&parts.headers, "x-app-id")?;
-    if named.parse() != Ok(user.app()) {
-        return Err(Error::new(Code::Forbidden, "x-app-id does not match the app of the access token."));
-    }
+    required_header(&parts.headers, "x-app-id")?;
     P::check(&user)?;
     Ok(user)
 }

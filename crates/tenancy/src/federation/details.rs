@@ -11,7 +11,7 @@ use super::{Connection, Protocol};
 /// A connection, with all that is known of it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "FederationConnectionDetails")]
+#[schemars(rename = "FederationConnection")]
 pub struct ConnectionDetails {
     #[serde(flatten)]
     connection: Connection,

@@ -3,7 +3,7 @@
 use kernel::Result;
 use web::{Created, Json, Page, Params, Path, Routes, State, Success, Valid};
 
-use super::{Connection, ConnectionChange, ConnectionDetails, ConnectionId, NewConnection};
+use super::{ConnectionChange, ConnectionDetails, ConnectionId, NewConnection};
 use crate::{
     Tenancy,
     callers::{AppCaller, AppDelete, AppRead, AppWrite},
@@ -25,18 +25,21 @@ async fn list(
     caller: AppCaller<AppRead>,
     State(tenancy): State<Tenancy>,
     Params(page): Params<Page>,
-) -> Result<Json<Vec<Connection>>> {
+) -> Result<Json<Vec<ConnectionDetails>>> {
     let app = caller.app_id();
-    Ok(Json(tenancy.db.read(move |tx| super::list(tx, app, page)).await?))
+    let connections = tenancy.db.read(move |tx| super::list(tx, app, page)).await?.into_iter();
+    let details = connections.map(|connection| ConnectionDetails::of(connection, &tenancy.base_url));
+    Ok(Json(details.collect::<Result<_>>()?))
 }
 
 async fn create(
     caller: AppCaller<AppWrite>,
     State(tenancy): State<Tenancy>,
     Valid(new): Valid<NewConnection>,
-) -> Result<Created<Connection>> {
+) -> Result<Created<ConnectionDetails>> {
     let (app, keyring) = (caller.app_id(), tenancy.keyring);
-    Ok(Created(tenancy.db.by(&caller).write(move |tx| super::create(tx, &keyring, app, &new)).await?))
+    let connection = tenancy.db.by(&caller).write(move |tx| super::create(tx, &keyring, app, &new)).await?;
+    Ok(Created(ConnectionDetails::of(connection, &tenancy.base_url)?))
 }
 
 async fn get(
@@ -44,8 +47,9 @@ async fn get(
     State(tenancy): State<Tenancy>,
     Path(id): Path<ConnectionId>,
 ) -> Result<Json<ConnectionDetails>> {
-    let (app, base_url) = (caller.app_id(), tenancy.base_url);
-    Ok(Json(tenancy.db.read(move |tx| super::details(tx, &base_url, app, id)).await?))
+    let app = caller.app_id();
+    let connection = tenancy.db.read(move |tx| super::get(tx, app, id)).await?;
+    Ok(Json(ConnectionDetails::of(connection, &tenancy.base_url)?))
 }
 
 async fn update(
@@ -53,9 +57,10 @@ async fn update(
     State(tenancy): State<Tenancy>,
     Path(id): Path<ConnectionId>,
     Valid(change): Valid<ConnectionChange>,
-) -> Result<Json<Connection>> {
+) -> Result<Json<ConnectionDetails>> {
     let (app, keyring) = (caller.app_id(), tenancy.keyring);
-    Ok(Json(tenancy.db.by(&caller).write(move |tx| super::update(tx, &keyring, app, id, &change)).await?))
+    let connection = tenancy.db.by(&caller).write(move |tx| super::update(tx, &keyring, app, id, &change)).await?;
+    Ok(Json(ConnectionDetails::of(connection, &tenancy.base_url)?))
 }
 
 async fn delete(

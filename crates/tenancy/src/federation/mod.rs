@@ -34,7 +34,6 @@ use crate::{
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "FederationConnection")]
 pub struct Connection {
     pub id: ConnectionId,
     #[serde(rename = "type")]
@@ -258,11 +257,6 @@ pub fn ending_certificates(tx: &mut Tx<'_>, before: Timestamp) -> Result<Vec<End
         ending.extend(soon.map(|valid_until| EndingCertificate { app, connection: connection.clone(), valid_until }));
     }
     Ok(ending)
-}
-
-/// The connection with all that an operator wants to know of it.
-pub fn details(tx: &mut Tx<'_>, base_url: &str, app: AppId, id: ConnectionId) -> Result<ConnectionDetails> {
-    ConnectionDetails::of(get(tx, app, id)?, base_url)
 }
 
 pub fn get(tx: &mut Tx<'_>, app: AppId, id: ConnectionId) -> Result<Connection> {

@@ -18,6 +18,8 @@ pub enum FieldKind {
     FamilyName,
     Organization,
     Phone,
+    /// A web address.
+    Url,
     /// A code from a phone or an authenticator app.
     OneTimeCode,
 }
@@ -35,6 +37,7 @@ impl FieldKind {
             Self::FamilyName => "type=\"text\" autocomplete=\"family-name\"",
             Self::Organization => "type=\"text\" autocomplete=\"organization\"",
             Self::Phone => "type=\"tel\" autocomplete=\"tel\"",
+            Self::Url => "type=\"url\" autocomplete=\"off\" spellcheck=\"false\"",
             Self::OneTimeCode => {
                 "type=\"text\" inputmode=\"numeric\" autocomplete=\"one-time-code\" spellcheck=\"false\""
             }

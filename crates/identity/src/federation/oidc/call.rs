@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use kernel::Secret;
 use serde::de::DeserializeOwned;
-use spine::outbound::{Answer, BodyLimit, Limits, Method, Outbound, Request, Url, header};
+use spine::outbound::{Answer, BodyLimit, Failure, Limits, Method, Outbound, Request, Url, header};
 
 use super::OidcFailure;
 
@@ -49,9 +49,14 @@ impl Call {
     }
 }
 
+/// Whatever is answered there, also when it refuses.
+pub(super) async fn ask(outbound: &Outbound, call: Call) -> Result<Answer, Failure> {
+    outbound.send(call.0, &LIMITS).await
+}
+
 /// Whatever the provider says, also when it refuses.
 pub(super) async fn send(outbound: &Outbound, call: Call, step: &'static str) -> Result<Answer, OidcFailure> {
-    outbound.send(call.0, &LIMITS).await.map_err(|failure| OidcFailure::unavailable(step, &failure.to_string()))
+    ask(outbound, call).await.map_err(|failure| OidcFailure::unavailable(step, &failure.to_string()))
 }
 
 /// The body of a 200.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use kernel::{AppId, Error, Result, Secret, Timestamp};
 use serde::Deserialize;
+use spine::outbound::{Answer, Failure};
 use tenancy::{credentials::ProviderClient, federation::Connection};
 use vault::{Keyring, sha256_bytes};
 
@@ -299,9 +300,9 @@ impl LoginSecrets {
 }
 
 /// A document that an operator names.
-pub(super) async fn fetch(directory: &Directory, url: &str) -> Result<Vec<u8>, OidcFailure> {
-    let url = directory.address(url).ok_or_else(|| OidcFailure::refused("metadata", "this is not a web address"))?;
-    call::bytes(directory.outbound(), Call::get(url), "metadata").await
+pub(super) async fn fetch(directory: &Directory, url: &str) -> Result<Answer, Failure> {
+    let url = directory.address(url).ok_or(Failure::Refused)?;
+    call::ask(directory.outbound(), Call::get(url)).await
 }
 
 /// A digest of the subject, which means nothing without its issuer and, for a provider of several apps, the app.

@@ -15,6 +15,7 @@ use testkit::{
 
 on_both_engines!(
     a_profile_is_read_and_changed,
+    the_app_may_be_named_but_not_another_one,
     only_parameters_that_are_theirs_can_be_changed,
     sessions_are_listed_and_ended_one_by_one,
     a_session_is_listed_as_long_as_it_can_be_refreshed,
@@ -54,6 +55,16 @@ async fn a_profile_is_read_and_changed(app: TestApp) {
     // Role, switch and address are not theirs to change here.
     let ignored = me.put("/account/me", json!({ "role": "ADMIN", "email": "x@y.example", "enabled": false })).await;
     assert_eq!(ignored.expect(200).json(), changed.json());
+}
+
+async fn the_app_may_be_named_but_not_another_one(app: TestApp) {
+    let me = app.owner("ada@example.com").await.signed_in().await;
+    let other = app.other_app().await.app_id().to_string();
+    for path in ["/account/me", "/auth/userinfo"] {
+        me.header("x-app-id", &app.app_id().to_string()).get(path).await.expect(200);
+        me.header("x-app-id", &other).get(path).await.error(403, "FORBIDDEN");
+        me.header("x-app-id", "nonsense").get(path).await.error(403, "FORBIDDEN");
+    }
 }
 
 async fn only_parameters_that_are_theirs_can_be_changed(app: TestApp) {

@@ -281,6 +281,8 @@ async fn keys_begin_checkouts_too(app: TestApp) {
     app.key().put("/account/app/credentials", json!({ "payproviderPublicKey": "pk_1" })).await.expect(200);
     let of_tenant = format!("/account/tenant/{}/checkoutId", workspace.id);
     app.key().call(Method::POST, &of_tenant, None).await.refuses(&["planKey"]);
+    app.key().post(&of_tenant, json!({ "planKey": "free" })).await.refuses(&["planKey"]);
+    app.key().post(&of_tenant, json!({ "planKey": "nonsense" })).await.refuses(&["planKey"]);
     let made = app.key().post(&of_tenant, json!({ "planKey": "pro" })).await.expect(200);
     assert!(made.text("/id").starts_with("cs_"));
     assert_eq!(made.text("/publicKey"), "pk_1");

@@ -162,6 +162,14 @@ async fn an_update_is_partial_and_null_clears(app: TestApp) {
     assert!(cleared.json().get("rule").is_none());
     app.operator().put(&path, json!({ "state": "on-with-rule" })).await.refuses(&["rule"]);
     app.operator().put(&path, json!({ "valueType": "string" })).await.refuses(&["offValue", "onValue"]);
+    for kept in ["state", "valueType", "key"] {
+        app.operator().put(&path, json!({ kept: null })).await.refuses(&[kept]);
+    }
+    let group = app.operator().post(&groups(&app), json!({ "key": "g", "name": "G" })).await.expect(201);
+    for kept in ["name", "branches", "key"] {
+        let path = format!("{}/{}", groups(&app), group.text("/id"));
+        app.operator().put(&path, json!({ kept: null })).await.refuses(&[kept]);
+    }
 }
 
 async fn each_change_is_a_version_that_can_be_returned_to(app: TestApp) {

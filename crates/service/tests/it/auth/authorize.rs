@@ -251,7 +251,7 @@ async fn wrong_requests_go_back_to_the_app(app: TestApp) {
     ] {
         let mut browser = app.browser();
         browser.open(&authorize(&app, &[&pkce[..], &[("state", "s")], &change].concat())).await;
-        assert!(browser.location.starts_with(REDIRECT), "{change:?} {}", browser.location);
+        assert!(browser.location.starts_with(&format!("{REDIRECT}?")), "{change:?} {}", browser.location);
         assert_eq!(browser.answer("error").as_deref(), Some(error), "{change:?}");
         assert_eq!(browser.answer("state").as_deref(), Some("s"), "{change:?}");
     }

@@ -124,7 +124,10 @@ async fn a_session_is_good_for_its_own_app_and_person(app: TestApp) {
     let session = second.log_in().await.expect(200);
     assert_eq!(session.at("/tenantUsers").as_array().map(Vec::len), Some(2));
     let body = json!({ "session": session.text("/session"), "appId": app.app_id(), "mode": "sdk" });
-    app.anon().post("/auth/token/direct", body).await.refuses(&["tenantUserId"]);
+    app.anon().post("/auth/token/direct", body.clone()).await.refuses(&["tenantUserId"]);
+    let mut empty = body;
+    empty["tenantUserId"] = json!("");
+    app.anon().post("/auth/token/direct", empty).await.refuses(&["tenantUserId"]);
     let tokens = Tokens::of(&second.exchange(&session.text("/session")).await.expect(200));
     assert_eq!(claims(&tokens.access)["tid"], json!(bob.tenant));
 }

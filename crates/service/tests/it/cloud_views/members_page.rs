@@ -10,6 +10,8 @@ use testkit::{
     on_both_engines,
 };
 
+use super::settings_page::settings;
+
 on_both_engines!(
     a_code_leads_to_the_members_once_and_again_in_the_same_browser,
     a_keys_code_does_not_open_the_members,
@@ -41,7 +43,7 @@ async fn entrance(app: &TestApp, user: &Caller) -> String {
 }
 
 /// A browser in which this user is in the portal.
-async fn at_members(app: &TestApp, user: &Caller) -> Browser {
+pub(super) async fn at_members(app: &TestApp, user: &Caller) -> Browser {
     let mut browser = app.browser();
     browser.open(&entrance(app, user).await).await;
     browser
@@ -81,7 +83,7 @@ async fn found(workspace: &Workspace, email: &str) -> Value {
 }
 
 /// Who made the last change of a kind.
-async fn author(app: &TestApp, kind: &'static str) -> String {
+pub(super) async fn author(app: &TestApp, kind: &'static str) -> String {
     let query = "SELECT actor FROM outbox WHERE kind = $1 ORDER BY id DESC LIMIT 1";
     let read = app.service().core().db.read(move |tx| tx.one::<(String,)>(query, &args![kind])).await;
     let (actor,) = read.expect("somebody was told");
@@ -89,7 +91,7 @@ async fn author(app: &TestApp, kind: &'static str) -> String {
 }
 
 #[track_caller]
-fn is_by(actor: &str, user: &Value) {
+pub(super) fn is_by(actor: &str, user: &Value) {
     let user = user["userId"].as_str().and_then(|id| id.parse().ok()).expect("a person's id");
     let actor: Actor = serde_json::from_str(actor).expect("an actor");
     assert_eq!(actor, Actor::user(user));
@@ -118,7 +120,7 @@ async fn a_code_leads_to_the_members_once_and_again_in_the_same_browser(app: Tes
     let page = app.anon().get(&format!("{ENTRANCE}?code=nonesuch")).await.expect(401);
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
     app.anon().get(ENTRANCE).await.expect(400);
-    for page in [members(&app), profile(&app), member(&app, &acme.owner)] {
+    for page in [members(&app), profile(&app), settings(&app), member(&app, &acme.owner)] {
         app.browser().open(&page).await.sees(401, "not valid");
     }
     // The same code opens either portal.
@@ -139,13 +141,13 @@ async fn a_keys_code_does_not_open_the_members(app: TestApp) {
     browser.open(&plan).await.sees(200, "Choose a plan");
     assert!(!browser.html().contains("<nav>"));
     browser.open(&format!("{ENTRANCE}?code={code}")).await.sees(401, "not valid");
-    for page in [members(&app), profile(&app), member(&app, &acme.owner)] {
+    for page in [members(&app), profile(&app), settings(&app), member(&app, &acme.owner)] {
         browser.open(&page).await.sees(401, "not valid");
     }
 }
 
 /// The owner's page as a token shows it that has only these privileges.
-async fn with_scope(app: &TestApp, owner: &testkit::Person, scope: &str) -> Browser {
+pub(super) async fn with_scope(app: &TestApp, owner: &testkit::Person, scope: &str) -> Browser {
     let session = owner.log_in().await.expect(200).text("/session");
     let body = json!({ "session": session, "appId": app.app_id(), "mode": "sdk", "scope": scope });
     let tokens = Tokens::of(&app.page().post("/auth/token/direct", body).await.expect(200));

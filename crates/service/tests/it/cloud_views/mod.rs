@@ -8,4 +8,5 @@ mod members_browser;
 mod members_page;
 mod plan_browser;
 mod plan_page;
+mod settings_page;
 mod verify_sender;

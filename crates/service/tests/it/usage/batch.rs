@@ -6,6 +6,7 @@ use testkit::{TestApp, on_both_engines};
 on_both_engines!(
     entries_are_answered_in_their_places,
     a_key_of_the_app_may_span_workspaces,
+    what_acts_in_one_workspace_records_there_alone,
     a_batch_is_a_list_of_one_to_a_thousand,
 );
 
@@ -53,10 +54,20 @@ async fn a_key_of_the_app_may_span_workspaces(app: TestApp) {
     assert_eq!((used(&one.key(), one.id).await, used(&two.key(), two.id).await), (json!(1), json!(4)));
     let others = app.other_app().await.post(BATCH, events.clone()).await.expect(201).at("/results");
     assert_eq!(others[0]["error"]["error"], "NOT_FOUND");
-    // Whoever acts in one workspace acts there, whatever an entry says.
-    let scoped = one.token(&["TENANT_WRITE"]).await;
-    scoped.post(BATCH, json!([{ "metric": "m", "workspaceId": two.id }])).await.expect(201);
-    assert_eq!((used(&one.key(), one.id).await, used(&two.key(), two.id).await), (json!(2), json!(4)));
+}
+
+async fn what_acts_in_one_workspace_records_there_alone(app: TestApp) {
+    let (one, two) = (app.workspace("one").await, app.workspace("two").await);
+    let events = json!([{ "metric": "m", "workspaceId": two.id }, { "metric": "m", "workspaceId": one.id }]);
+    for caller in [one.key(), one.token(&["TENANT_WRITE"]).await] {
+        let results = caller.post(BATCH, events.clone()).await.expect(201).at("/results");
+        assert_eq!((&results[0]["error"]["error"], &results[1]["deduped"]), (&json!("FORBIDDEN"), &json!(false)));
+    }
+    assert_eq!(used(&one.key(), one.id).await, json!(2));
+    // A person's entries are their workspace's, whatever they say.
+    one.owner().post(BATCH, events).await.expect(201);
+    assert_eq!(used(&one.key(), one.id).await, json!(4));
+    assert_eq!(two.key().get(&format!("/usage/{}", two.id)).await.expect(200).at("/metrics"), json!([]));
 }
 
 async fn a_batch_is_a_list_of_one_to_a_thousand(app: TestApp) {

@@ -103,6 +103,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("POST /cloud-views/portal/{app_id}/members/{user_id}", "cloud_views/members_page.rs"),
     ("POST /cloud-views/portal/{app_id}/plan", "cloud_views/plan_page.rs"),
     ("POST /cloud-views/portal/{app_id}/profile", "cloud_views/members_page.rs"),
+    ("POST /cloud-views/portal/{app_id}/settings", "cloud_views/settings_page.rs"),
     ("DELETE /account/me/identities/{identity_id}", "auth/federation_oidc.rs"),
     ("PUT /account/me", "account/me.rs"),
     ("DELETE /account/me/sessions/{session_id}", "account/me.rs"),
