@@ -84,6 +84,16 @@ mod tests {
         assert_ne!(first, one.bytes::<16>());
     }
 
+    /// A remainder of 62 would give the first eight characters a quarter more.
+    #[test]
+    fn every_character_of_base62_is_equally_likely() {
+        let text = Entropy::seeded_for_tests(1).base62(62 * 10_000);
+        for letter in ('0'..='9').chain('A'..='Z').chain('a'..='z') {
+            let count = text.matches(letter).count();
+            assert!((9_500..10_500).contains(&count), "{letter} {count} times");
+        }
+    }
+
     #[test]
     fn base62_has_the_asked_length_and_alphabet() {
         let text = Entropy::os().base62(43);

@@ -317,6 +317,14 @@ mod tests {
     }
 
     #[test]
+    fn a_least_length_counts_characters_too() {
+        let rules = TextRules::of(&serde_json::json!({ "minLength": 8 }));
+        assert_eq!(rules.problem(&"é".repeat(8)), None);
+        assert_eq!(rules.problem(&"é".repeat(7)).as_deref(), Some("must be at least 8 characters"));
+        assert_eq!(rules.problem("🔑🔑").as_deref(), Some("must be at least 8 characters"));
+    }
+
+    #[test]
     fn a_line_has_no_breaks() {
         assert_eq!(one_line("  Ada\r\nBcc:\u{7} x\u{2028}y "), "Ada Bcc: x y");
     }
