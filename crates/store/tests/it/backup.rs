@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Read},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
@@ -23,6 +24,7 @@ use crate::schema::{MIGRATIONS, add_entry, add_name, entries, names};
 on_both_engines!(MIGRATIONS:
     a_backup_under_load_holds_all_that_was_acknowledged,
     rows_come_back_as_they_were,
+    nobody_but_its_owner_reads_a_backup,
     a_failed_restore_leaves_nothing,
     unfit_files_and_targets_are_refused,
     an_older_backup_is_brought_up_to_date,
@@ -158,6 +160,14 @@ async fn rows_come_back_as_they_were(test: TestDb) {
         restore(&shelf.path(&again), &last.db, None, &[key()], MIGRATIONS).await.expect("restored again");
         assert_eq!(content(&last.db).await, before);
     }
+}
+
+/// It holds what the database holds, and may be made in a folder that everybody can look into.
+async fn nobody_but_its_owner_reads_a_backup(test: TestDb) {
+    let shelf = Shelf::new();
+    test.db.backup_to(&shelf.path("backup"), &[], None, &key(), MIGRATIONS).await.expect("a backup");
+    let mode = fs::metadata(shelf.path("backup")).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 async fn a_failed_restore_leaves_nothing(test: TestDb) {

@@ -19,6 +19,7 @@ on_both_engines!(
     everything_comes_back_on_either_engine,
     a_restore_wants_an_empty_store,
     a_restore_wants_the_right_master_key,
+    a_backup_of_the_previous_master_key_is_restored,
     a_damaged_backup_is_refused,
 );
 
@@ -129,6 +130,14 @@ async fn a_restore_wants_the_right_master_key(app: TestApp) {
     let error = refused(with(None), &file).await;
     assert!(error.public().contains("master key is missing"), "{error:?}");
     restore(target.options(), &file).await.expect("the target stayed empty");
+}
+
+async fn a_backup_of_the_previous_master_key_is_restored(app: TestApp) {
+    let file = backup(&app).await;
+    let target = Site::empty(app.site().engine());
+    let mut options = target.options();
+    options.keys.master_previous = options.keys.master.replace(MasterKey::generate(&Entropy::os()).to_text());
+    restore(options, &file).await.expect("restored");
 }
 
 async fn a_damaged_backup_is_refused(app: TestApp) {
