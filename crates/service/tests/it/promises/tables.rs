@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use kernel::AppId;
 use serde_json::{Value, json};
+use spine::purge;
 use store::{
     Arg, ColumnType, Db, Owner, Table, args,
     testing::{SchemaTable, schema, statement},
@@ -19,7 +20,9 @@ on_both_engines!(
     who_belongs_elsewhere_keeps_everything,
     a_large_deletion_goes_on_beside_others_and_survives_being_cut_off,
     two_nodes_purge_together,
+    what_is_expected_is_called_off_in_time_or_not_at_all,
     what_has_expired_is_swept_and_nothing_else,
+    what_has_expired_is_kept_for_as_long_as_its_register_says,
 );
 
 fn registered() -> impl Iterator<Item = &'static Table> {
@@ -241,6 +244,26 @@ async fn two_nodes_purge_together(app: TestApp) {
     assert_eq!(links(&app).await, 0);
 }
 
+/// Whoever puts an app in and is too late must not take it for whole: its rows may be going already.
+async fn what_is_expected_is_called_off_in_time_or_not_at_all(app: TestApp) {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let (db, id) = (db(&app), app.service().core().db.ids().next());
+    let in_time = db.write(move |tx| {
+        let at = tx.now().plus(HOUR);
+        assert!(purge::expect(tx, id, at)? && !purge::expect(tx, id, at)?, "one at a time");
+        assert!(purge::postpone(tx, id, at)? && purge::call_off(tx, id)?);
+        assert!(!purge::call_off(tx, id)?, "it was");
+        purge::expect(tx, id, at)
+    });
+    assert!(in_time.await.expect("expected"));
+    db.clock().advance_to(db.clock().now().plus(HOUR));
+    let late = db.write(move |tx| {
+        let at = tx.now().plus(HOUR);
+        Ok((purge::postpone(tx, id, at)?, purge::call_off(tx, id)?))
+    });
+    assert_eq!(late.await.expect("asked"), (false, false));
+}
+
 async fn expiring(app: &TestApp, table: &SchemaTable, at: i64) -> i64 {
     let column = if table.has("expires_at") { "expires_at" } else { "created_at" };
     let sql = statement(format!("SELECT count(*) FROM {} WHERE {column} = $1", table.name));
@@ -269,4 +292,27 @@ async fn what_has_expired_is_swept_and_nothing_else(app: TestApp) {
     app.drain().await;
     let logins = tables.iter().find(|table| table.name == "refresh_families").expect("logins expire");
     assert_eq!(expiring(&app, logins, 1).await, 0);
+}
+
+async fn what_has_expired_is_kept_for_as_long_as_its_register_says(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let owners = Owners::of(&app, &acme, &acme.owner);
+    let (minute, now) = (Duration::from_secs(60), db(&app).clock().now());
+    let mut ended: Vec<(SchemaTable, i64)> = Vec::new();
+    for (number, table) in (0..).zip(schema(&db(&app)).await) {
+        let expiry = registered().find(|known| known.name == table.name).and_then(|known| known.expiry.as_ref());
+        if let Some(expiry) = expiry.filter(|expiry| !expiry.kept_for.is_zero()) {
+            let at = now.minus(expiry.kept_for).plus(minute).as_micros();
+            insert(&db(&app), &table, &owners, number, at).await;
+            ended.push((table, at));
+        }
+    }
+    assert!(ended.len() > 3, "{ended:?}");
+    for (wait, left) in [(Duration::ZERO, 1), (2 * minute, 0)] {
+        app.advance(wait).await;
+        app.drain().await;
+        for (table, at) in &ended {
+            assert_eq!(expiring(&app, table, *at).await, left, "{}", table.name);
+        }
+    }
 }
