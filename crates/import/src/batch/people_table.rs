@@ -123,3 +123,26 @@ pub fn column(member: &str) -> &str {
     let known = COLUMNS.iter().find(|(_, stands_for)| *stands_for == member).map(|(column, _)| *column);
     known.unwrap_or(if member == "name" { WORKSPACE } else { member })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The message about the first row that is too many, and how many there were before it.
+    fn limit(workspace_of: impl Fn(usize) -> String) -> (usize, String) {
+        let header = [WORKSPACE, "username"].map(str::to_owned);
+        let (mut table, _) = PeopleTable::of(&header).expect("both columns");
+        let mut row = |line| table.piece(&(line, vec![workspace_of(line), "ada@example.com".to_owned()]));
+        let (count, refused) =
+            (0..=MOST_USERS).find_map(|line| Some((line, row(line).err()?))).expect("there is a limit");
+        (count, refused.public().to_owned())
+    }
+
+    #[test]
+    fn a_table_is_no_longer_than_a_list_may_be() {
+        let users = format!("body must have at most {MOST_USERS} users, owners included");
+        assert_eq!(limit(|_| "acme".to_owned()), (MOST_USERS, users));
+        let workspaces = format!("body must have at most {MOST_TENANTS} workspaces");
+        assert_eq!(limit(|line| line.to_string()), (MOST_TENANTS, workspaces));
+    }
+}

@@ -1,7 +1,9 @@
 //! `/account/import`.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
+use axum::body::Body;
+use futures_util::{StreamExt as _, stream};
 use http::Method;
 use serde_json::{Value, json};
 use testkit::{
@@ -29,8 +31,10 @@ on_both_engines!(
     the_last_hundred_are_listed_newest_first,
     an_import_that_is_cut_off_goes_on_and_doubles_nothing,
     two_nodes_share_imports,
+    an_import_that_another_node_has_is_left_to_it,
     a_deleted_app_ends_its_imports,
     a_batch_that_was_cut_off_is_swept,
+    a_caller_who_goes_away_leaves_nothing,
     findings_are_limited,
     its_beginning_and_end_are_in_the_audit_trail,
 );
@@ -292,6 +296,9 @@ async fn a_repetition_answers_with_the_first_reference(app: TestApp) {
     assert_eq!(caller.post(IMPORT, json!([item("acme", 1)])).await.expect(200).text("/reference"), first);
     let other = app.key().header("idempotency-key", "tuesday").post(IMPORT, json!([item("b", 1)])).await.expect(200);
     assert_ne!(other.text("/reference"), first);
+    // The same word in another app is another import.
+    let elsewhere = app.other_app().await.header("idempotency-key", "monday").post(IMPORT, json!([item("e", 1)])).await;
+    assert_ne!(elsewhere.expect(200).text("/reference"), first);
     app.drain().await;
     assert_eq!(tenants(&app).await.len(), 2);
     // Both at once.
@@ -465,6 +472,17 @@ async fn two_nodes_share_imports(app: TestApp) {
     }
 }
 
+async fn an_import_that_another_node_has_is_left_to_it(app: TestApp) {
+    let reference = app.key().post(IMPORT, json!([item("acme", 1)])).await.expect(200).text("/reference");
+    let claimed = "UPDATE imports SET lease_owner = 'another', lease_until = 4000000000000000";
+    app.service().core().db.write(move |tx| tx.run(claimed, &[])).await.expect("claimed");
+    app.drain().await;
+    assert_eq!(status(&app.key(), &reference).await.expect(200).at("/status"), "SCHEDULED");
+    free_claims(&app).await;
+    app.drain().await;
+    assert_eq!(status(&app.key(), &reference).await.expect(200).at("/status"), "COMPLETED");
+}
+
 async fn a_deleted_app_ends_its_imports(app: TestApp) {
     let other = app.other_app().await;
     other.post(IMPORT, json!([item("acme", 40)])).await.expect(200);
@@ -494,6 +512,29 @@ async fn a_batch_that_was_cut_off_is_swept(app: TestApp) {
     app.advance(Duration::from_secs(2 * 3600)).await;
     app.advance(Duration::from_secs(2 * 3600)).await;
     assert_eq!(staged(&app).await, 0);
+}
+
+/// What has come of a batch holds digests, which should not wait for the sweep.
+async fn a_caller_who_goes_away_leaves_nothing(app: TestApp) {
+    let batch = serde_json::to_string(&[item("acme", 600)]).expect("JSON");
+    let beginning = stream::iter([Ok::<_, Infallible>(batch[..batch.len() - 2].to_owned())]);
+    let caller = app.key().header("content-type", "application/json");
+    let sent = caller.send(Method::POST, IMPORT, Body::from_stream(beginning.chain(stream::pending())));
+    let staged_some = async {
+        while staged(&app).await < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        answer = sent => panic!("the batch has no end, and was answered with {answer:?}"),
+        () = staged_some => {}
+    }
+    let cleared = async {
+        while staged(&app).await > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), cleared).await.expect("nothing is left");
 }
 
 async fn findings_are_limited(app: TestApp) {

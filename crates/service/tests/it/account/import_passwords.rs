@@ -90,6 +90,10 @@ async fn whoever_was_here_before_keeps_their_password_or_has_none(app: TestApp) 
     assert!(warnings[1].as_str().is_some_and(|text| text.starts_with("[0].users[0].username: ")), "{warnings}");
     log_in(&app, "ada@example.com", "password").await.expect(401);
     log_in(&app, "silent@example.com", "password").await.expect(401);
+    const PROVEN: &str =
+        "SELECT count(*) FROM users WHERE email = 'silent@example.com' AND email_verified_at IS NOT NULL";
+    let (proven,): (i64,) = app.service().core().db.read(|tx| tx.one(PROVEN, &[])).await.expect("a count");
+    assert_eq!(proven, 0, "an import does not prove anybody's address");
     known.log_in().await.expect(200);
 }
 
