@@ -18,6 +18,7 @@ on_both_engines!(
     what_nobody_keeps_goes_after_a_day,
     a_public_file_is_read_until_it_is_deleted,
     a_public_address_survives_a_change_of_the_master_key,
+    what_a_file_is_called_in_the_folder_opens_only_a_public_one,
     parts_of_a_file_can_be_read,
     files_have_limits,
     only_harmless_types_are_shown,
@@ -26,6 +27,7 @@ on_both_engines!(
     files_of_others_are_unknown,
     bytes_go_with_what_they_belong_to,
     bytes_without_a_row_go_when_they_are_seen_again,
+    bytes_whose_row_comes_late_stay,
     what_happens_to_files_is_told,
 );
 
@@ -195,6 +197,15 @@ async fn a_public_address_survives_a_change_of_the_master_key(app: TestApp) {
     app.anon().get(&forged).await.error(403, "FORBIDDEN");
 }
 
+async fn what_a_file_is_called_in_the_folder_opens_only_a_public_one(app: TestApp) {
+    let (_, caller) = somewhere(&app).await;
+    let (key, address) = stored(&app, &caller, "text/plain", b"hello", json!({ "persist": true })).await;
+    let object = "SELECT object FROM files";
+    let (object,): (String,) = app.service().core().db.read(move |tx| tx.one(object, &[])).await.expect("an object");
+    app.anon().get(&format!("/cloud-views/files/{key}?token={object}")).await.error(403, "FORBIDDEN");
+    app.anon().get(&address).await.expect(200);
+}
+
 async fn parts_of_a_file_can_be_read(app: TestApp) {
     let (_, caller) = somewhere(&app).await;
     let (_, address) = stored(&app, &caller, "text/plain", b"0123456789", json!({})).await;
@@ -314,6 +325,19 @@ async fn bytes_without_a_row_go_when_they_are_seen_again(app: TestApp) {
     assert_eq!(objects(&app), 1);
     app.drain().await;
     assert_eq!(objects(&app), 0);
+}
+
+/// As in an upload that takes longer than from one look to the next.
+async fn bytes_whose_row_comes_late_stay(app: TestApp) {
+    let (_, caller) = somewhere(&app).await;
+    let (_, address) = stored(&app, &caller, "text/plain", b"late", json!({ "persist": true })).await;
+    // So that nothing but the sweep is left to be done, which then looks once each time.
+    app.drain().await;
+    for renamed in ["UPDATE files SET object = object || '-'", "UPDATE files SET object = replace(object, '-', '')"] {
+        app.service().core().db.write(move |tx| tx.run(renamed, &[])).await.expect("renamed");
+        app.drain().await;
+    }
+    assert_eq!(app.anon().get(&address).await.expect(200).bytes(), b"late");
 }
 
 async fn what_happens_to_files_is_told(app: TestApp) {
