@@ -8,6 +8,7 @@ use store::Tx;
 use tenancy::{
     Tenancy,
     callers::{KeyCaller, TenantCaller, TenantWrite, UserCaller},
+    workspaces,
 };
 use web::{
     Created, Describe, Empty, Failure, Json, Operation, Path, RawBody, Routes, State, Valid, ValidOrNone, Validate,
@@ -102,6 +103,7 @@ async fn begin_for_workspace(
     caller.in_workspace(tenant)?;
     let (app, choice) = (caller.app_id(), choice.unwrap_or_default());
     let request = move |tx: &mut Tx<'_>| {
+        workspaces::get(tx, app, tenant)?;
         let OptionalPlanChoice { plan_key, price_offer } = choice.clone();
         let (plan_key, price_offer) = match plan_key {
             Some(key) => (must_be_paid(tx, app, key)?, price_offer),

@@ -238,35 +238,46 @@ pub fn next_block(tx: &mut Tx<'_>, Series { app, name }: Series, after: &str) ->
 pub struct OldBlock {
     block: StoredBlock,
     /// What is left of it.
-    younger: Option<WrittenBlock>,
-    /// Of the older ones.
+    left: Option<WrittenBlock>,
+    /// Of those that go.
     ingest_ids: Vec<String>,
 }
 
 /// A block with older events; those of which all are older come first, and go even if they cannot be read. Their `ingestId`s
-/// are not known then, and stay.
-pub fn next_old(tx: &mut Tx<'_>, app: AppId, before: Timestamp) -> Result<Option<OldBlock>> {
+/// are not known then, and stay. Of events with an `ingestId` only the first `most` are taken at a time: each is a page of its own
+/// to the writer.
+pub fn next_old(tx: &mut Tx<'_>, app: AppId, before: Timestamp, most: usize) -> Result<Option<OldBlock>> {
     if let Some(block) = tx.opt::<StoredBlock>(OLD, &args![app, before])? {
         let events = match block.events(tx) {
             Err(error) if error.code() == Code::EventsDamaged => Vec::new(),
             read => read?,
         };
-        return Ok(Some(OldBlock { block, younger: None, ingest_ids: ingest_ids(events) }));
+        return OldBlock::of(block, events, before, most).map(Some);
     }
     let end = Timestamp::from_micros(Grain::Month.end(Grain::Month.start(before.as_micros())));
     let Some(block) = tx.opt::<StoredBlock>(CUT, &args![app, before, end])? else { return Ok(None) };
-    let (older, younger): (Vec<_>, Vec<_>) = block.events(tx)?.into_iter().partition(|event| event.at < before);
-    let younger = WrittenBlock::of(Series { app, name: block.name }, &younger)?;
-    Ok(Some(OldBlock { block, younger, ingest_ids: ingest_ids(older) }))
+    let events = block.events(tx)?;
+    OldBlock::of(block, events, before, most).map(Some)
 }
 
-fn ingest_ids(events: Vec<KeptEvent>) -> Vec<String> {
-    events.into_iter().filter_map(|event| event.ingest_id).collect()
+impl OldBlock {
+    fn of(block: StoredBlock, events: Vec<KeptEvent>, before: Timestamp, most: usize) -> Result<Self> {
+        let (mut staying, mut ingest_ids) = (Vec::new(), Vec::new());
+        for event in events {
+            match &event.ingest_id {
+                _ if event.at >= before => staying.push(event),
+                Some(_) if ingest_ids.len() == most => staying.push(event),
+                known => ingest_ids.extend(known.clone()),
+            }
+        }
+        let left = WrittenBlock::of(Series { app: block.app, name: block.name }, &staying)?;
+        Ok(Self { block, left, ingest_ids })
+    }
 }
 
-/// Deletes the older events of a block, unless somebody else has changed it since.
-pub fn delete_older(tx: &mut Tx<'_>, OldBlock { block, younger, ingest_ids }: &OldBlock) -> Result<()> {
-    if rewrite(tx, block, younger.as_ref())? {
+/// Deletes older events of a block, unless somebody else has changed it since.
+pub fn delete_older(tx: &mut Tx<'_>, OldBlock { block, left, ingest_ids }: &OldBlock) -> Result<()> {
+    if rewrite(tx, block, left.as_ref())? {
         ingest::forget(tx, block.app, ingest_ids.iter().map(String::as_str))?;
     }
     Ok(())

@@ -18,7 +18,7 @@ use tenancy::{
 use vault::hash_token;
 use web::Scope;
 
-use crate::tokens::{Granted, refresh_tokens};
+use crate::tokens::{Granted, check_way_in, refresh_tokens};
 
 const LIFETIME: Duration = Duration::from_secs(60);
 const LENGTH: usize = 43;
@@ -64,6 +64,9 @@ pub fn continued(
     scope: &Arc<Scope>,
 ) -> Result<Option<SignedIn>> {
     let Some((login, standing)) = standing::of_login(tx, app.id, login, member)? else { return Ok(None) };
+    if check_way_in(&standing, login.reach).is_err() {
+        return Ok(None);
+    }
     // An access token alone gets others until then.
     let first_end = logins::expiry(login.authenticated_at, app);
     let refreshed_until = refresh_tokens::ends(tx, app.id, &[login.id])?.remove(&login.id);

@@ -41,9 +41,10 @@ impl Flash {
 
     #[must_use]
     pub fn typed(mut self, field: &str, text: &str) -> Self {
-        // Browsers drop cookies above 4 KiB.
-        let end = text.floor_char_boundary(LONGEST_TYPED);
-        self.typed.insert(field.to_owned(), text[..end].to_owned());
+        // Browsers drop cookies above 4 KiB, and a part of a text would be taken for what was meant.
+        if text.len() <= LONGEST_TYPED {
+            self.typed.insert(field.to_owned(), text.to_owned());
+        }
         self
     }
 

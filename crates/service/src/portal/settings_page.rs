@@ -2,12 +2,14 @@
 //! only read the workspace sees the same without a form.
 
 use identity::hosted::{self, Reply, Sent, flash::Flash};
-use kernel::{AppId, Error, Result};
+use kernel::{AppId, Code, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::Tx;
 use tenancy::{
     Authority,
+    callers::SignedIn,
+    logins,
     workspaces::{self, Tenant, TenantChanges},
 };
 use web::{
@@ -61,48 +63,59 @@ async fn show(request: hosted::Request, State(core): State<Core>, Path(app): Pat
     Ok(visit.show_once(visit.with_way_out(page)))
 }
 
+fn rule(mfa: bool) -> &'static str {
+    if mfa { REQUIRED } else { OPTIONAL }
+}
+
 fn with_form(visit: &Visit, page: HostedPage, workspace: &Tenant, left: &Flash) -> HostedPage {
     let field = |kind, name, label: &str, value: &str| {
         Field::new(kind, name, &visit.say(label)).value(left.typed_in(name).unwrap_or(value))
     };
-    let language = field(FieldKind::Text, "locale", "Language", workspace.locale.code());
-    let logo = field(FieldKind::Url, "logo", "Logo", workspace.logo.as_deref().unwrap_or_default());
-    let now = if workspace.mfa { REQUIRED } else { OPTIONAL };
-    let factor = Select::new("mfa", &visit.say("Two-factor authentication"), left.typed_in("mfa").unwrap_or(now))
+    let (locale, logo) = (workspace.locale.code(), workspace.logo.as_deref().unwrap_or_default());
+    let factor = rule(workspace.mfa);
+    let factors = Select::new("mfa", &visit.say("Two-factor authentication"), left.typed_in("mfa").unwrap_or(factor))
         .option(OPTIONAL, &visit.say("Up to each member"))
         .option(REQUIRED, &visit.say("Required for all members"));
+    let language = field(FieldKind::Text, "locale", "Language", locale)
+        .hint(&visit.say("A language code with two letters, such as en or de."));
+    let image = field(FieldKind::Url, "logo", "Logo", logo).hint(&visit.say("The web address of an image.")).optional();
     let form = visit
         .form(&path(visit.visitor.app.id))
+        .hidden("shown_name", &workspace.name)
+        .hidden("shown_locale", locale)
+        .hidden("shown_logo", logo)
+        .hidden("shown_mfa", factor)
         .field(field(FieldKind::Organization, "name", "Workspace name", &workspace.name))
-        .field(language.hint(&visit.say("A language code with two letters, such as en or de.")))
-        .field(logo.hint(&visit.say("The web address of an image.")).optional())
-        .select(factor)
+        .field(language)
+        .field(image)
+        .select(factors)
         .button(&visit.say("Save"));
     page.form(&form)
 }
 
 fn without_form(visit: &Visit, page: HostedPage, workspace: &Tenant) -> HostedPage {
-    let factor = if workspace.mfa { "Required for all members" } else { "Up to each member" };
+    let factors = if workspace.mfa { "Required for all members" } else { "Up to each member" };
     let told = [
         ("Language", workspace.locale.code().to_owned()),
         ("Logo", workspace.logo.clone().unwrap_or_else(|| visit.say("None"))),
-        ("Two-factor authentication", visit.say(factor)),
+        ("Two-factor authentication", visit.say(factors)),
     ];
     told.into_iter().fold(page, |page, (label, value)| page.paragraph(&format!("{}: {value}", visit.say(label))))
 }
 
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+/// With what the page showed: a field that nobody touched changes nothing, whoever has changed the setting meanwhile.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
 struct SettingsForm {
-    #[serde(default)]
     csrf: String,
-    #[serde(default)]
     name: String,
-    #[serde(default)]
+    shown_name: String,
     locale: String,
-    #[serde(default)]
+    shown_locale: String,
     logo: String,
-    #[serde(default)]
+    shown_logo: String,
     mfa: String,
+    shown_mfa: String,
 }
 
 async fn submit(
@@ -122,36 +135,77 @@ async fn submit(
     .await
 }
 
+fn touched<'a>(typed: &'a str, shown: &str) -> Option<&'a str> {
+    (typed != shown).then_some(typed.trim())
+}
+
 impl SettingsForm {
-    fn typed(&self) -> Flash {
-        let typed = [("name", &self.name), ("locale", &self.locale), ("logo", &self.logo), ("mfa", &self.mfa)];
-        typed.into_iter().fold(Flash::new(), |flash, (field, text)| flash.typed(field, text))
+    fn name(&self) -> Option<&str> {
+        touched(&self.name, &self.shown_name)
     }
 
-    /// What the form says of the workspace, in the words of its fields where that cannot be.
+    fn locale(&self) -> Option<&str> {
+        touched(&self.locale, &self.shown_locale)
+    }
+
+    fn logo(&self) -> Option<&str> {
+        touched(&self.logo, &self.shown_logo)
+    }
+
+    fn mfa(&self) -> Option<&str> {
+        touched(&self.mfa, &self.shown_mfa)
+    }
+
+    fn typed(&self) -> Flash {
+        let typed = [("name", self.name()), ("locale", self.locale()), ("logo", self.logo()), ("mfa", self.mfa())];
+        let typed = typed.into_iter().filter_map(|(field, text)| Some((field, text?)));
+        typed.fold(Flash::new(), |flash, (field, text)| flash.typed(field, text))
+    }
+
+    /// What the form changes, in the words of its fields where that cannot be.
     fn changes(&self, visit: &Visit) -> Result<TenantChanges> {
         let wrong = |field: &str, problem: &str| Error::invalid(visit.say(field), problem);
-        let name = self.name.trim().parse().map_err(|problem: String| wrong("Workspace name", &problem))?;
-        let locale = self.locale.trim().to_ascii_lowercase();
-        let locale = locale.parse().map_err(|problem| wrong("Language", problem))?;
-        let logo = match self.logo.trim() {
-            "" => Patch::Null,
-            address => Patch::Value(address.parse().map_err(|problem: String| wrong("Logo", &problem))?),
+        let name = self.name().map(|name| name.parse().map_err(|problem: String| wrong("Workspace name", &problem)));
+        let locale = self.locale().map(|code| code.to_ascii_lowercase().parse());
+        let locale = locale.map(|parsed| parsed.map_err(|problem| wrong("Language", problem)));
+        let logo = match self.logo() {
+            None => Patch::Missing,
+            Some("") => Patch::Null,
+            Some(address) => Patch::Value(address.parse().map_err(|problem: String| wrong("Logo", &problem))?),
         };
-        let mfa = match self.mfa.as_str() {
-            OPTIONAL => false,
-            REQUIRED => true,
-            _ => return Err(wrong("Two-factor authentication", "must be one of the choices")),
-        };
-        let given = (Given(Some(name)), Given(Some(locale)), Given(Some(mfa)));
-        Ok(TenantChanges { name: given.0, locale: given.1, mfa: given.2, logo, ..TenantChanges::default() })
+        let mfa = self.mfa().map(|chosen| match chosen {
+            OPTIONAL => Ok(false),
+            REQUIRED => Ok(true),
+            _ => Err(wrong("Two-factor authentication", "must be one of the choices")),
+        });
+        Ok(TenantChanges {
+            name: Given(name.transpose()?),
+            locale: Given(locale.transpose()?),
+            logo,
+            mfa: Given(mfa.transpose()?),
+            ..TenantChanges::default()
+        })
     }
 }
 
 async fn change(core: &Core, visit: &Visit, form: &SettingsForm) -> Result<()> {
     let (user, changes) = (visit.visitor.person()?.clone(), form.changes(visit)?);
-    let (app, tenant, authority) = (user.app(), user.tenant(), Authority::of_user(&user));
-    let changed =
-        core.db.by(&user).write(move |tx: &mut Tx<'_>| workspaces::update(tx, app, &authority, tenant, &changes));
+    let changed = core.db.by(&user.clone()).write(move |tx| {
+        if changes.mfa.value().is_some() {
+            check_two_factors(tx, &user)?;
+        }
+        workspaces::update(tx, user.app(), &Authority::of_user(&user), user.tenant(), &changes)
+    });
     changed.await.map(|_| ())
+}
+
+/// Who decides about everybody's second factor has shown one: whoever came in without must not do away with the rule, and nobody
+/// locks themselves out by making it.
+fn check_two_factors(tx: &mut Tx<'_>, user: &SignedIn) -> Result<()> {
+    let login = user.claims.sid.parse().map_err(|_| logins::ended())?;
+    if logins::live(tx, user.app(), login)?.mfa {
+        return Ok(());
+    }
+    let message = "Sign in with two-factor authentication yourself before you change it for the workspace.";
+    Err(Error::new(Code::Forbidden, message))
 }

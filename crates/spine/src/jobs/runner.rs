@@ -241,7 +241,9 @@ async fn tend(entry: Arc<Entry>, mut signals: Vec<watch::Receiver<u64>>, mut sto
 async fn on_own_thread(name: &'static str, life: impl Future<Output = ()> + Send + 'static) {
     let (runtime, (waiting, gone)) = (Handle::current(), oneshot::channel::<()>());
     let (ended, end) = oneshot::channel::<()>();
+    let (hand_over, handed) = oneshot::channel();
     let thread = spawn_unhurried(name, move || {
+        let Ok(life) = handed.blocking_recv() else { return };
         runtime.block_on(async {
             tokio::select! {
                 () = life => {}
@@ -251,9 +253,15 @@ async fn on_own_thread(name: &'static str, life: impl Future<Output = ()> + Send
         drop(ended);
     });
     match thread {
-        // Whoever is told nothing is told that it is over.
-        Ok(_) => drop(end.await),
-        Err(error) => tracing::error!(job = name, ?error, "no thread for the job; it does not run on this node"),
+        Ok(_) => {
+            drop(hand_over.send(life));
+            // Whoever is told nothing is told that it is over.
+            drop(end.await);
+        }
+        Err(error) => {
+            tracing::warn!(job = name, ?error, "no thread for the job; it shares those that answer requests");
+            life.await;
+        }
     }
     drop(waiting);
 }

@@ -20,6 +20,8 @@ use crate::{
 
 /// Rows that one transaction deletes.
 const BATCH: usize = 200;
+/// Blocks, or parts of them, that are deleted before other apps have their turn.
+const BLOCKS: usize = 20;
 
 /// The fold writes the last time of an entity when it has grown by this much.
 const LAG: Duration = Duration::from_mins(10);
@@ -84,13 +86,16 @@ impl EventRetention {
 
     /// Whether there may be more.
     async fn sweep_blocks(&self, app: AppId, before: Timestamp) -> Result<bool> {
-        match self.db.scan(move |tx| storage::next_old(tx, app, before)).await {
-            Ok(Some(old)) => self.db.write(move |tx| storage::delete_older(tx, &old)).await.map(|()| true),
-            Ok(None) => Ok(false),
-            // It goes as a whole when all of it is old.
-            Err(error) if error.code() == Code::EventsDamaged => Ok(false),
-            Err(error) => Err(error),
+        for _ in 0..BLOCKS {
+            match self.db.scan(move |tx| storage::next_old(tx, app, before, BATCH)).await {
+                Ok(Some(old)) => self.db.write(move |tx| storage::delete_older(tx, &old)).await?,
+                Ok(None) => return Ok(false),
+                // It goes as a whole when all of it is old.
+                Err(error) if error.code() == Code::EventsDamaged => return Ok(false),
+                Err(error) => return Err(error),
+            }
         }
+        Ok(true)
     }
 }
 

@@ -292,7 +292,10 @@ async fn keys_begin_checkouts_too(app: TestApp) {
     app.key().call(Method::POST, &of_tenant, None).await.expect(200);
     let by_header = workspace.key().post("/account/app/checkoutId", json!({ "planKey": "pro" })).await.expect(200);
     assert!(by_header.text("/id").starts_with("cs_"));
-    app.other_app().await.post(&of_tenant, json!({ "planKey": "pro" })).await.error(404, "NOT_FOUND");
+    let other = app.other_app().await;
+    for body in [json!({ "planKey": "pro" }), json!({ "planKey": "free" }), json!({})] {
+        other.post(&of_tenant, body).await.error(404, "NOT_FOUND");
+    }
 }
 
 async fn usage_is_handed_to_the_provider(app: TestApp) {
