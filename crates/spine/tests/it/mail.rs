@@ -245,6 +245,23 @@ async fn two_nodes_send_each_mail_once(test: TestDb) {
     assert_eq!(received, 50);
 }
 
+/// The server was so slow that the lease has ended meanwhile.
+async fn what_another_node_took_over_is_left_to_it(test: TestDb) {
+    for answer in ["451 later", "550 never"] {
+        let db = test.db.clone();
+        let (address, _inbox) = servers::smtp(move |_| {
+            let taken = db.exec_one("UPDATE mail_outbox SET lease_owner = 'another'", &[]);
+            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(taken)).unwrap();
+            Reply::Refuse(answer)
+        })
+        .await;
+        let id = queue(&test.db, "ada@example.com").await;
+        mailer(&test.db, &format!("smtp://{address}")).drain().await.unwrap();
+        let row = row(&test.db, &id).await;
+        assert_eq!((row.state.as_str(), row.attempts, row.erased), ("waiting", 0, false), "{answer}");
+    }
+}
+
 async fn headers_cannot_be_smuggled_in(test: TestDb) {
     let smuggled = "x\r\nBcc: everybody@example.com";
     for (field, wrong) in [
@@ -303,6 +320,7 @@ on_both_engines!(
     nothing_is_told_to_a_relay_that_does_not_encrypt,
     a_hanging_recipient_delays_nothing_else,
     two_nodes_send_each_mail_once,
+    what_another_node_took_over_is_left_to_it,
     headers_cannot_be_smuggled_in,
     waiting_mail_survives_a_change_of_the_master_key,
     operators_see_what_is_stuck,

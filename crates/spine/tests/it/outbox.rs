@@ -179,6 +179,19 @@ async fn only_old_facts_that_all_consumers_passed_are_trimmed(test: TestDb) {
     assert_eq!(seen(&test.db, "slow").await, [1, 2, 4, 5], "positions go on after everything was trimmed");
 }
 
+async fn nothing_is_resumed_behind_what_was_trimmed(test: TestDb) {
+    let runner = consumer(&test.db, "quick").await;
+    emit_kinds(&test.db, &["good", "good"]).await;
+    runner.drain().await.unwrap();
+    assert_eq!(test.db.write(|tx| outbox::trim(tx, Duration::ZERO)).await.unwrap(), 2);
+    emit_kinds(&test.db, &["good", "good"]).await;
+    runner.drain().await.unwrap();
+    for (after, found) in [(0, None), (1, None), (2, Some(2)), (3, Some(1)), (4, Some(0)), (5, None)] {
+        let since = test.db.snapshot(move |tx| outbox::since(tx, after, 4, &[Good::KIND], 10));
+        assert_eq!(since.await.unwrap().map(|facts| facts.len()), found, "after {after}");
+    }
+}
+
 async fn a_follower_hears_facts_in_order_and_of_gaps(test: TestDb) {
     write_all(&test.db, &[0]).await;
     test.db.write(outbox::number).await.unwrap();
@@ -323,6 +336,7 @@ on_both_engines!(
     each_fact_has_attempts_of_its_own,
     behind_a_full_batch_comes_the_rest,
     only_old_facts_that_all_consumers_passed_are_trimmed,
+    nothing_is_resumed_behind_what_was_trimmed,
     a_follower_hears_facts_in_order_and_of_gaps,
     facts_keep_their_content_and_belong_to_somebody,
     facts_carry_their_author,
