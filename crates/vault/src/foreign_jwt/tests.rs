@@ -132,6 +132,10 @@ fn a_key_is_used_for_what_its_issuer_says() {
     let first = doubled["keys"][0].clone();
     doubled["keys"].as_array_mut().expect("a list").push(first);
     assert_eq!(verified(&doubled, &token), Err(ForeignRefusal::Invalid));
+    // A key without a name is not the one that the token names.
+    let mut unnamed = signer.jwks();
+    unnamed["keys"][0].as_object_mut().expect("a key").remove("kid");
+    assert_eq!(verified(&unnamed, &token), Err(ForeignRefusal::UnknownKey));
     let set = |text: &str| ForeignKeys::from_json(text.as_bytes()).is_ok();
     assert!(set("{\"keys\":[]}") && set("{\"keys\":[1,{\"kty\":\"x\"}]}") && !set("[]") && !set(""));
 }
