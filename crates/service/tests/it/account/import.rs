@@ -25,6 +25,7 @@ on_both_engines!(
     a_repetition_answers_with_the_first_reference,
     webhooks_can_be_left_out,
     what_is_gone_when_its_turn_comes_is_left_out,
+    who_comes_after_their_workspace_was_deleted_is_left_out,
     an_import_of_which_nothing_could_be_stored_is_an_error,
     nobody_gives_a_role_beyond_their_own_privileges,
     a_reference_is_known_to_its_app_for_thirty_days,
@@ -354,6 +355,25 @@ async fn what_is_gone_when_its_turn_comes_is_left_out(app: TestApp) {
         "[1].users[0]: the workspace could not be made, or is gone",
     ]);
     assert_eq!(done.at("/import/errors"), errors);
+}
+
+async fn who_comes_after_their_workspace_was_deleted_is_left_out(app: TestApp) {
+    let reference = app.key().post(IMPORT, json!([item("acme", 120)])).await.expect(200).text("/reference");
+    let run =
+        async |sql: &'static str| app.service().core().db.write(move |tx| tx.run(sql, &[])).await.expect("changed");
+    // All but the workspace's own row come later.
+    run("UPDATE import_rows SET import_id = 'later' WHERE id NOT LIKE '%/00000/00000'").await;
+    app.drain().await;
+    let made = tenants(&app).await[0]["id"].as_str().expect("an id").to_owned();
+    app.key_with(&["TENANT_DELETE"]).await.delete(&format!("/account/tenant/{made}")).await.expect(200);
+    run("UPDATE imports SET state = 'RUNNING'").await;
+    run("UPDATE import_rows SET import_id = (SELECT id FROM imports)").await;
+    app.drain().await;
+    let done = status(&app.key(), &reference).await.expect(200);
+    let errors = done.at("/import/errors");
+    assert_eq!(done.at("/status"), "COMPLETED");
+    assert!(errors[0].as_str().is_some_and(|text| text.ends_with("or is gone")), "{errors}");
+    assert_eq!((staged(&app).await, everybody(&app).await), (1, Vec::new()));
 }
 
 async fn an_import_of_which_nothing_could_be_stored_is_an_error(app: TestApp) {

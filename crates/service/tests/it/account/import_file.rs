@@ -1,10 +1,11 @@
 //! `/account/import/tenantsFromFile` and `/account/import/validateTenantsFromFile`.
 
 use serde_json::{Value, json};
-use testkit::{Answer, Receiver, Reply, TestApp, on_both_engines};
+use testkit::{Answer, Receiver, Reply, TestApp, on_both_engines, webhooks};
 
 on_both_engines!(
     a_file_of_json_is_imported,
+    a_file_is_imported_once_and_silently_when_that_is_asked_for,
     a_table_is_imported_whatever_the_order_of_its_rows,
     what_is_wrong_in_a_table_is_named_by_row_and_column,
     what_cannot_be_fetched_or_read_is_refused,
@@ -46,6 +47,20 @@ async fn a_file_of_json_is_imported(app: TestApp) {
     assert_eq!(everybody(&app).await, []);
     assert_eq!(ask(&app, IMPORT, &files).await.expect(200).at("/status"), "SCHEDULED");
     app.drain().await;
+    assert_eq!(everybody(&app).await, [row("Acme", "ada@example.com", "OWNER")]);
+}
+
+async fn a_file_is_imported_once_and_silently_when_that_is_asked_for(app: TestApp) {
+    let receiver = Receiver::start().await;
+    webhooks::hook(&app, &receiver, &[]).await;
+    let batch = json!([{ "tenant": { "owner": { "username": "ada@example.com" }, "name": "Acme" }, "users": [] }]);
+    let files = serving("application/json", batch.to_string()).await;
+    let (caller, body) = (app.key().header("idempotency-key", "monday"), json!({ "fileUrl": files.url("/people") }));
+    let first = caller.post(&format!("{IMPORT}?webhooks=false"), body.clone()).await.expect(200).text("/reference");
+    app.drain().await;
+    assert_eq!(caller.post(IMPORT, body).await.expect(200).text("/reference"), first);
+    app.drain().await;
+    assert_eq!(webhooks::deliveries(&app).await.len(), 0);
     assert_eq!(everybody(&app).await, [row("Acme", "ada@example.com", "OWNER")]);
 }
 
