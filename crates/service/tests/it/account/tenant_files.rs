@@ -1,11 +1,15 @@
 //! `/account/tenant/upload`, `/account/tenant/file`, and the addresses that they hand out.
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, mpsc},
+    time::Duration,
+};
 
 use http::Method;
 use serde_json::{Value, json};
+use store::DatabaseUrl;
 use testkit::{
-    Caller, TestApp, Workspace, assert_body,
+    Caller, EngineName, TestApp, Workspace, assert_body,
     files::{fields, part, post, prepare, send},
     on_both_engines,
 };
@@ -351,4 +355,45 @@ async fn what_happens_to_files_is_told(app: TestApp) {
     let kinds: Vec<&str> = told.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(kinds, ["file.prepared", "file.stored", "file.deleted"]);
     assert_eq!((&told[1].1["key"], &told[1].1["size"]), (&json!(key), &json!(3)));
+}
+
+const WAITING: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
+/// Else two files at once would each find the room that is left for one.
+async fn a_file_waits_for_its_workspace(app: TestApp) {
+    let (acme, caller) = somewhere(&app).await;
+    let (form, tenant) = (prepare(&caller, "a", "a/b").await, acme.id);
+    let (inside, entered) = mpsc::channel();
+    let (go, wait) = mpsc::channel();
+    let gates = Mutex::new((inside, wait));
+    let holder = app.service().core().db.write(move |tx| {
+        tenancy::workspaces::lock(tx, tenant)?;
+        let gates = gates.lock().expect("whole");
+        gates.0.send(()).expect("heard");
+        gates.1.recv().expect("told");
+        Ok(())
+    });
+    tokio::task::block_in_place(|| entered.recv().expect("it holds the workspace"));
+    let poster = app.clone();
+    let posted = tokio::spawn(async move { post(&poster, &form, b"a").await });
+    let DatabaseUrl::Postgres(url) = app.site().database().clone() else { panic!("PostgreSQL") };
+    let over = posted.abort_handle();
+    let seen = tokio::task::spawn_blocking(move || {
+        let mut client = postgres::Client::connect(url.expose(), postgres::NoTls).expect("connects");
+        while !over.is_finished() && client.query_one(WAITING, &[]).expect("a row").get::<_, i64>(0) == 0 {
+            std::thread::yield_now();
+        }
+        !over.is_finished()
+    });
+    assert!(seen.await.expect("seen"), "it was stored while somebody else had the workspace");
+    go.send(()).expect("it waits");
+    holder.await.expect("nothing was written");
+    posted.await.expect("no panic").expect(204);
+}
+
+/// PostgreSQL only: on SQLite whoever writes is alone.
+#[test]
+fn files_of_a_workspace_are_counted_one_after_the_other() {
+    testkit::run(EngineName::Postgres, a_file_waits_for_its_workspace);
 }
