@@ -1,7 +1,13 @@
-//! Two nodes at one import. PostgreSQL only: SQLite has one node.
+//! Two nodes at one import, and two callers with one. PostgreSQL only: on SQLite whoever writes is alone.
 
-use std::sync::{Mutex, mpsc};
+use std::{
+    convert::Infallible,
+    sync::{Mutex, mpsc},
+};
 
+use axum::body::Body;
+use futures_util::{StreamExt as _, stream};
+use http::Method;
 use serde_json::Value;
 use store::DatabaseUrl;
 use testkit::{EngineName, TestApp};
@@ -59,4 +65,49 @@ async fn at_once(app: TestApp) {
 #[test]
 fn rows_that_another_node_has_stored_are_passed_over() {
     testkit::run(EngineName::Postgres, at_once);
+}
+
+const STAGED: &str = "SELECT count(DISTINCT import_id) FROM import_rows";
+const LOCKED: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
+/// Both have looked whether the batch was sent before, and look again when it is here.
+async fn with_one_key(app: TestApp) {
+    let batch = serde_json::to_string(&[item("acme", 600)]).expect("JSON");
+    let (beginning, end) = batch.split_at(batch.len() - 2);
+    let (go, wait) = tokio::sync::watch::channel(false);
+    let sent = [1, 2].map(|_| {
+        let (mut wait, beginning, end) = (wait.clone(), beginning.to_owned(), end.to_owned());
+        let rest = async move {
+            wait.wait_for(|told| *told).await.expect("told");
+            Ok::<_, Infallible>(end)
+        };
+        let body = Body::from_stream(stream::iter([Ok(beginning)]).chain(stream::once(rest)));
+        let caller = app.key().header("content-type", "application/json").header("idempotency-key", "monday");
+        tokio::spawn(async move { caller.send(Method::POST, IMPORT, body).await.expect(200).text("/reference") })
+    });
+    let DatabaseUrl::Postgres(url) = app.site().database().clone() else { panic!("PostgreSQL") };
+    let held = tokio::task::spawn_blocking(move || {
+        let [mut holder, mut watcher] =
+            [(); 2].map(|()| postgres::Client::connect(url.expose(), postgres::NoTls).expect("connects"));
+        let mut until = |sql: &str| {
+            while watcher.query_one(sql, &[]).expect("a row").get::<_, i64>(0) < 2 {
+                std::thread::yield_now();
+            }
+        };
+        until(STAGED);
+        let mut held = holder.transaction().expect("begins");
+        held.query("SELECT id FROM imports FOR UPDATE", &[]).expect("held");
+        go.send(true).expect("they wait");
+        until(LOCKED);
+        held.commit().expect("ends");
+    });
+    held.await.expect("both were held");
+    let [first, second] = sent;
+    assert_eq!(first.await.expect("no panic"), second.await.expect("no panic"));
+}
+
+#[test]
+fn a_batch_that_is_sent_twice_at_once_is_one_import() {
+    testkit::run(EngineName::Postgres, with_one_key);
 }
