@@ -73,7 +73,7 @@ fn with_form(visit: &Visit, page: HostedPage, workspace: &Tenant, left: &Flash) 
     };
     let (locale, logo) = (workspace.locale.code(), workspace.logo.as_deref().unwrap_or_default());
     let factor = rule(workspace.mfa);
-    let factors = Select::new("mfa", &visit.say("Two-factor authentication"), left.typed_in("mfa").unwrap_or(factor))
+    let factors = Select::new("mfa", &visit.say("Two-step verification"), left.typed_in("mfa").unwrap_or(factor))
         .option(OPTIONAL, &visit.say("Up to each member"))
         .option(REQUIRED, &visit.say("Required for all members"));
     let language = field(FieldKind::Text, "locale", "Language", locale)
@@ -98,7 +98,7 @@ fn without_form(visit: &Visit, page: HostedPage, workspace: &Tenant) -> HostedPa
     let told = [
         ("Language", workspace.locale.code().to_owned()),
         ("Logo", workspace.logo.clone().unwrap_or_else(|| visit.say("None"))),
-        ("Two-factor authentication", visit.say(factors)),
+        ("Two-step verification", visit.say(factors)),
     ];
     told.into_iter().fold(page, |page, (label, value)| page.paragraph(&format!("{}: {value}", visit.say(label))))
 }
@@ -176,7 +176,7 @@ impl SettingsForm {
         let mfa = self.mfa().map(|chosen| match chosen {
             OPTIONAL => Ok(false),
             REQUIRED => Ok(true),
-            _ => Err(wrong("Two-factor authentication", "must be one of the choices")),
+            _ => Err(wrong("Two-step verification", "must be one of the choices")),
         });
         Ok(TenantChanges {
             name: Given(name.transpose()?),
@@ -206,6 +206,6 @@ fn check_two_factors(tx: &mut Tx<'_>, user: &SignedIn) -> Result<()> {
     if logins::live(tx, user.app(), login)?.mfa {
         return Ok(());
     }
-    let message = "Sign in with two-factor authentication yourself before you change it for the workspace.";
+    let message = "Sign in with two-step verification yourself before you change it for the workspace.";
     Err(Error::new(Code::Forbidden, message))
 }

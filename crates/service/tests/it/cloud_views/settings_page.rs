@@ -63,7 +63,7 @@ async fn a_second_factor_is_asked_of_everybody_by_who_has_shown_one(app: TestApp
     };
     for (choice, kept) in [("required", false), ("optional", true)] {
         mallory.open(&settings(&app)).await;
-        mallory.submit(&settings(&app), &[("mfa", choice)]).await.sees(400, "Sign in with two-factor authentication");
+        mallory.submit(&settings(&app), &[("mfa", choice)]).await.sees(400, "Sign in with two-step verification");
         assert_eq!(required().await, kept);
         browser.open(&settings(&app)).await;
         browser.submit(&settings(&app), &[("mfa", choice)]).await.sees(200, "The settings have been saved.");
@@ -104,7 +104,7 @@ async fn wrong_settings_change_nothing_and_stay_in_the_form(app: TestApp) {
         ("locale", "xx", "Language must be an ISO 639-1 language code"),
         ("logo", "javascript:alert(1)", "Logo must"),
         ("logo", "no address", "Logo must"),
-        ("mfa", "maybe", "Two-factor authentication must"),
+        ("mfa", "maybe", "Two-step verification must"),
     ] {
         browser.open(&settings(&app)).await;
         let right = if field == "name" { ("locale", "de") } else { ("name", "Changed") };
@@ -122,11 +122,7 @@ async fn settings_are_read_and_changed_with_the_tokens_privileges(app: TestApp) 
     assert!(!browser.html().contains(">Settings</a>"));
     browser.open(&settings(&app)).await.sees(403, "does not allow you to see the settings");
     let mut browser = with_scope(&app, &ada, "openid TENANT_READ").await;
-    browser
-        .open(&settings(&app))
-        .await
-        .sees(200, "Language: en")
-        .sees(200, "Two-factor authentication: Up to each member");
+    browser.open(&settings(&app)).await.sees(200, "Language: en").sees(200, "Two-step verification: Up to each member");
     assert!(!browser.html().contains("<form"));
     let form = [("name".to_owned(), "Mine".to_owned())];
     browser.post(&settings(&app), &form).await.sees(403, "does not allow you to change the settings");
