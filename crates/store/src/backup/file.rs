@@ -3,7 +3,7 @@
 use std::{fs::OpenOptions, path::Path};
 
 use kernel::{Error, Result, Timestamp};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction};
 
 use super::{Attached, AttachedCounts, BackupInfo, BackupKey, attached, checksum, tables::quoted};
 use crate::{
@@ -136,7 +136,12 @@ impl Backup {
     fn entry(&self, name: &str) -> Result<Option<String>> {
         let found =
             self.connection.query_row("SELECT value FROM backup_info WHERE name = ?1", [name], |row| row.get(0));
-        found.optional().map_err(|error| unusable(&self.path, "is not a backup of Tenantry").with_source(error))
+        found.optional().map_err(|error| {
+            // A byte that was changed where the tables are described is noticed here, before the checksum is looked at.
+            let is_damaged = error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt);
+            let problem = if is_damaged { "is damaged or was changed" } else { "is not a backup of Tenantry" };
+            unusable(&self.path, problem).with_source(error)
+        })
     }
 
     pub(super) fn info(&self) -> Result<BackupInfo> {

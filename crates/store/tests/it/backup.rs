@@ -220,6 +220,11 @@ async fn unfit_files_and_targets_are_refused(test: TestDb) {
     let line = whole.windows(17).rposition(|window| window == b"\ntenantry-backup ").expect("its last line");
     fs::write(shelf.path("without"), &whole[..line]).expect("written");
     refused(&shelf.path("without"), MIGRATIONS, "its checksum does not fit").await;
+    let mut misnamed = whole.clone();
+    let table = whole.windows(13).position(|window| window == b"CREATE TABLE ").expect("its tables");
+    misnamed[table + 7] = b'!';
+    fs::write(shelf.path("misnamed"), misnamed).expect("written");
+    refused(&shelf.path("misnamed"), MIGRATIONS, "is damaged or was changed").await;
     let mut damaged = whole;
     let half = damaged.len() / 2;
     damaged[half..half + 4_096].fill(0x5A);
