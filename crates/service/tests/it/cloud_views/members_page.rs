@@ -21,6 +21,7 @@ on_both_engines!(
     a_role_is_given_within_ones_own_privileges,
     the_last_owner_stays_and_nobody_disables_themselves,
     a_member_is_disabled_enabled_and_removed,
+    a_visit_ends_where_the_identity_provider_is_the_way_in,
     members_of_other_workspaces_are_nobody_here,
     forms_of_others_change_nothing,
     a_double_click_is_one_act,
@@ -281,6 +282,19 @@ async fn a_member_is_disabled_enabled_and_removed(app: TestApp) {
     browser.sees(200, "The member has been removed.");
     assert_eq!(find(&acme, "bob@example.com").await, None);
     is_by(&author(&app, "tenant_user.deleted").await, &acme.owner);
+}
+
+async fn a_visit_ends_where_the_identity_provider_is_the_way_in(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let bob = acme.add("bob@example.com", "ADMIN").await;
+    let mut browser = at_members(&app, &app.user(&bob)).await;
+    browser.sees(200, "bob@example.com");
+    let connection = json!({ "name": "Acme", "type": "oidc", "issuer": "https://idp.example", "clientId": "c",
+                             "clientSecret": "s" });
+    let connection = app.key().post("/account/federation/connection", connection).await.expect(201).text("/id");
+    let closed = json!({ "federationConnection": connection, "ssoRequired": true });
+    app.key().put(&format!("/account/tenant/{}", acme.id), closed).await.expect(200);
+    browser.open(&members(&app)).await.sees(401, "");
 }
 
 async fn members_of_other_workspaces_are_nobody_here(app: TestApp) {
