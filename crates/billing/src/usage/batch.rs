@@ -105,7 +105,7 @@ fn read(caller: &Metered, billing: &Billing, entry: &Value, represent: bool) -> 
     let BatchedUsage { metric, value, idempotency_key, timestamp, workspace_id } = from_value(entry)?;
     let owner = match caller {
         Metered::Workspace(UserOrKey::Key(key)) if workspace_id.is_some_and(|named| named != key.tenant()) => {
-            return Err(Error::new(Code::Forbidden, "workspaceId is another workspace than the request’s."));
+            return Err(Error::new(Code::Forbidden, "workspaceId does not match the workspace of the request."));
         }
         Metered::Workspace(caller) => (caller.app_id(), caller.tenant()),
         Metered::App(app) => {
