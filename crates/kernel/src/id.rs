@@ -60,6 +60,28 @@ impl<K> Id<K> {
     }
 }
 
+impl Id<App> {
+    /// Stands for the app in tables of very many short rows: 60 of its random bits. No two apps of an installation have the
+    /// same; what takes an app over from elsewhere looks.
+    pub const fn number(self) -> AppNumber {
+        AppNumber((self.0 & ((1 << 60) - 1)) as i64)
+    }
+}
+
+/// An app's number, of which there is one for each [`AppId`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AppNumber(i64);
+
+impl AppNumber {
+    pub const fn from_i64(number: i64) -> Self {
+        Self(number)
+    }
+
+    pub const fn as_i64(self) -> i64 {
+        self.0
+    }
+}
+
 impl<K> Clone for Id<K> {
     fn clone(&self) -> Self {
         *self

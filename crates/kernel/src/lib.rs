@@ -27,7 +27,7 @@ pub use country::Country;
 pub use email::{EMAIL_PATTERN, email_key, is_email};
 pub use entropy::Entropy;
 pub use error::{Code, Error, Kind, Result};
-pub use id::{AppId, Id, IdKind, IdSource, InvalidId, KeyId, MemberId, TenantId, UserId};
+pub use id::{AppId, AppNumber, Id, IdKind, IdSource, InvalidId, KeyId, MemberId, TenantId, UserId};
 pub use locale::Locale;
 pub use money::{Currency, Money};
 pub use page::Page;

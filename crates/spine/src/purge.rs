@@ -9,7 +9,7 @@ use std::{
 };
 
 use kernel::{AppId, Result, Ticker, Timestamp};
-use store::{Db, Owner, Table, Tx, args, row, sql};
+use store::{Db, Owned, Owner, Table, Tx, args, row, sql};
 use tokio::sync::watch;
 
 use crate::{Job, Lease, News, Signal, Worked};
@@ -95,11 +95,10 @@ impl Purger {
     /// Goes through all tables once, or as far as the time allows; whether nothing was found in any.
     async fn pass(&self, purge: &Purge) -> Result<bool> {
         let started = Ticker.now();
-        let statements: Vec<&'static str> = self.tables.iter().filter_map(|table| table.purge_of(purge.by)).collect();
+        let tables: Vec<&'static Owned> = self.tables.iter().filter_map(|table| table.purge_of(purge.by)).collect();
         let (mut position, mut found) = (0, false);
-        while position < statements.len() {
-            let (left, purge, rows) =
-                (statements[position..].to_vec(), purge.clone(), self.rows.load(Ordering::Relaxed));
+        while position < tables.len() {
+            let (left, purge, rows) = (tables[position..].to_vec(), purge.clone(), self.rows.load(Ordering::Relaxed));
             let step = self.db.write(move |tx| delete_some(tx, &left, &purge, rows)).await?;
             position += step.emptied;
             found |= step.deleted > 0;
@@ -166,20 +165,21 @@ impl Job for Purger {
 }
 
 struct Step {
-    /// How many of the statements have nothing left to delete.
+    /// How many of the tables have nothing left to delete.
     emptied: usize,
     deleted: u64,
     took: Duration,
 }
 
-/// One short transaction: statements in order until one has deleted as much as it may, or the time is over.
-fn delete_some(tx: &mut Tx<'_>, statements: &[&'static str], purge: &Purge, rows: i64) -> Result<Step> {
+/// One short transaction: tables in order until as much was deleted from one as may be, or the time is over.
+fn delete_some(tx: &mut Tx<'_>, tables: &[&'static Owned], purge: &Purge, rows: i64) -> Result<Step> {
     let started = Ticker.now();
     let mut step = Step { emptied: 0, deleted: 0, took: Duration::ZERO };
-    for &statement in statements {
+    for owned in tables {
+        let app = owned.app.of(purge.app);
         let deleted = match purge.by {
-            Owner::App => tx.exec(statement, &args![purge.app, rows])?,
-            _ => tx.exec(statement, &args![purge.app, rows, purge.owner])?,
+            Owner::App => tx.exec(owned.purge, &args![app, rows])?,
+            _ => tx.exec(owned.purge, &args![app, rows, purge.owner])?,
         };
         step.deleted += deleted;
         step.took = Ticker.since(started);

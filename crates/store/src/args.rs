@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kernel::{Id, IdKind, Timestamp};
+use kernel::{AppNumber, Id, IdKind, Timestamp};
 
 /// One bound value. Made by [`ToArg`], usually through [`args!`](crate::args). Not `Debug`: arguments may be secret.
 #[derive(Clone)]
@@ -146,6 +146,12 @@ impl ToArg for Timestamp {
 impl<K: IdKind> ToArg for Id<K> {
     fn to_arg(&self) -> Arg<'_> {
         Arg::Text(Cow::Owned(self.to_string()))
+    }
+}
+
+impl ToArg for AppNumber {
+    fn to_arg(&self) -> Arg<'_> {
+        Arg::Int(self.as_i64())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The rows of a bulk statement: tuples of values whose types PostgreSQL is told.
 
-use kernel::{Id, IdKind, Timestamp};
+use kernel::{AppNumber, Id, IdKind, Timestamp};
 
 use crate::{Arg, ToArg};
 
@@ -38,7 +38,7 @@ macro_rules! cells {
 
 cells! {
     Text: str, String;
-    Int: i64, i32, u32, Timestamp;
+    Int: i64, i32, u32, Timestamp, AppNumber;
     Real: f64;
     Bool: bool;
     Bytes: [u8], Vec<u8>;

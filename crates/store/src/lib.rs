@@ -54,7 +54,7 @@ pub use migrations::{Migration, MigrationReport, MigrationSql};
 pub use raw::{RawCell, RawTable};
 pub use row::{Column, FromRow, Row, Value, WrongType, parsed};
 pub use sqlite::folder_lock::{FolderLock, FolderLocked};
-pub use table::{Expiry, Owned, Owner, SealedColumn, Table};
+pub use table::{AppColumn, Expiry, Owned, Owner, SealedColumn, Table};
 pub use tx::Tx;
 pub use unhurried::spawn_unhurried;
 pub use url::DatabaseUrl;

@@ -96,7 +96,7 @@ impl Tx<'_> {
     pub fn each_raw(
         &mut self,
         table: &RawTable,
-        (column, value): (&str, &str),
+        (column, value): (&str, Arg<'_>),
         order: &str,
         visit: &mut dyn FnMut(Vec<RawCell>) -> Result<()>,
     ) -> Result<()> {
@@ -104,7 +104,7 @@ impl Tx<'_> {
         let sql = format!("{} WHERE {} = $1 ORDER BY {}", table.0.select(), quoted(column), order.join(", "));
         let width = table.0.columns.len();
         self.read_as_long_as_needed()?;
-        self.each_unrecorded(interned(sql), &[Arg::Text(value.into())], &mut |row| {
+        self.each_unrecorded(interned(sql), &[value], &mut |row| {
             visit((0..width).map(|index| row.at(index)).collect::<Result<_>>()?)
         })
     }

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, fmt, str::FromStr};
 
-use kernel::{Error, Id, IdKind, Result, Timestamp};
+use kernel::{AppNumber, Error, Id, IdKind, Result, Timestamp};
 
 use crate::{Arg, postgres};
 
@@ -192,6 +192,12 @@ impl Column for Vec<u8> {
 impl Column for Timestamp {
     fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
         i64::from_value(value).map(Timestamp::from_micros)
+    }
+}
+
+impl Column for AppNumber {
+    fn from_value(value: Value<'_>) -> Result<Self, WrongType> {
+        i64::from_value(value).map(AppNumber::from_i64)
     }
 }
 

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use crate::text_enum;
+use kernel::AppId;
+
+use crate::{Arg, ToArg as _, text_enum};
 
 text_enum! {
     /// What a row can belong to and is deleted with, by the column that says so.
@@ -36,9 +38,9 @@ pub struct Table {
 }
 
 impl Table {
-    /// The statement that deletes what belongs to such an owner.
-    pub fn purge_of(&self, owner: Owner) -> Option<&'static str> {
-        self.owners.iter().find(|owned| owned.by == owner).map(|owned| owned.purge)
+    /// How rows that belong to such an owner are deleted.
+    pub fn purge_of(&self, owner: Owner) -> Option<&'static Owned> {
+        self.owners.iter().find(|owned| owned.by == owner)
     }
 }
 
@@ -46,8 +48,28 @@ impl Table {
 #[derive(Debug)]
 pub struct Owned {
     pub by: Owner,
+    pub app: AppColumn,
     /// Deletes at most `$2` rows of the app `$1`, or in that app of the owner `$3`.
     pub purge: &'static str,
+}
+
+text_enum! {
+    /// The column that says which app a row is of.
+    pub enum AppColumn {
+        Id = "app_id",
+        /// Of tables of very many short rows.
+        Number = "app_number",
+    }
+}
+
+impl AppColumn {
+    /// What stands there for an app.
+    pub fn of(self, app: AppId) -> Arg<'static> {
+        match self {
+            Self::Id => app.to_arg().into_owned(),
+            Self::Number => app.number().to_arg().into_owned(),
+        }
+    }
 }
 
 /// Rows go after a while.
@@ -73,7 +95,7 @@ pub struct SealedColumn {
 }
 
 /// Declares a table: its name, its key, and
-/// - `of app, person`: what its rows belong to (`app`, `workspace`, `person`, `secret`);
+/// - `of app, person`: what its rows belong to (`app`, `numbered_app`, `workspace`, `person`, `secret`);
 /// - `expires "expires_at" + KEPT, unless "…"`: when they may be swept, how much later that happens, and what forbids it;
 /// - `sealed "secret" by "id"`: a sealed column, and the column that names a row where it was sealed;
 /// - `kept "why"`: rows that outlive their owners;
@@ -125,6 +147,9 @@ macro_rules! table {
 #[macro_export]
 macro_rules! __owned {
     (app, $name:literal, $key:literal) => { $crate::__owned!(@ App, $name, $key, "app_id = $1") };
+    (numbered_app, $name:literal, $key:literal) => {
+        $crate::__owned!(@ App by Number, $name, $key, "app_number = $1")
+    };
     (workspace, $name:literal, $key:literal) => {
         $crate::__owned!(@ Workspace, $name, $key, "app_id = $1 AND tenant_id = $3")
     };
@@ -135,8 +160,12 @@ macro_rules! __owned {
         $crate::__owned!(@ Secret, $name, $key, "app_id = $1 AND secret_id = $3")
     };
     (@ $owner:ident, $name:literal, $key:literal, $condition:literal) => {
+        $crate::__owned!(@ $owner by Id, $name, $key, $condition)
+    };
+    (@ $owner:ident by $app:ident, $name:literal, $key:literal, $condition:literal) => {
         $crate::Owned {
             by: $crate::Owner::$owner,
+            app: $crate::AppColumn::$app,
             purge: concat!(
                 "DELETE FROM ", $name, " WHERE (", $key, ") IN (SELECT ", $key, " FROM ", $name,
                 " WHERE ", $condition, " LIMIT $2)"

@@ -86,7 +86,7 @@ const OF_WORKSPACE: &str = ::store::sql!(
     " FROM event_rows WHERE app_id = $1 AND tenant_id = $6 AND happened_at >= $2 AND (happened_at, id) < ($3, $4) \
       ORDER BY happened_at DESC, id DESC LIMIT $5"
 );
-const FIRSTS: &str = "SELECT name_id, first_at FROM event_firsts WHERE app_id = $1 AND entity_digest = ANY($2)";
+const FIRSTS: &str = "SELECT name_id, first_at FROM event_firsts WHERE app_number = $1 AND entity_digest = ANY($2)";
 
 const PAGE: usize = 500;
 /// Sorts after every id.
@@ -176,7 +176,7 @@ impl Search<'_> {
         entities: &[String],
     ) -> Result<BTreeMap<i64, Timestamp>> {
         let mut firsts: BTreeMap<i64, Timestamp> = BTreeMap::new();
-        for (name, at) in tx.all::<(i64, Timestamp)>(FIRSTS, &args![self.app, *entities])? {
+        for (name, at) in tx.all::<(i64, Timestamp)>(FIRSTS, &args![self.app.number(), *entities])? {
             let first = firsts.entry(name).or_insert(at);
             *first = at.min(*first);
         }

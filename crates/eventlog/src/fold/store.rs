@@ -65,12 +65,14 @@ const PUT_PARTS: &str = "INSERT INTO event_counts (app_id, name_id, grain, start
      SELECT app_id, name_id, grain, starts_at, parameter_id, part, counts FROM {rows} WHERE true \
      ON CONFLICT (app_id, name_id, grain, starts_at, parameter_id, part) DO UPDATE SET counts = excluded.counts";
 /// The last time is written only when it has grown by ten minutes, so that most events of an entity write nothing here.
-const ADD_FIRSTS: &str = "INSERT INTO event_firsts (app_id, entity_digest, name_id, parameter_id, first_at, last_at) \
-     SELECT app_id, entity_digest, name_id, parameter_id, first_at, last_at FROM {rows} WHERE true \
-     ON CONFLICT (app_id, entity_digest, name_id) DO UPDATE SET \
+const ADD_FIRSTS: &str = "INSERT INTO event_firsts (app_number, entity_digest, name_id, parameter_id, first_at, last_at) \
+     SELECT app_number, entity_digest, name_id, parameter_id, first_at, last_at FROM {rows} WHERE true \
+     ON CONFLICT (app_number, entity_digest, name_id) DO UPDATE SET \
      first_at = CASE WHEN excluded.first_at < event_firsts.first_at THEN excluded.first_at ELSE event_firsts.first_at END, \
-     last_at = CASE WHEN excluded.last_at > event_firsts.last_at THEN excluded.last_at ELSE event_firsts.last_at END \
-     WHERE excluded.first_at < event_firsts.first_at OR excluded.last_at > event_firsts.last_at + 600000000";
+     last_at = CASE WHEN coalesce(excluded.last_at, excluded.first_at) > coalesce(event_firsts.last_at, event_firsts.first_at) \
+     THEN coalesce(excluded.last_at, excluded.first_at) ELSE coalesce(event_firsts.last_at, event_firsts.first_at) END \
+     WHERE excluded.first_at < event_firsts.first_at OR coalesce(excluded.last_at, excluded.first_at) \
+     > coalesce(event_firsts.last_at, event_firsts.first_at) + 600000000";
 const ADD_ROWS: &str = "INSERT INTO event_rows (id, app_id, name_id, happened_at, ingested_at, ingest_source, \
      ingest_id, tenant_id, audited, parameters, revision) SELECT id, app_id, name_id, happened_at, ingested_at, \
      ingest_source, ingest_id, tenant_id, audited, parameters, revision FROM {rows} WHERE true";
@@ -250,13 +252,13 @@ pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
     tx.insert_all(ADD_EVENTS, ["app_id", "name_id", "grain", "starts_at", "events"], &rows)?;
     add_sums(tx, app, &plan.sums)?;
     put_parts(tx, app, &plan.counters)?;
-    let rows = plan
-        .firsts
-        .iter()
-        .map(|((entity, name), times)| (app, entity.as_str(), *name, times.parameter, times.first, times.last));
+    let rows = plan.firsts.iter().map(|((entity, name), times)| {
+        let last = (times.last > times.first).then_some(times.last);
+        (app.number(), entity.as_str(), *name, times.parameter, times.first, last)
+    });
     let mut rows: Vec<_> = rows.collect();
     rows.sort_unstable();
-    let columns = ["app_id", "entity_digest", "name_id", "parameter_id", "first_at", "last_at"];
+    let columns = ["app_number", "entity_digest", "name_id", "parameter_id", "first_at", "last_at"];
     tx.insert_all(ADD_FIRSTS, columns, &rows)?;
     write_rows(tx, app, plan)?;
     let mut counts: HashMap<i64, i64> = HashMap::new();

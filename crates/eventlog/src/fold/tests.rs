@@ -4,15 +4,17 @@ use ::store::{Tx, args, on_both_engines, testing::TestDb};
 
 use super::{counters::Counters, *};
 use crate::{
-    parameters::{ERASED, OTHER},
+    parameters::{ERASED, OTHER, ingest_digest},
     testing::{EARLIER, TABLES},
 };
 
-on_both_engines!(EARLIER: counters_of_older_releases_are_taken_over);
+on_both_engines!(EARLIER: what_older_releases_kept_is_taken_over);
 
-const APP: AppId = AppId::from_u128(7);
+const APP: AppId = AppId::from_u128(0x0196_f0b1_c2d3_7e4f_9abc_def0_1234_5678);
 const HOUR: i64 = 3_600_000_000;
 const FIVE: &str = "value \"5\"";
+/// Digests were longer.
+const KNOWN: &str = "0123456789abcdef-_WXYZ";
 
 /// As older releases kept them.
 fn store_counters(tx: &mut Tx<'_>) -> Result<()> {
@@ -28,13 +30,17 @@ fn store_counters(tx: &mut Tx<'_>) -> Result<()> {
         "INSERT INTO event_buckets (app_id, name_id, grain, starts_at, events) VALUES ($1, 1, 0, $2, 9)",
         &args![APP, HOUR],
     )?;
+    tx.run("INSERT INTO event_names (app_id, name, id) VALUES ($1, 'order', 1)", &args![APP])?;
     let first = "INSERT INTO event_firsts (app_id, entity_digest, name_id, parameter_id, first_at, last_at) \
                  VALUES ($1, $2, 1, 1, $3, $4)";
-    tx.run(first, &args![APP, "known", HOUR, HOUR + 5])?;
-    tx.run(first, &args![APP, "unknown", HOUR, None::<i64>])
+    tx.run(first, &args![APP, KNOWN, HOUR, HOUR + 5])?;
+    tx.run(first, &args![APP, "once", HOUR, HOUR])?;
+    tx.run(first, &args![APP, "unknown", HOUR, None::<i64>])?;
+    let ingested = "INSERT INTO event_ingest_ids (app_id, digest, happened_at) VALUES ($1, $2, $3)";
+    tx.run(ingested, &args![APP, ingest_digest("order-7"), HOUR])
 }
 
-async fn counters_of_older_releases_are_taken_over(test: TestDb) {
+async fn what_older_releases_kept_is_taken_over(test: TestDb) {
     let db = test.db;
     db.write(store_counters).await.expect("stored");
     db.migrate(TABLES).await.expect("migrated");
@@ -69,7 +75,12 @@ async fn counters_of_older_releases_are_taken_over(test: TestDb) {
     assert!(!counts.iter().any(|(_, counts)| counts.contains_key(FIVE)));
     let erased: Vec<_> = counts.iter().filter_map(|(of, counts)| Some((*of, *counts.get(ERASED)?))).collect();
     assert_eq!(erased, [(1, 8), (2, 4)]);
-    let times = "SELECT entity_digest, last_at FROM event_firsts ORDER BY entity_digest";
-    let times = db.read(move |tx| tx.all::<(String, i64)>(times, &[])).await.expect("times");
-    assert_eq!(times, [("known".to_owned(), HOUR + 5), ("unknown".to_owned(), 2 * HOUR)]);
+    let times = "SELECT entity_digest, last_at FROM event_firsts WHERE app_number = $1 ORDER BY entity_digest";
+    let read = move |tx: &mut Tx<'_>| tx.all::<(String, Option<i64>)>(times, &args![APP.number()]);
+    let times = db.read(read).await.expect("times");
+    let expected = [(&KNOWN[..16], Some(HOUR + 5)), ("once", None), ("unknown", Some(2 * HOUR))];
+    assert_eq!(times, expected.map(|(entity, last)| (entity.to_owned(), last)));
+    let ids = "SELECT digest FROM event_ingest_ids WHERE app_number = $1";
+    let ids = db.read(move |tx| tx.all::<(Vec<u8>,)>(ids, &args![APP.number()])).await.expect("digests");
+    assert_eq!(ids, [(ingest_digest("order-7"),)]);
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ::store::{Ingest, Tx};
-use kernel::{AppId, Error, Result};
+use kernel::{AppId, AppNumber, Error, Result};
 
 use super::{ArrivalId, ArrivedEvent};
 use crate::{names, parameters::ingest_digest};
@@ -30,10 +30,11 @@ pub enum Outcome {
 
 const INSERT: &str = "INSERT INTO event_arrivals (id, app_id, folded, events, created_at) \
                       SELECT id, app_id, 0, events, created_at FROM {rows} WHERE true";
-const INSERT_DIGESTS: &str = "INSERT INTO event_ingest_ids (app_id, digest) \
-     SELECT app_id, digest FROM {rows} WHERE true ON CONFLICT (app_id, digest) DO NOTHING RETURNING app_id, digest";
-const FORGET_DIGESTS: &str = "DELETE FROM event_ingest_ids WHERE (app_id, digest) IN \
-                              (SELECT app_id, digest FROM {rows} WHERE true)";
+const INSERT_DIGESTS: &str = "INSERT INTO event_ingest_ids (app_number, digest) \
+     SELECT app_number, digest FROM {rows} WHERE true ON CONFLICT (app_number, digest) DO NOTHING \
+     RETURNING app_number, digest";
+const FORGET_DIGESTS: &str = "DELETE FROM event_ingest_ids WHERE (app_number, digest) IN \
+                              (SELECT app_number, digest FROM {rows} WHERE true)";
 
 /// A row holds at most so many events and, unless one event has more, bytes: the fold reads several rows at once.
 const MOST_EVENTS: usize = 64;
@@ -84,12 +85,12 @@ fn register_names<'a>(tx: &mut Tx<'_>, rows: &'a [IngestRow]) -> Result<HashSet<
 
 /// Of several events with one `ingestId` the first is stored, unless it was before.
 fn mark_repeats(tx: &mut Tx<'_>, rows: &[IngestRow], outcomes: &mut [Outcome]) -> Result<()> {
-    let mut firsts: HashMap<(AppId, Vec<u8>), usize> = HashMap::new();
+    let mut firsts: HashMap<(AppNumber, Vec<u8>), usize> = HashMap::new();
     for (place, row) in rows.iter().enumerate() {
         let Some(ingest_id) = row.event.ingest_id.as_ref().filter(|_| outcomes[place] == Outcome::Stored) else {
             continue;
         };
-        match firsts.entry((row.app, ingest_digest(ingest_id))) {
+        match firsts.entry((row.app.number(), ingest_digest(ingest_id))) {
             std::collections::hash_map::Entry::Vacant(first) => {
                 first.insert(place);
             }
@@ -100,10 +101,10 @@ fn mark_repeats(tx: &mut Tx<'_>, rows: &[IngestRow], outcomes: &mut [Outcome]) -
         return Ok(());
     }
     // In one order, so that two nodes with the same events do not wait for each other in a circle.
-    let sorted: BTreeSet<(&AppId, &Vec<u8>)> = firsts.keys().map(|(app, digest)| (app, digest)).collect();
+    let sorted: BTreeSet<(&AppNumber, &Vec<u8>)> = firsts.keys().map(|(app, digest)| (app, digest)).collect();
     let digests: Vec<_> = sorted.into_iter().map(|(app, digest)| (*app, digest.as_slice())).collect();
-    let fresh: HashSet<(AppId, Vec<u8>)> =
-        tx.insert_all_returning(INSERT_DIGESTS, ["app_id", "digest"], &digests)?.into_iter().collect();
+    let fresh: HashSet<(AppNumber, Vec<u8>)> =
+        tx.insert_all_returning(INSERT_DIGESTS, ["app_number", "digest"], &digests)?.into_iter().collect();
     for (_, place) in firsts.iter().filter(|(first, _)| !fresh.contains(*first)) {
         outcomes[*place] = Outcome::Repeated;
     }
@@ -113,8 +114,8 @@ fn mark_repeats(tx: &mut Tx<'_>, rows: &[IngestRow], outcomes: &mut [Outcome]) -
 /// Forgets the `ingestId`s of events that are deleted in this transaction: another event may have them.
 pub fn forget<'a>(tx: &mut Tx<'_>, app: AppId, ingest_ids: impl Iterator<Item = &'a str>) -> Result<()> {
     let digests: BTreeSet<Vec<u8>> = ingest_ids.map(ingest_digest).collect();
-    let rows: Vec<_> = digests.iter().map(|digest| (app, digest.as_slice())).collect();
-    tx.insert_all(FORGET_DIGESTS, ["app_id", "digest"], &rows)
+    let rows: Vec<_> = digests.iter().map(|digest| (app.number(), digest.as_slice())).collect();
+    tx.insert_all(FORGET_DIGESTS, ["app_number", "digest"], &rows)
 }
 
 /// Writes events of registered names down for the fold.

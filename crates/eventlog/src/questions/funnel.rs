@@ -65,11 +65,11 @@ pub(super) async fn funnel(
     Ok(Json(log.scans.ask(&log.db, app, ask).await?))
 }
 
-const ENTRANTS: &str = "SELECT first_at, entity_digest FROM event_firsts WHERE app_id = $1 AND name_id = $2 \
+const ENTRANTS: &str = "SELECT first_at, entity_digest FROM event_firsts WHERE app_number = $1 AND name_id = $2 \
      AND parameter_id = $3 AND first_at >= $4 AND first_at <= $5 AND (first_at, entity_digest) > ($6, $7) \
      ORDER BY first_at, entity_digest LIMIT $8";
 const LATER: &str = "SELECT entity_digest, name_id, first_at FROM event_firsts \
-     WHERE app_id = $1 AND entity_digest = ANY($2) AND name_id = ANY($3)";
+     WHERE app_number = $1 AND entity_digest = ANY($2) AND name_id = ANY($3)";
 
 fn answer(tx: &mut Tx<'_>, app: AppId, query: &FunnelQuery, allowance: &Allowance) -> Result<Funnel, Stop> {
     let mut counts = vec![0; query.steps.len()];
@@ -87,7 +87,7 @@ fn answer(tx: &mut Tx<'_>, app: AppId, query: &FunnelQuery, allowance: &Allowanc
             let (mut last_at, mut last) = (Timestamp::MIN, String::new());
             loop {
                 let page: Vec<(Timestamp, String)> =
-                    tx.all(ENTRANTS, &args![app, *first, parameter, from, to, last_at, last, most])?;
+                    tx.all(ENTRANTS, &args![app.number(), *first, parameter, from, to, last_at, last, most])?;
                 let count = page.len();
                 read += count * names.len();
                 count_page(tx, app, &page, later, &mut counts)?;
@@ -114,7 +114,7 @@ fn count_page(
     let entities: Vec<String> = entrants.iter().map(|(_, entity)| entity.clone()).collect();
     let mut firsts: HashMap<(String, i64), Timestamp> = HashMap::new();
     if !later.is_empty() && !entities.is_empty() {
-        for (entity, name, at) in tx.all::<(String, i64, Timestamp)>(LATER, &args![app, entities, *later])? {
+        for (entity, name, at) in tx.all::<(String, i64, Timestamp)>(LATER, &args![app.number(), entities, *later])? {
             firsts.insert((entity, name), at);
         }
     }

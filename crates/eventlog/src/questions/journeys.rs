@@ -75,7 +75,7 @@ fn journey(firsts: &[(String, Timestamp)]) -> Journey {
     Journey { events, durations }
 }
 
-const FIRSTS: &str = "SELECT name_id, first_at FROM event_firsts WHERE app_id = $1 AND entity_digest = $2";
+const FIRSTS: &str = "SELECT name_id, first_at FROM event_firsts WHERE app_number = $1 AND entity_digest = $2";
 
 /// What an entity type stands for: the parameter of that name or, if there is none, those of that stem.
 pub(crate) fn parameters_of(tx: &mut Tx<'_>, app: AppId, entity_type: &str) -> Result<Vec<(String, i64)>> {
@@ -94,7 +94,7 @@ fn firsts(tx: &mut Tx<'_>, app: AppId, entity_type: &str, value: &str) -> Result
     let mut firsts: std::collections::HashMap<i64, Timestamp> = std::collections::HashMap::new();
     for (parameter, _) in parameters_of(tx, app, entity_type)? {
         let digest = entity_digest(&parameter, value);
-        for (name, at) in tx.all::<(i64, Timestamp)>(FIRSTS, &args![app, digest])? {
+        for (name, at) in tx.all::<(i64, Timestamp)>(FIRSTS, &args![app.number(), digest])? {
             let first = firsts.entry(name).or_insert(at);
             *first = at.min(*first);
         }
@@ -144,9 +144,9 @@ pub(super) async fn stats(
 }
 
 const JOURNEYS: &str = "SELECT ends.first_at, ends.entity_digest, starts.first_at FROM event_firsts AS ends \
-     JOIN event_firsts AS starts ON starts.app_id = ends.app_id AND starts.entity_digest = ends.entity_digest \
+     JOIN event_firsts AS starts ON starts.app_number = ends.app_number AND starts.entity_digest = ends.entity_digest \
      AND starts.name_id = $3 AND starts.first_at <= ends.first_at \
-     WHERE ends.app_id = $1 AND ends.name_id = $2 AND ends.parameter_id = $4 \
+     WHERE ends.app_number = $1 AND ends.name_id = $2 AND ends.parameter_id = $4 \
      AND ends.first_at >= $5 AND ends.first_at <= $6 AND (ends.first_at, ends.entity_digest) > ($7, $8) \
      ORDER BY ends.first_at, ends.entity_digest LIMIT $9";
 
@@ -161,7 +161,7 @@ fn durations(tx: &mut Tx<'_>, app: AppId, query: &StatsQuery, allowance: &Allowa
         let (mut last_at, mut last_entity) = (Timestamp::MIN, String::new());
         loop {
             let page: Vec<(Timestamp, String, Timestamp)> =
-                tx.all(JOURNEYS, &args![app, end, start, parameter, from, to, last_at, last_entity, PAGE])?;
+                tx.all(JOURNEYS, &args![app.number(), end, start, parameter, from, to, last_at, last_entity, PAGE])?;
             let count = page.len();
             for (ended, entity, started) in page {
                 durations.push(ended.as_millis() - started.as_millis());

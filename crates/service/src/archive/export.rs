@@ -19,7 +19,7 @@ use super::{
     blocking,
     cells::{self, ArchivedCell},
     manifest::{self, FilePart, Manifest, SealedPart, TablePart},
-    moving, unreadable,
+    moving, naming, unreadable,
 };
 use crate::{Core, MIGRATIONS, VERSION};
 
@@ -120,10 +120,10 @@ impl Export {
     fn tables(&self, tx: &mut Tx<'_>) -> Result<Vec<ExportedTable>> {
         let mut found = tx.raw_tables()?;
         let mut tables = Vec::new();
-        for (table, owner) in moving() {
+        for table in moving() {
             let place = found.iter().position(|raw| raw.name() == table.name);
             let place = place.ok_or_else(|| Error::internal(format!("there is no table {}", table.name)))?;
-            tables.push(ExportedTable::new(table, owner, found.swap_remove(place))?);
+            tables.push(ExportedTable::new(table, found.swap_remove(place))?);
         }
         Ok(tables)
     }
@@ -134,8 +134,7 @@ impl Export {
         table: &ExportedTable,
         visit: &mut dyn FnMut(String) -> Result<()>,
     ) -> Result<()> {
-        let app = self.app.to_string();
-        tx.each_raw(&table.raw, (table.owner, &app), table.table.key, &mut |row| {
+        tx.each_raw(&table.raw, naming(table.table, self.app), table.table.key, &mut |row| {
             visit(cells::line(&self.opened(table, &row)?))
         })
     }
@@ -195,8 +194,6 @@ fn write_files(out: &mut Output, files: &Files, parts: &[FilePart]) -> Result<bo
 /// A table as it is written.
 struct ExportedTable {
     table: &'static Table,
-    /// The column that names the app.
-    owner: &'static str,
     raw: RawTable,
     sealed: Vec<SealedCell>,
 }
@@ -209,7 +206,7 @@ struct SealedCell {
 }
 
 impl ExportedTable {
-    fn new(table: &'static Table, owner: &'static str, raw: RawTable) -> Result<Self> {
+    fn new(table: &'static Table, raw: RawTable) -> Result<Self> {
         let place = |name: &str| {
             let found = raw.columns().position(|column| column == name);
             found.ok_or_else(|| Error::internal(format!("there is no column {name} in {}", table.name)))
@@ -218,7 +215,7 @@ impl ExportedTable {
         for column in table.sealed {
             sealed.push(SealedCell { name: column.column, column: place(column.column)?, row: place(column.row)? });
         }
-        Ok(Self { table, owner, raw, sealed })
+        Ok(Self { table, raw, sealed })
     }
 
     fn part(&self, rows: u64, measured: Measured) -> TablePart {

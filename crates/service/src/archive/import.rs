@@ -105,10 +105,10 @@ impl Import<'_> {
         let last = self.scratch.db.read(|tx| tx.raw_children(APPS)).await?;
         let is_last = |table: &Table| table.name == APPS || last.iter().any(|name| name == table.name);
         let (together, mut before): (Vec<_>, Vec<_>) =
-            super::moving().into_iter().partition(|(table, _)| is_last(table));
-        before.sort_by_key(|(table, _)| table.acted_on.is_some());
-        for (table, owner) in before {
-            let table = MovedTable::new(self, table, owner).await?;
+            super::moving().into_iter().partition(|table| is_last(table));
+        before.sort_by_key(|table| table.acted_on.is_some());
+        for table in before {
+            let table = MovedTable::new(self, table).await?;
             let mut batches = self.read(&table);
             while let Some(rows) = batches.recv().await {
                 self.put(&table, rows?).await?;
@@ -116,8 +116,8 @@ impl Import<'_> {
         }
         self.bring_files().await?;
         let mut rows = Vec::new();
-        for (table, owner) in together {
-            let table = MovedTable::new(self, table, owner).await?;
+        for table in together {
+            let table = MovedTable::new(self, table).await?;
             let mut batches = self.read(&table);
             while let Some(batch) = batches.recv().await {
                 rows.push((Arc::clone(&table.target), batch?));
@@ -129,12 +129,12 @@ impl Import<'_> {
     /// The rows of the scratch store, some at a time.
     fn read(&self, table: &MovedTable) -> mpsc::Receiver<Result<Vec<Vec<RawCell>>>> {
         let (send, receive) = mpsc::channel(2);
-        let (source, key, owner, app) = (Arc::clone(&table.source), table.key, table.owner, self.id().to_string());
+        let (source, known, app) = (Arc::clone(&table.source), table.known, self.id());
         let rows = send.clone();
         let reading = self.scratch.db.scan(move |tx| {
             let gone = |_| Error::internal("nobody takes the rows any more");
             let (mut batch, mut bytes) = (Vec::new(), 0);
-            tx.each_raw(&source, (owner, &app), key, &mut |row| {
+            tx.each_raw(&source, super::naming(known, app), known.key, &mut |row| {
                 bytes += row.iter().map(RawCell::size).sum::<usize>();
                 batch.push(row);
                 if batch.len() == BATCH_ROWS || bytes > BATCH_BYTES {
@@ -224,20 +224,19 @@ fn too_late() -> Error {
 
 /// A table in both stores.
 struct MovedTable {
-    key: &'static str,
-    owner: &'static str,
+    known: &'static Table,
     source: Arc<RawTable>,
     /// With its columns in the order of the source.
     target: Arc<RawTable>,
 }
 
 impl MovedTable {
-    async fn new(import: &Import<'_>, table: &'static Table, owner: &'static str) -> Result<Self> {
+    async fn new(import: &Import<'_>, table: &'static Table) -> Result<Self> {
         let source = raw(&import.scratch.db, table.name).await?;
         let columns: Vec<String> = source.columns().map(str::to_owned).collect();
         let target = raw(import.db, table.name).await?.in_order(&columns);
         let target = target.ok_or_else(|| Error::internal(format!("{} differs between the stores", table.name)))?;
-        Ok(Self { key: table.key, owner, source: Arc::new(source), target: Arc::new(target) })
+        Ok(Self { known: table, source: Arc::new(source), target: Arc::new(target) })
     }
 }
 

@@ -15,8 +15,8 @@ mod scratch;
 
 use std::{io, path::Path};
 
-use kernel::{Code, Error, Result};
-use store::{Owner, Table};
+use kernel::{AppId, Code, Error, Result};
+use store::{Arg, Owner, Table, ToArg as _};
 use vault::ArchiveKey;
 
 use contents::Archive;
@@ -38,11 +38,19 @@ pub async fn verify(file: &Path, key: ArchiveKey) -> Result<Manifest> {
     .await
 }
 
-/// The tables whose rows move with an app, each with the column that names the app. The app itself is the first.
-fn moving() -> Vec<(&'static Table, &'static str)> {
-    let apps = crate::tables::all().filter(|table| table.name == APPS).map(|table| (table, "id"));
+/// The tables whose rows move with an app. The app itself is the first.
+fn moving() -> Vec<&'static Table> {
+    let apps = crate::tables::all().filter(|table| table.name == APPS);
     let moves = |table: &&Table| table.purge_of(Owner::App).is_some() && table.stays.is_none();
-    apps.chain(crate::tables::all().filter(moves).map(|table| (table, Owner::App.as_str()))).collect()
+    apps.chain(crate::tables::all().filter(moves)).collect()
+}
+
+/// The column of such a table that names the app, and what stands there.
+fn naming(table: &Table, app: AppId) -> (&'static str, Arg<'static>) {
+    match table.purge_of(Owner::App) {
+        Some(owned) => (owned.app.as_str(), owned.app.of(app)),
+        None => ("id", app.to_arg().into_owned()),
+    }
 }
 
 /// Runs what waits for files and ciphers in a thread that may wait.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use kernel::{AppId, Code, Error, Result};
-use store::{DatabaseUrl, Db, Limits, RawCell, RawTable};
+use store::{AppColumn, DatabaseUrl, Db, Limits, RawCell, RawTable};
 use tenancy::apps::{self, App};
 use tokio::runtime::Handle;
 use vault::{Keyring, Place};
@@ -103,9 +103,7 @@ impl Filling {
 
     fn table(&self, table: &Arc<RawTable>, part: &TablePart, lines: &mut Part<'_>) -> Result<()> {
         let sealed = SealedCells::of(part)?;
-        let owner = if part.name == APPS { "id" } else { "app_id" };
-        let owner = part.columns.iter().position(|column| column == owner).ok_or_else(unfit)?;
-        let app = RawCell::Text(self.app.to_string());
+        let (owner, app) = self.owner(part).ok_or_else(unfit)?;
         let mut lines = BufReader::new(lines);
         let (mut batch, mut bytes, mut count, mut line) = (Vec::new(), 0, 0, String::new());
         loop {
@@ -129,6 +127,16 @@ impl Filling {
             if read == 0 {
                 return if count == part.rows { Ok(()) } else { Err(unfit()) };
             }
+        }
+    }
+
+    /// The column that names the app in the schema of the archive, and what has to stand there.
+    fn owner(&self, part: &TablePart) -> Option<(usize, RawCell)> {
+        let place = |wanted: &str| part.columns.iter().position(|column| column == wanted);
+        let id = if part.name == APPS { "id" } else { AppColumn::Id.as_str() };
+        match place(id) {
+            Some(id) => Some((id, RawCell::Text(self.app.to_string()))),
+            None => Some((place(AppColumn::Number.as_str())?, RawCell::Int(self.app.number().as_i64()))),
         }
     }
 

@@ -19,7 +19,7 @@ const OF_ANYTHING_ELSE: u64 = 10;
 const COLUMNS: &str = "SELECT tables.name AS table_name, indexes.name AS index_name, indexes.\"unique\" AS is_unique, \
      coalesce(columns.name, '') AS column_name FROM sqlite_master AS tables JOIN pragma_index_list(tables.name) AS indexes \
      JOIN pragma_index_info(indexes.name) AS columns WHERE tables.type = 'table' AND substr(tables.name, 1, 7) <> 'sqlite_' \
-     AND (SELECT name FROM pragma_index_info(indexes.name) WHERE seqno = 0) IN ('app_id', 'tenant_id') \
+     AND (SELECT name FROM pragma_index_info(indexes.name) WHERE seqno = 0) IN ('app_id', 'app_number', 'tenant_id') \
      ORDER BY tables.name, indexes.name, columns.seqno";
 const HAS_ESTIMATES: &str = "SELECT 1 AS found FROM sqlite_master WHERE name = 'sqlite_stat1'";
 const TOLD: &str =

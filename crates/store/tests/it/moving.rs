@@ -9,6 +9,7 @@ use proptest::{
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
 use store::{
+    ToArg as _,
     DatabaseUrl, Db, EngineName, Limits, Migration, MoveOrder, MoveProgress, Moved, RawCell, RawTable, Tx, args,
     testing::TestDb,
 };
@@ -124,7 +125,7 @@ async fn raw_rows_of_every_type_pass_between_the_engines() {
             let table = raw_things(tx)?;
             let (columns, mut rows) = (table.columns().map(str::to_owned).collect::<Vec<_>>(), Vec::new());
             for n in 0..300 {
-                tx.each_raw(&table, ("id", &format!("{n:05}")), "id", &mut |row| {
+                tx.each_raw(&table, ("id", format!("{n:05}").to_arg()), "id", &mut |row| {
                     rows.push(row);
                     Ok(())
                 })?;

@@ -23,6 +23,10 @@ pub fn refuse_known(tx: &mut Tx<'_>, id: AppId, domain: &str) -> Result<()> {
     if store::exists(tx, id)? {
         return Err(Error::new(Code::Conflict, format!("The app {id} exists already. Nothing was imported.")));
     }
+    if store::has_number(tx, id)? {
+        let message = format!("The id {id} is too much like that of another app here. Nothing was imported.");
+        return Err(Error::new(Code::Conflict, message));
+    }
     if store::has_domain(tx, domain)? {
         let message = format!("Another app already has the domain {domain}. Nothing was imported.");
         return Err(Error::new(Code::DomainTaken, message));

@@ -38,6 +38,11 @@ pub(super) fn exists(tx: &mut Tx<'_>, id: AppId) -> Result<bool> {
     tx.exists("SELECT 1 FROM apps WHERE id = $1", &args![id])
 }
 
+/// Whether there is an app with the number of this one.
+pub(super) fn has_number(tx: &mut Tx<'_>, id: AppId) -> Result<bool> {
+    tx.exists("SELECT 1 FROM apps WHERE substr(id, 19) = substr(CAST($1 AS TEXT), 19)", &args![id])
+}
+
 pub(super) fn has_domain(tx: &mut Tx<'_>, domain: &str) -> Result<bool> {
     tx.exists("SELECT 1 FROM apps WHERE domain = $1", &args![domain])
 }

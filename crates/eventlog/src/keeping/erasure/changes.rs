@@ -16,7 +16,7 @@ use crate::{
 };
 
 const REWRITE: &str = "UPDATE event_rows SET parameters = $4 WHERE app_id = $1 AND id = $2 AND parameters = $3";
-const FORGET_FIRST: &str = "DELETE FROM event_firsts WHERE app_id = $1 AND entity_digest = $2 AND name_id = $3";
+const FORGET_FIRST: &str = "DELETE FROM event_firsts WHERE app_number = $1 AND entity_digest = $2 AND name_id = $3";
 const NOTE: &str = "UPDATE event_erasures SET place = $3 WHERE app_id = $1 AND id = $2";
 const FINISH: &str = "UPDATE event_erasures SET finished_at = $3, place = NULL, entity_value = '' \
                       WHERE app_id = $1 AND id = $2";
@@ -48,7 +48,7 @@ pub fn make(tx: &mut Tx<'_>, erasure: &Erasure, found: &Found) -> Result<()> {
     fold::add_sums(tx, *app, &sums)?;
     fold::erase_counters(tx, *app, value, &found.counters, erased)?;
     for (entity, name) in &found.firsts {
-        tx.run(FORGET_FIRST, &args![*app, entity, *name])?;
+        tx.run(FORGET_FIRST, &args![app.number(), entity, *name])?;
     }
     match &found.next {
         Some(next) => tx.run(NOTE, &args![*app, *id, Json(next.clone())]),

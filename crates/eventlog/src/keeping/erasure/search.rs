@@ -61,7 +61,7 @@ impl Found {
 }
 
 const NAME: &str = "SELECT id, name FROM event_names WHERE app_id = $1 AND id >= $2 ORDER BY id LIMIT 1";
-const HAPPENED: &str = "SELECT 1 FROM event_firsts WHERE app_id = $1 AND entity_digest = $2 AND name_id = $3";
+const HAPPENED: &str = "SELECT 1 FROM event_firsts WHERE app_number = $1 AND entity_digest = $2 AND name_id = $3";
 const ROWS: &str = "SELECT happened_at, id, parameters FROM event_rows WHERE app_id = $1 AND name_id = $2 \
                     AND (happened_at, id) > ($3, $4) ORDER BY happened_at, id LIMIT $5";
 const BUCKETS: &str = "SELECT grain, starts_at FROM event_buckets WHERE app_id = $1 AND name_id = $2 \
@@ -135,7 +135,7 @@ impl Search<'_> {
         let mut happened = Vec::new();
         for (parameter, _) in self.parameters {
             let entity = entity_digest(parameter, self.value);
-            if tx.exists(HAPPENED, &args![self.app, entity, self.name])? {
+            if tx.exists(HAPPENED, &args![self.app.number(), entity, self.name])? {
                 happened.push((entity, self.name));
             }
         }

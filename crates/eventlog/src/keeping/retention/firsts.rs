@@ -19,13 +19,13 @@ const FEW: usize = 5_000;
 const A_DAY: Duration = Duration::from_hours(24);
 
 /// By name and parameter, one after the other.
-const NEXT: &str = "SELECT name_id, parameter_id FROM event_firsts WHERE app_id = $1 \
+const NEXT: &str = "SELECT name_id, parameter_id FROM event_firsts WHERE app_number = $1 \
      AND (name_id, parameter_id) > ($2, $3) ORDER BY name_id, parameter_id LIMIT 1";
-const BEGUN: &str = "SELECT first_at, entity_digest, last_at FROM event_firsts WHERE app_id = $1 AND name_id = $2 \
-     AND parameter_id = $3 AND first_at < $4 AND (first_at, entity_digest) > ($5, $6) \
+const BEGUN: &str = "SELECT first_at, entity_digest, coalesce(last_at, first_at) FROM event_firsts \
+     WHERE app_number = $1 AND name_id = $2 AND parameter_id = $3 AND first_at < $4 AND (first_at, entity_digest) > ($5, $6) \
      ORDER BY first_at, entity_digest LIMIT $7";
-const SWEEP: &str = "DELETE FROM event_firsts WHERE app_id = $1 AND entity_digest = ANY($2) AND name_id = $3 \
-     AND last_at < $4";
+const SWEEP: &str = "DELETE FROM event_firsts WHERE app_number = $1 AND entity_digest = ANY($2) AND name_id = $3 \
+     AND coalesce(last_at, first_at) < $4";
 
 /// How far this node has looked, by app. What it does not know it looks through once more.
 #[derive(Default)]
@@ -100,7 +100,7 @@ async fn step(db: &Db, app: AppId, mut at: UnderWay) -> Result<Option<UnderWay>>
     let page = db.scan(move |tx| page(tx, app, &looked)).await?;
     let Some((last_at, last)) = page.last().map(|first| (first.first_at, Arc::clone(&first.entity))) else {
         let (name, parameter) = (at.name, at.parameter);
-        let next = db.scan(move |tx| tx.opt::<(i64, i64)>(NEXT, &args![app, name, parameter])).await?;
+        let next = db.scan(move |tx| tx.opt::<(i64, i64)>(NEXT, &args![app.number(), name, parameter])).await?;
         return Ok(next.map(|(name, parameter)| UnderWay { name, parameter, after: beginning(), ..at }));
     };
     at.looked_at += page.len();
@@ -110,7 +110,7 @@ async fn step(db: &Db, app: AppId, mut at: UnderWay) -> Result<Option<UnderWay>>
         page.iter().filter(|first| first.last_at < before).map(|first| first.entity.to_string()).collect();
     for some in old.chunks(BATCH) {
         let some = some.to_vec();
-        db.write(move |tx| tx.run(SWEEP, &args![app, some, name, before])).await?;
+        db.write(move |tx| tx.run(SWEEP, &args![app.number(), some, name, before])).await?;
     }
     Ok(Some(at))
 }
@@ -125,7 +125,7 @@ struct FirstOccurrence {
 fn page(tx: &mut Tx<'_>, app: AppId, at: &UnderWay) -> Result<Vec<FirstOccurrence>> {
     let (after, entity) = &at.after;
     let found: Vec<(Timestamp, String, Timestamp)> =
-        tx.all(BEGUN, &args![app, at.name, at.parameter, at.before, *after, &**entity, PAGE])?;
+        tx.all(BEGUN, &args![app.number(), at.name, at.parameter, at.before, *after, &**entity, PAGE])?;
     let first = |(first_at, entity, last_at): (Timestamp, String, Timestamp)| FirstOccurrence {
         first_at,
         entity: entity.into(),
@@ -158,11 +158,12 @@ mod tests {
                 2 => at(99),
                 _ => at(200),
             };
-            (APP, format!("entity {number:05}"), 1 + i64::from(number.is_multiple_of(2)), 1_i64, at(1), last)
+            (APP.number(), format!("entity {number:05}"), 1 + i64::from(number.is_multiple_of(2)), 1_i64, at(1), last)
         };
-        let insert = "INSERT INTO event_firsts (app_id, entity_digest, name_id, parameter_id, first_at, last_at) \
-                      SELECT app_id, entity_digest, name_id, parameter_id, first_at, last_at FROM {rows} WHERE true";
-        let columns = ["app_id", "entity_digest", "name_id", "parameter_id", "first_at", "last_at"];
+        let insert = "INSERT INTO event_firsts (app_number, entity_digest, name_id, parameter_id, first_at, last_at) \
+                      SELECT app_number, entity_digest, name_id, parameter_id, first_at, nullif(last_at, first_at) FROM {rows} \
+                      WHERE true";
+        let columns = ["app_number", "entity_digest", "name_id", "parameter_id", "first_at", "last_at"];
         tx.insert_all(insert, columns, &(0..6_000).map(row).collect::<Vec<_>>())
     }
 

@@ -9,7 +9,7 @@ use http::Method;
 use kernel::{AppId, Entropy};
 use serde_json::{Value, json};
 use service::{Options, Service};
-use store::{Owner, args};
+use store::{Owner, ToArg as _, args};
 use testkit::{Answer, Caller, EngineName, OPERATOR_KEY, Site, TestApp, files, on_both_engines, tokens};
 use vault::{ArchiveKey, ArchiveReader, ArchiveWriter, MasterKey};
 
@@ -70,13 +70,13 @@ impl Target {
 async fn rows(service: &Service, app: AppId) -> i64 {
     let mut all = 0;
     for table in service::TABLES.iter().flat_map(|(_, tables)| *tables) {
-        let column = match table.name {
-            "apps" => "id",
-            _ if table.purge_of(Owner::App).is_some() => "app_id",
-            _ => continue,
+        let (column, value) = match table.purge_of(Owner::App) {
+            Some(owned) => (owned.app.as_str(), owned.app.of(app)),
+            None if table.name == "apps" => ("id", app.to_arg().into_owned()),
+            None => continue,
         };
         let sql: &'static str = format!("SELECT count(*) FROM {} WHERE {column} = $1", table.name).leak();
-        let (count,): (i64,) = service.core().db.read(move |tx| tx.one(sql, &args![app])).await.expect("a count");
+        let (count,): (i64,) = service.core().db.read(move |tx| tx.one(sql, &[value.clone()])).await.expect("a count");
         all += count;
     }
     all
@@ -269,6 +269,7 @@ async fn rows_that_do_not_belong_there_are_refused(app: TestApp) {
     upload(&app, &acme.key(), b"some bytes").await;
     let (archive, target, id) = (export(&app).await, Target::open(&app).await, app.app_id().to_string());
     let foreign = AppId::from_u128(7).to_string();
+    let number = app.app_id().number().as_i64();
     let newer = rewritten(&archive, |manifest, _| manifest["schema"] = json!(9_999));
     assert!(import(&target.operator(), &newer).await.expect(400).body().contains("newer release"));
     let newer = rewritten(&archive, |manifest, _| manifest["version"] = json!(2));
@@ -279,6 +280,7 @@ async fn rows_that_do_not_belong_there_are_refused(app: TestApp) {
     let leading_out = format!("../{}", &object[3..]);
     let unfit = [
         replaced(&archive, "users", &id, &foreign),
+        replaced(&archive, "event_firsts", &number.to_string(), &(number ^ 1).to_string()),
         replaced(&archive, "apps", &id, &foreign),
         replaced(&archive, "apps", "\"{\\\"", "\"[\\\""),
         replaced(&archive, "apps", "\\\"localhost\\\"", "\\\"elsewhere\\\""),
@@ -312,6 +314,17 @@ async fn what_exists_is_refused(app: TestApp) {
     import(&target.operator(), &archive).await.error(409, "DOMAIN_TAKEN");
     let dry = target.operator().header("x-archive-key", KEY);
     dry.send(Method::POST, "/admin/apps/import?dryRun=true", archive.clone()).await.error(409, "DOMAIN_TAKEN");
+    // Nobody else has its number, which stands for it where many rows do.
+    let alike = "INSERT INTO apps (id, domain, profile, version, created_at) \
+                 SELECT CAST($1 AS TEXT), 'alike.example', profile, version, created_at FROM apps WHERE domain = $2";
+    let (id, domain) = (AppId::from_u128(app.app_id().as_u128() ^ 1 << 100), domain.clone());
+    let made = target.service.core().db.write(move |tx| {
+        tx.run(alike, &args![id, domain])?;
+        tx.run("UPDATE apps SET domain = 'another.example' WHERE domain = $1", &args![domain])
+    });
+    made.await.expect("made");
+    let refused = import(&target.operator(), &archive).await;
+    refused.error(409, "CONFLICT");
     assert_eq!(target.rows(app.app_id()).await, 0);
     target.service.close().await;
     let unknown = format!("/admin/apps/{}/export", AppId::from_u128(7));

@@ -6,7 +6,7 @@ use kernel::AppId;
 use serde_json::{Value, json};
 use spine::purge;
 use store::{
-    Arg, ColumnType, Db, Owner, Table, args,
+    Arg, ColumnType, Db, Owner, Table, ToArg as _, args,
     testing::{SchemaTable, schema, statement},
 };
 use testkit::{TestApp, Workspace, on_both_engines};
@@ -46,9 +46,21 @@ async fn a_table_says_what_its_rows_belong_to(app: TestApp) {
         let table = registered().find(|table| table.name == found.name).expect("registered");
         for owner in [Owner::App, Owner::Workspace, Owner::Person, Owner::Secret] {
             let declared = table.purge_of(owner).is_some() || table.kept.is_some();
-            assert!(!found.has(owner.as_str()) || declared, "{} has {}: whose is it?", table.name, owner.as_str());
+            let column = column_of(&found, owner);
+            assert!(column.is_none() || declared, "{} has {}: whose is it?", table.name, owner.as_str());
         }
     }
+}
+
+/// The column that says which such owner a row belongs to.
+fn column_of(table: &SchemaTable, owner: Owner) -> Option<&'static str> {
+    let names: &[&'static str] = match owner {
+        Owner::App => &["app_id", "app_number"],
+        Owner::Workspace => &["tenant_id"],
+        Owner::Person => &["user_id"],
+        Owner::Secret => &["secret_id"],
+    };
+    names.iter().copied().find(|name| table.has(name))
 }
 
 /// Who is deleted.
@@ -65,11 +77,12 @@ impl Owners {
         Self { app: app.app_id(), tenant: workspace.id.to_string(), user }
     }
 
-    fn value(&self, column: &str) -> Option<String> {
+    fn value(&self, column: &str) -> Option<Arg<'static>> {
         match column {
-            "app_id" => Some(self.app.to_string()),
-            "tenant_id" => Some(self.tenant.clone()),
-            "user_id" => Some(self.user.clone()),
+            "app_id" => Some(self.app.to_arg().into_owned()),
+            "app_number" => Some(self.app.number().to_arg().into_owned()),
+            "tenant_id" => Some(self.tenant.to_arg().into_owned()),
+            "user_id" => Some(self.user.to_arg().into_owned()),
             _ => None,
         }
     }
@@ -97,7 +110,7 @@ async fn insert(db: &Db, table: &SchemaTable, owners: &Owners, number: i64, at: 
     let places: Vec<String> = (1..=names.len()).map(|place| format!("${place}")).collect();
     let sql = format!("INSERT INTO {} ({}) VALUES ({})", table.name, names.join(", "), places.join(", "));
     let value = |(name, kind): &(String, ColumnType)| match (owners.value(name), kind) {
-        (Some(owner), _) => Arg::Text(owner.into()),
+        (Some(owner), _) => owner,
         (None, ColumnType::Text) => Arg::Text(format!("row-{number}").into()),
         (None, ColumnType::Int) => Arg::Int(at),
         (None, ColumnType::Real) => Arg::Real(1.0),
@@ -108,19 +121,20 @@ async fn insert(db: &Db, table: &SchemaTable, owners: &Owners, number: i64, at: 
     db.write(move |tx| tx.run(sql, &values)).await.expect("a row can be left");
 }
 
-async fn count(db: &Db, table: &str, by: Owner, owner: &str) -> i64 {
-    let sql = statement(format!("SELECT count(*) FROM {table} WHERE {} = $1", by.as_str()));
-    db.get_one::<(i64,)>(sql, &args![owner]).await.expect("counted").expect("a count").0
+async fn count(db: &Db, table: &str, column: &str, owner: Arg<'static>) -> i64 {
+    let sql = statement(format!("SELECT count(*) FROM {table} WHERE {column} = $1"));
+    db.get_one::<(i64,)>(sql, &[owner]).await.expect("counted").expect("a count").0
 }
 
 /// Tables that still have a row of this owner.
 async fn left(app: &TestApp, owners: &Owners, by: Owner) -> BTreeSet<String> {
-    let owner = owners.value(by.as_str()).expect("an owner");
     let mut left = BTreeSet::new();
     for table in schema(&db(app)).await {
         let goes = |known: &Table| known.kept.is_none() || known.purge_of(by).is_some();
         let kept = registered().any(|known| known.name == table.name && !goes(known));
-        if !kept && table.has(by.as_str()) && count(&db(app), &table.name, by, &owner).await > 0 {
+        let Some(column) = column_of(&table, by).filter(|_| !kept) else { continue };
+        let owner = owners.value(column).expect("an owner");
+        if count(&db(app), &table.name, column, owner).await > 0 {
             left.insert(table.name);
         }
     }
@@ -209,7 +223,7 @@ async fn large_deletion(app: &TestApp) {
 }
 
 async fn links(app: &TestApp) -> i64 {
-    count(&db(app), "one_time_links", Owner::App, &app.app_id().to_string()).await
+    count(&db(app), "one_time_links", "app_id", app.app_id().to_arg().into_owned()).await
 }
 
 async fn a_large_deletion_goes_on_beside_others_and_survives_being_cut_off(app: TestApp) {

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Value, json};
 use service::{Options, ProviderSettings, Providers, ResponseMode};
-use store::{Owner, Table, args, testing::statement};
+use store::{Owner, Table, testing::statement};
 use tenancy::federation::Provider;
 use testkit::{
     Caller, DirectoryCaller, IdentityProvider, OpenIdProvider, Person, Receiver, TestApp, Tokens, Workspace, factors,
@@ -181,9 +181,10 @@ impl Filled {
         let (mut empty, id) = (Vec::new(), self.app.app_id());
         let of_apps = |table: &&Table| table.purge_of(Owner::App).is_some() && table.stays.is_none();
         for table in service::TABLES.iter().flat_map(|(_, tables)| *tables).filter(of_apps) {
-            let count = statement(format!("SELECT count(*) FROM {} WHERE app_id = $1", table.name));
+            let app = table.purge_of(Owner::App).expect("of an app").app;
+            let count = statement(format!("SELECT count(*) FROM {} WHERE {} = $1", table.name, app.as_str()));
             let db = self.app.service().core().db.clone();
-            if db.get_one::<(i64,)>(count, &args![id]).await.expect("counted") == Some((0,)) {
+            if db.get_one::<(i64,)>(count, &[app.of(id)]).await.expect("counted") == Some((0,)) {
                 empty.push(table);
             }
         }
