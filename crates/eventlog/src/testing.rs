@@ -21,7 +21,12 @@ pub const TABLES: &[Migration] = &[
         migration!("sqlite/0046_event_counts"),
         migration!("postgres/0046_event_counts"),
     ),
-    Migration::per_engine(5, "ingest_ids", migration!("sqlite/0048_ingest_ids"), migration!("postgres/0048_ingest_ids")),
+    Migration::per_engine(
+        5,
+        "ingest_ids",
+        migration!("sqlite/0048_ingest_ids"),
+        migration!("postgres/0048_ingest_ids"),
+    ),
     Migration::per_engine(6, "keys", migration!("sqlite/0050_event_keys"), migration!("postgres/0050_event_keys")),
 ];
 

@@ -15,6 +15,7 @@ pub mod mail;
 mod mirror;
 pub mod outbound;
 pub mod outbox;
+mod pace;
 pub mod purge;
 pub mod sms;
 mod tables;
@@ -33,6 +34,7 @@ pub use outbox::{
     Fact, FactId, FactKind, FactScope, FactType, Installation, LoggedEventId, Mark, News, Outbox, Reader,
     WebhookEventId, emit,
 };
+pub use pace::Pace;
 pub use purge::{Purger, Sweeper};
 pub use sms::{NewSms, Texter, queue_sms};
 pub use tables::TABLES;

@@ -3,22 +3,17 @@
 //!
 //! It looks for what is left instead of keeping count, so it can be killed anywhere and started again.
 
-use std::{
-    sync::atomic::{AtomicI64, Ordering},
-    time::Duration,
-};
+use std::time::Duration;
 
 use kernel::{AppId, Result, Ticker, Timestamp};
 use store::{Db, Owned, Owner, Table, Tx, args, row, sql};
 use tokio::sync::watch;
 
-use crate::{Job, Lease, News, Signal, Worked};
+use crate::{Job, Lease, News, Pace, Signal, Worked, pace::LONGEST_STEP};
 
 /// Rows that one statement deletes at most.
 const MOST_ROWS: i64 = 500;
 const FEWEST_ROWS: i64 = 20;
-/// SQLite has one writer. A step that took longer takes fewer rows next time.
-const LONGEST_STEP: Duration = Duration::from_millis(4);
 /// After this time others of this node's jobs and the next deletion have their turn.
 const LONGEST_RUN: Duration = Duration::from_millis(250);
 /// Whoever was at work during the deletion may still add a row, so it is looked at once more after this time.
@@ -77,13 +72,14 @@ pub struct Purger {
     tables: Vec<&'static Table>,
     lease: Lease,
     news: Signal,
-    /// How many rows a statement may delete, by what the last ones cost.
-    rows: AtomicI64,
+    /// How many rows a statement may delete.
+    pace: Pace,
 }
 
 impl Purger {
     pub fn new(db: Db, tables: Vec<&'static Table>) -> Self {
-        Self { lease: Lease::new(&db, "purge"), db, tables, news: Signal::new(), rows: AtomicI64::new(100) }
+        let pace = Pace::new(100, (FEWEST_ROWS, MOST_ROWS));
+        Self { lease: Lease::new(&db, "purge"), db, tables, news: Signal::new(), pace }
     }
 
     /// Wakes the job. For [`Outbox::follow`](crate::Outbox::follow), after facts that tell of deletions.
@@ -98,11 +94,11 @@ impl Purger {
         let tables: Vec<&'static Owned> = self.tables.iter().filter_map(|table| table.purge_of(purge.by)).collect();
         let (mut position, mut found) = (0, false);
         while position < tables.len() {
-            let (left, purge, rows) = (tables[position..].to_vec(), purge.clone(), self.rows.load(Ordering::Relaxed));
+            let (left, purge, rows) = (tables[position..].to_vec(), purge.clone(), self.pace.rows());
             let step = self.db.write(move |tx| delete_some(tx, &left, &purge, rows)).await?;
             position += step.emptied;
             found |= step.deleted > 0;
-            self.rows.store(rows_after(rows, step.took), Ordering::Relaxed);
+            self.pace.took(step.took);
             if Ticker.since(started) > LONGEST_RUN {
                 return Ok(false);
             }
@@ -192,15 +188,6 @@ fn delete_some(tx: &mut Tx<'_>, tables: &[&'static Owned], purge: &Purge, rows: 
     Ok(step)
 }
 
-fn rows_after(rows: i64, took: Duration) -> i64 {
-    let next = match took {
-        took if took > LONGEST_STEP => rows / 2,
-        took if took < LONGEST_STEP / 2 => rows * 2,
-        _ => rows,
-    };
-    next.clamp(FEWEST_ROWS, MOST_ROWS)
-}
-
 /// Deletes what has expired, by the registers. Late is harmless: every use looks at the time itself.
 pub struct Sweeper {
     pub db: Db,
@@ -228,19 +215,5 @@ impl Job for Sweeper {
             more |= i64::try_from(deleted).unwrap_or(i64::MAX) >= MOST_ROWS;
         }
         Ok(Worked::some_if(more))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slow_steps_shrink_and_quick_ones_grow_within_bounds() {
-        let ms = Duration::from_millis;
-        assert_eq!(rows_after(400, ms(9)), 200);
-        assert_eq!(rows_after(400, ms(3)), 400);
-        assert_eq!(rows_after(400, ms(1)), MOST_ROWS);
-        assert_eq!(rows_after(FEWEST_ROWS, ms(90)), FEWEST_ROWS);
     }
 }

@@ -13,14 +13,18 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use ::store::Db;
 use kernel::{AppId, Error, Result, Ticker, Timestamp};
-use spine::{Job, Signal, Worked};
+use spine::{Job, Pace, Signal, Worked};
 use tokio::sync::{Mutex, watch};
 
 pub(crate) use counters::{MOST_VALUES, NAMELESS, read_part};
 pub(crate) use memory::Bucket;
 use memory::Memory;
-use plan::{Arrival, Plan};
+use plan::Plan;
 pub(crate) use store::{add_sums, erase_counters, move_far_on, move_on, revision};
+
+/// Rows that one transaction may write, at least and at most, unless a single event writes more: some milliseconds of
+/// SQLite's writer. The more events are folded at once, the more of them change the same row.
+const ROWS: (i64, i64) = (1_000, 8_000);
 
 /// How long a caller waits for the fold before it is told that its event is queued.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,6 +36,7 @@ pub struct Folder {
     due: Signal,
     /// One fold at a time on this node: another one would only be in its way.
     memory: Arc<Mutex<Memory>>,
+    pace: Arc<Pace>,
 }
 
 /// What a fold found.
@@ -45,7 +50,7 @@ enum Folded {
 
 impl Folder {
     pub fn new(db: Db) -> Self {
-        Self { db, due: Signal::new(), memory: Arc::default() }
+        Self { db, due: Signal::new(), memory: Arc::default(), pace: Arc::new(Pace::new(ROWS.0, ROWS)) }
     }
 
     /// Something has arrived.
@@ -78,7 +83,8 @@ impl Folder {
         let known = memory.take(app);
         let had = memory.had(app);
         let read_before = had.clone();
-        let read = self.db.snapshot(move |tx| store::waiting(tx, app, read_before.as_deref())).await?;
+        let most = self.pace.rows();
+        let read = self.db.snapshot(move |tx| store::waiting(tx, app, read_before.as_deref(), most)).await?;
         let Some(waiting) = read else {
             return self.db.write(move |tx| store::forget(tx, app)).await.map(|forgotten| match forgotten {
                 true => Folded::Some,
@@ -92,9 +98,8 @@ impl Folder {
             return Ok(Folded::Nothing);
         }
         let mut known = known.filter(|known| known.revision == waiting.revision).unwrap_or_default();
-        let arrivals: Vec<Arrival> =
-            waiting.arrivals.into_iter().map(|arrival| Arrival::of(arrival, had.as_deref())).collect::<Result<_>>()?;
-        let mut events = plan::events(&arrivals)?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let (arrivals, mut events) = plan::next(waiting.arrivals, had.as_deref(), most)?;
         let wanted = known.missing(&events);
         if !wanted.is_empty() {
             known.learn(self.db.snapshot(move |tx| store::load(tx, app, &wanted)).await?);
@@ -104,13 +109,18 @@ impl Folder {
             known.learn_counters(self.db.snapshot(move |tx| store::load_counters(tx, app, &buckets)).await?)?;
             known.keep_countable(&mut events)?;
         }
-        let plan = Plan::of(&mut known, waiting.revision, &arrivals, events)?;
+        let plan = Plan::of(&mut known, waiting.revision, &arrivals, events, most)?;
         known.revision = plan.revision();
         let plan = Arc::new(plan);
         let planned = Arc::clone(&plan);
-        let written = self.db.write(move |tx| store::write(tx, app, &planned)).await?;
-        if !written {
-            return Ok(Folded::Raced);
+        let written = self.db.write(move |tx| {
+            let began = Ticker.now();
+            Ok(store::write(tx, app, &planned)?.then(|| Ticker.since(began)))
+        });
+        let Some(took) = written.await? else { return Ok(Folded::Raced) };
+        // What a small one took tells nothing.
+        if plan.size() * 2 >= most {
+            self.pace.took(took);
         }
         memory.keep(app, plan.begun.as_ref());
         memory.put(app, known);

@@ -19,9 +19,6 @@ use crate::{
     parameters::{Feed, entity_digest, feed, is_audited, traced},
 };
 
-/// Rows that one transaction writes at most, unless a single event writes more: some milliseconds of SQLite's writer.
-const MOST_WRITES: usize = 1_000;
-
 /// An event with its parameters, and the arrival it is in.
 pub struct Event {
     pub arrival: usize,
@@ -64,20 +61,26 @@ impl Arrival {
     }
 }
 
-/// The first events that are not folded yet, about as many as one transaction takes.
-pub fn events(arrivals: &[Arrival]) -> Result<Vec<Event>> {
-    let (mut events, mut written) = (Vec::new(), Written::default());
-    for (number, arrival) in arrivals.iter().enumerate() {
+/// The first events that are not folded yet, and the arrivals they are in: about as many as write `most` rows. What is behind
+/// them is not read.
+pub fn next(waiting: Vec<WaitingArrival>, had: Option<&Had>, most: usize) -> Result<(Vec<Arrival>, Vec<Event>)> {
+    let (mut arrivals, mut events, mut written) = (Vec::new(), Vec::new(), Written::default());
+    for (number, waiting) in waiting.into_iter().enumerate() {
+        let arrival = Arrival::of(waiting, had)?;
         for arrived in arrival.events.iter().skip(arrival.folded) {
-            if written.rows >= MOST_WRITES {
-                return Ok(events);
+            if written.rows >= most {
+                break;
             }
             let parameters: Map<String, Value> = serde_json::from_str(&arrived.parameters).map_err(Error::internal)?;
             written.add(arrived, &parameters);
             events.push(Event { arrival: number, arrived: arrived.clone(), parameters });
         }
+        arrivals.push(arrival);
+        if written.rows >= most {
+            break;
+        }
     }
-    Ok(events)
+    Ok((arrivals, events))
 }
 
 /// About what events write: each a row, the first of an hour what it feeds, and the first of an entity its first occurrence.
@@ -158,13 +161,13 @@ pub struct Row {
 }
 
 impl Plan {
-    /// As many of the events as one transaction may write.
-    pub fn of(known: &mut Known, revision: i64, arrivals: &[Arrival], events: Vec<Event>) -> Result<Self> {
+    /// Of as many of the events as write `most` rows, unless a single one writes more.
+    pub fn of(known: &mut Known, revision: i64, arrivals: &[Arrival], events: Vec<Event>, most: usize) -> Result<Self> {
         let mut plan = Self { expected: revision, ..Self::default() };
         let mut folded: HashMap<usize, usize> = HashMap::new();
         let mut counted = Counted::default();
         for event in events {
-            if plan.writes() + counted.parts >= MOST_WRITES {
+            if plan.writes() + counted.parts >= most {
                 break;
             }
             *folded.entry(event.arrival).or_default() += 1;
@@ -188,6 +191,11 @@ impl Plan {
     /// The revision once it is written.
     pub fn revision(&self) -> i64 {
         self.expected + 1
+    }
+
+    /// Rows that it writes.
+    pub fn size(&self) -> usize {
+        self.writes() + self.counters.len()
     }
 
     fn writes(&self) -> usize {

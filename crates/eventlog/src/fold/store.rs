@@ -9,7 +9,7 @@ use tenancy::apps;
 use super::{
     counters::{self, NAMELESS},
     memory::{Bucket, Had, Wanted},
-    plan::{ChangedPart, Plan},
+    plan::{ChangedPart, Plan, Times},
 };
 use crate::{grain::Grain, ingest::OWN_SOURCE, names, sink, storage};
 
@@ -29,10 +29,10 @@ pub struct WaitingArrival {
     pub events: Option<String>,
 }
 
-/// Arrivals that are looked at for one fold, and how much of them is read unless a single one is larger: about what one
-/// transaction takes, since what it leaves is read again.
-const MOST_ARRIVALS: i64 = 32;
-const MOST_BYTES: i64 = 128 * 1024;
+/// Arrivals that are looked at for one fold, and how many bytes of them are read for each row that it may write, unless a single
+/// one is larger: about what one transaction takes, since what it leaves is read again.
+const MOST_ARRIVALS: i64 = 64;
+const BYTES_PER_ROW: i64 = 64;
 /// Bytes of counters that are read for one fold, more or less.
 const MOST_COUNTERS: usize = 4 * 1024 * 1024;
 
@@ -103,7 +103,7 @@ pub fn last_arrival(tx: &mut Tx<'_>, app: AppId) -> Result<Option<String>> {
 
 /// `None` for an app that no longer exists. The events of an arrival that the caller has are not read, and no others if it
 /// has enough.
-pub fn waiting(tx: &mut Tx<'_>, app: AppId, had: Option<&Had>) -> Result<Option<Waiting>> {
+pub fn waiting(tx: &mut Tx<'_>, app: AppId, had: Option<&Had>, most_rows: i64) -> Result<Option<Waiting>> {
     if !apps::exists(tx, app)? {
         return Ok(None);
     }
@@ -113,7 +113,7 @@ pub fn waiting(tx: &mut Tx<'_>, app: AppId, had: Option<&Had>) -> Result<Option<
     for (id, folded, created_at, size) in found {
         let has = had.filter(|had| had.arrival == id);
         if has.is_none() {
-            if bytes > 0 && bytes + size > MOST_BYTES {
+            if bytes > 0 && bytes + size > most_rows * BYTES_PER_ROW {
                 break;
             }
             bytes += size;
@@ -252,14 +252,7 @@ pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
     tx.insert_all(ADD_EVENTS, ["app_id", "name_id", "grain", "starts_at", "events"], &rows)?;
     add_sums(tx, app, &plan.sums)?;
     put_parts(tx, app, &plan.counters)?;
-    let rows = plan.firsts.iter().map(|((entity, name), times)| {
-        let last = (times.last > times.first).then_some(times.last);
-        (app.number(), entity.as_str(), *name, times.parameter, times.first, last)
-    });
-    let mut rows: Vec<_> = rows.collect();
-    rows.sort_unstable();
-    let columns = ["app_number", "entity_digest", "name_id", "parameter_id", "first_at", "last_at"];
-    tx.insert_all(ADD_FIRSTS, columns, &rows)?;
+    add_firsts(tx, app, &plan.firsts)?;
     write_rows(tx, app, plan)?;
     let mut counts: HashMap<i64, i64> = HashMap::new();
     for row in plan.rows.iter().filter(|row| row.event.source.as_deref() != Some(OWN_SOURCE)) {
@@ -271,6 +264,19 @@ pub fn write(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<bool> {
         tx.run(BEGIN, &args![app, arrival.id, i64::try_from(arrival.folded).map_err(Error::internal)?])?;
     }
     Ok(true)
+}
+
+/// Notes when events happened to entities, by entity and event.
+pub fn add_firsts(tx: &mut Tx<'_>, app: AppId, firsts: &HashMap<(String, i64), Times>) -> Result<()> {
+    let rows = firsts.iter().map(|((entity, name), times)| {
+        let last = (times.last > times.first).then_some(times.last);
+        (app.number(), entity.as_str(), *name, times.parameter, times.first, last)
+    });
+    let mut rows: Vec<_> = rows.collect();
+    // Neighbours are on the same pages.
+    rows.sort_unstable();
+    let columns = ["app_number", "entity_digest", "name_id", "parameter_id", "first_at", "last_at"];
+    tx.insert_all(ADD_FIRSTS, columns, &rows)
 }
 
 fn write_rows(tx: &mut Tx<'_>, app: AppId, plan: &Plan) -> Result<()> {

@@ -2,13 +2,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use ::store::{Tx, args, on_both_engines, testing::TestDb};
 
-use super::{counters::Counters, *};
+use super::{counters::Counters, plan::Times, *};
 use crate::{
     parameters::{ERASED, OTHER, ingest_digest},
     testing::{EARLIER, TABLES},
 };
 
 on_both_engines!(EARLIER: what_older_releases_kept_is_taken_over);
+on_both_engines!(TABLES: first_times_are_exact_and_last_ones_at_most_ten_minutes_early);
 
 const APP: AppId = AppId::from_u128(0x0196_f0b1_c2d3_7e4f_9abc_def0_1234_5678);
 const HOUR: i64 = 3_600_000_000;
@@ -83,4 +84,37 @@ async fn what_older_releases_kept_is_taken_over(test: TestDb) {
     let ids = "SELECT digest FROM event_ingest_ids WHERE app_number = $1";
     let ids = db.read(move |tx| tx.all::<(Vec<u8>,)>(ids, &args![APP.number()])).await.expect("digests");
     assert_eq!(ids, [(ingest_digest("order-7"),)]);
+}
+
+const MINUTE: i64 = 60_000_000;
+
+/// What one fold says about an entity.
+fn folded(first: i64, last: i64) -> HashMap<(String, i64), Times> {
+    HashMap::from([(("entity".to_owned(), 1), Times { parameter: 1, first: first * MINUTE, last: last * MINUTE })])
+}
+
+async fn first_times_are_exact_and_last_ones_at_most_ten_minutes_early(test: TestDb) {
+    let known = "SELECT first_at, coalesce(last_at, first_at) FROM event_firsts WHERE app_number = $1";
+    // Minutes, in any order.
+    let orders: [&[(i64, i64)]; 6] = [
+        &[(100, 100), (109, 109), (118, 118), (119, 119)],
+        &[(100, 100), (95, 95), (109, 109), (110, 110)],
+        &[(100, 109), (108, 118), (50, 50), (119, 125)],
+        &[(100, 100), (90, 111), (80, 80), (121, 121)],
+        &[(100, 100), (100, 100), (110, 110), (111, 111)],
+        &[(100, 200), (150, 209), (10, 10), (205, 210)],
+    ];
+    for (number, order) in (1..).zip(orders) {
+        let app = AppId::from_u128(number);
+        for (place, (first, last)) in order.iter().copied().enumerate() {
+            test.db.write(move |tx| store::add_firsts(tx, app, &folded(first, last))).await.expect("added");
+            let told = &order[..=place];
+            let (first, last) = (told.iter().map(|(first, _)| *first).min(), told.iter().map(|(_, last)| *last).max());
+            let read = test.db.read(move |tx| tx.one::<(i64, i64)>(known, &args![app.number()]));
+            let (known_first, known_last) = read.await.expect("an entity");
+            assert_eq!(Some(known_first / MINUTE), first, "{told:?}");
+            let early = last.expect("a time") - known_last / MINUTE;
+            assert!((0..=10).contains(&early), "{early} minutes too early after {told:?}");
+        }
+    }
 }

@@ -104,8 +104,7 @@ impl Import<'_> {
     async fn bring(&self) -> Result<App> {
         let last = self.scratch.db.read(|tx| tx.raw_children(APPS)).await?;
         let is_last = |table: &Table| table.name == APPS || last.iter().any(|name| name == table.name);
-        let (together, mut before): (Vec<_>, Vec<_>) =
-            super::moving().into_iter().partition(|table| is_last(table));
+        let (together, mut before): (Vec<_>, Vec<_>) = super::moving().into_iter().partition(|table| is_last(table));
         before.sort_by_key(|table| table.acted_on.is_some());
         for table in before {
             let table = MovedTable::new(self, table).await?;

@@ -9,9 +9,8 @@ use proptest::{
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
 use store::{
-    ToArg as _,
-    DatabaseUrl, Db, EngineName, Limits, Migration, MoveOrder, MoveProgress, Moved, RawCell, RawTable, Tx, args,
-    testing::TestDb,
+    DatabaseUrl, Db, EngineName, Limits, Migration, MoveOrder, MoveProgress, Moved, RawCell, RawTable, ToArg as _, Tx,
+    args, testing::TestDb,
 };
 
 use crate::{

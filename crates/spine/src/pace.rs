@@ -1,0 +1,56 @@
+//! How many rows a step of background work may write, by what the last ones took: SQLite has one writer, and whoever else
+//! waits for it must not notice.
+
+use std::{
+    sync::atomic::{AtomicI64, Ordering},
+    time::Duration,
+};
+
+/// A step that took longer writes fewer rows next time.
+pub const LONGEST_STEP: Duration = Duration::from_millis(4);
+
+/// Halves after a step that took long, and doubles after a quick one.
+#[derive(Debug)]
+pub struct Pace {
+    least: i64,
+    most: i64,
+    rows: AtomicI64,
+}
+
+impl Pace {
+    pub fn new(first: i64, (least, most): (i64, i64)) -> Self {
+        Self { least, most, rows: AtomicI64::new(first) }
+    }
+
+    /// How many the next step may write.
+    pub fn rows(&self) -> i64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// After a step that wrote as many as it might.
+    pub fn took(&self, took: Duration) {
+        let rows = self.rows();
+        let next = match took {
+            took if took > LONGEST_STEP => rows / 2,
+            took if took < LONGEST_STEP / 2 => rows * 2,
+            _ => rows,
+        };
+        self.rows.store(next.clamp(self.least, self.most), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_steps_shrink_and_quick_ones_grow_within_bounds() {
+        let after = |first: i64, took: u64| {
+            let pace = Pace::new(first, (20, 500));
+            pace.took(Duration::from_millis(took));
+            pace.rows()
+        };
+        assert_eq!((after(400, 9), after(400, 3), after(200, 1)), (200, 400, 400));
+        assert_eq!((after(400, 1), after(20, 90)), (500, 20));
+    }
+}
