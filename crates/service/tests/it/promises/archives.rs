@@ -267,6 +267,7 @@ fn replaced(archive: &[u8], table: &str, old: &str, new: &str) -> Vec<u8> {
 async fn rows_that_do_not_belong_there_are_refused(app: TestApp) {
     let acme = app.workspace("acme").await;
     upload(&app, &acme.key(), b"some bytes").await;
+    app.drain().await;
     let (archive, target, id) = (export(&app).await, Target::open(&app).await, app.app_id().to_string());
     let foreign = AppId::from_u128(7).to_string();
     let number = app.app_id().number().as_i64();
