@@ -57,5 +57,11 @@ pub const MIGRATIONS: &[Migration] = &[
     Migration::per_engine(46, "event_counts", text!("sqlite/0046_event_counts"), text!("postgres/0046_event_counts")),
     Migration::shared(47, "paid_plans", text!("0047_paid_plans")),
     Migration::per_engine(48, "ingest_ids", text!("sqlite/0048_ingest_ids"), text!("postgres/0048_ingest_ids")),
+    Migration::per_engine(
+        49,
+        "role_privileges",
+        text!("sqlite/0049_role_privileges"),
+        text!("postgres/0049_role_privileges"),
+    ),
     Migration::per_engine(50, "event_keys", text!("sqlite/0050_event_keys"), text!("postgres/0050_event_keys")),
 ];

@@ -82,28 +82,31 @@ impl From<&Standing> for Membership {
     }
 }
 
+/// The list that the database keeps for each role (migration 49). It is sorted.
 fn privileges(row: &Row<'_>) -> Result<Vec<String>> {
-    let keys: Option<String> = row.get("privileges")?;
-    let mut privileges: Vec<String> = keys.unwrap_or_default().split_whitespace().map(str::to_owned).collect();
-    privileges.sort_unstable();
-    Ok(privileges)
+    let keys: String = row.get("privilege_keys")?;
+    Ok(keys.split_whitespace().map(str::to_owned).collect())
 }
 
 impl FromRow for Standing {
     fn from_row(row: &Row<'_>) -> Result<Self> {
-        let (privileges, workspaces): (Vec<String>, i64) = (privileges(row)?, row.get("workspaces")?);
         Ok(Self {
             user: row.get("user_id")?,
             email: row.get("email")?,
-            email_verified: row.get("email_verified")?,
             first_name: row.get("first_name")?,
             last_name: row.get("last_name")?,
             phone_number: row.get("phone_number")?,
+            email_verified: row.get("email_verified")?,
             member: row.get("member_id")?,
             onboarded: row.get("onboarded")?,
             parameters: row.get::<Json<_>>("parameters")?.0,
+            last_seen_at: row.get("last_seen_at")?,
+            vouched: row.get("vouched")?,
             role: row.get("role_key")?,
-            privileges,
+            privileges: privileges(row)?,
+            multi_tenant: row.get::<i64>("workspaces")? > 1,
+            sso_required: row.get("sso_required")?,
+            connection: row.get("federation_connection_id")?,
             tenant: row.get("tenant_id")?,
             tenant_name: row.get("tenant_name")?,
             tenant_locale: row.get("tenant_locale")?,
@@ -114,11 +117,6 @@ impl FromRow for Standing {
             trial: row.get("trial")?,
             should_select_plan: row.get("should_select_plan")?,
             lacks_payment_method: row.get("lacks_payment_method")?,
-            sso_required: row.get("sso_required")?,
-            connection: row.get("federation_connection_id")?,
-            multi_tenant: workspaces > 1,
-            vouched: row.get("vouched")?,
-            last_seen_at: row.get("last_seen_at")?,
         })
     }
 }
@@ -159,15 +157,6 @@ macro_rules! lacks_payment_method {
 }
 pub(crate) use lacks_payment_method;
 
-/// The privileges of the member's role.
-macro_rules! privileges_of_role {
-    () => {
-        "(SELECT string_agg(privileges.key, ' ') FROM role_privileges \
-         JOIN privileges ON privileges.id = role_privileges.privilege_id \
-         WHERE role_privileges.role_id = members.role_id) AS privileges"
-    };
-}
-
 /// The enabled members of an app, where the connection that bounds what is found is theirs, or there is none.
 macro_rules! enabled_members {
     ($app:literal, $reach:literal, $joins:literal) => {
@@ -197,9 +186,8 @@ macro_rules! select {
             "SELECT users.id AS user_id, users.email, users.first_name, users.last_name, users.phone_number, ",
             "(users.email_verified_at IS NOT NULL) AS email_verified, ",
             "members.id AS member_id, members.onboarded, members.parameters, members.last_seen_at, ",
-            "(members.vouched_by IS NOT NULL) AS vouched, roles.key AS role_key, ",
-            privileges_of_role!(),
-            ", (SELECT count(*) FROM members AS others WHERE others.user_id = members.user_id AND others.enabled AND (",
+            "(members.vouched_by IS NOT NULL) AS vouched, roles.key AS role_key, roles.privilege_keys, ",
+            "(SELECT count(*) FROM members AS others WHERE others.user_id = members.user_id AND others.enabled AND (",
             $reach,
             " IS NULL OR EXISTS (SELECT 1 FROM tenants AS reached WHERE reached.id = others.tenant_id ",
             "AND reached.federation_connection_id = ",
@@ -293,9 +281,8 @@ pub struct SignedInAs<'a> {
 /// What the member may do; `None` when it is gone or disabled, or the login no longer counts.
 pub async fn membership(db: &Db, who: SignedInAs<'_>) -> Result<Option<Membership>> {
     const MEMBERSHIP: &str = concat!(
-        "SELECT members.id AS member_id, users.email, roles.key AS role_key, ",
-        privileges_of_role!(),
-        ", (members.vouched_by IS NOT NULL) AS vouched",
+        "SELECT members.id AS member_id, users.email, roles.key AS role_key, roles.privilege_keys, \
+         (members.vouched_by IS NOT NULL) AS vouched",
         enabled_members!(
             "$1",
             "refresh_families.connection_id",

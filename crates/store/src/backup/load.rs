@@ -108,8 +108,8 @@ pub(super) fn refuse_unknown_tables(backup: &Backup, tables: &[BackupTable]) -> 
     Ok(())
 }
 
-/// Rows go in as they are: a trigger would change them. Returns the texts that make the triggers again. The schema has
-/// none on PostgreSQL.
+/// Rows go in as they are: a trigger would change them. Returns the texts that make the triggers again. On PostgreSQL they
+/// stay: those that the schema has there write what the rows say anyway.
 fn drop_triggers(tx: &mut Tx<'_>, engine: EngineName) -> Result<Vec<String>> {
     if engine == EngineName::Postgres {
         return Ok(Vec::new());

@@ -1,7 +1,8 @@
 //! Roles and the privileges they grant. An app always has exactly one default role, a role always has a privilege, and
 //! the built-in privileges, which operations ask for, always exist.
 //!
-//! Nothing here is cached: a signed-in user's privileges are joined on every call, so that a change counts at once.
+//! Nothing here is cached: a signed-in user's privileges are read on every call, so that a change counts at once. They
+//! stand in `roles.privilege_keys`, which triggers keep equal to what the other two tables say.
 
 pub mod http;
 mod rules;

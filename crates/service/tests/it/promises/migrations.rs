@@ -9,7 +9,11 @@ use store::{
 use testkit::{Site, TestApp, on_both_engines, on_one_engine};
 
 on_one_engine!(what_is_about_one_person_or_thing_does_not_walk_through_an_app);
-on_both_engines!(the_last_releases_statements_suit_this_schema, workspaces_that_had_a_plan_get_their_subscription);
+on_both_engines!(
+    the_last_releases_statements_suit_this_schema,
+    workspaces_that_had_a_plan_get_their_subscription,
+    roles_of_the_release_before_list_what_they_grant,
+);
 
 /// `migrations/README.md` says what to do when this fails, and when the file is written again.
 const RELEASED: &str = include_str!("../../../migrations/released.jsonl");
@@ -42,11 +46,17 @@ async fn what_is_about_one_person_or_thing_does_not_walk_through_an_app(app: Tes
     assert!(wide.is_empty(), "{wide:#?}");
 }
 
-async fn workspaces_that_had_a_plan_get_their_subscription(site: Site) {
+/// A store with the schema before this migration.
+async fn before(site: &Site, name: &str) -> Db {
     let service::Options { database: url, clock, entropy, store_limits: limits, .. } = site.options();
     let db = Db::open(store::Options { url, clock, entropy, limits }).await.expect("the store opens");
-    let first = MIGRATIONS.iter().position(|migration| migration.name == "subscriptions").expect("it is known");
+    let first = MIGRATIONS.iter().position(|migration| migration.name == name).expect("it is known");
     db.migrate(&MIGRATIONS[..first]).await.expect("the schema before");
+    db
+}
+
+async fn workspaces_that_had_a_plan_get_their_subscription(site: Site) {
+    let db = before(&site, "subscriptions").await;
     let (app, free, paid, none) =
         (AppId::from_u128(1), TenantId::from_u128(2), TenantId::from_u128(3), TenantId::from_u128(4));
     let plan = "INSERT INTO plans (id, app_id, key, name, description, trial, entitlements, quotas, created_at) \
@@ -83,5 +93,24 @@ async fn workspaces_that_had_a_plan_get_their_subscription(site: Site) {
     assert_eq!((free.agreement.is_paid(), free.agreement.bought.price), (false, None));
     assert_eq!((paid.agreement.bought.plan.name.as_str(), paid.agreement.anchor.as_micros()), ("Named", 7));
     assert_eq!(paid.agreement.bought.price.map(|price| price.interval.as_str()), Some("year"));
+    db.close().await;
+}
+
+async fn roles_of_the_release_before_list_what_they_grant(site: Site) {
+    let db = before(&site, "role_privileges").await;
+    let role = "INSERT INTO roles (id, app_id, key, name, description, is_default, created_at) \
+                VALUES ($1, 'app', $1, '', '', FALSE, 0)";
+    let privilege = "INSERT INTO privileges (id, app_id, key, description, created_at) VALUES ($1, 'app', $1, '', 0)";
+    let grant = "INSERT INTO role_privileges (role_id, privilege_id, app_id) VALUES ($1, $2, 'app')";
+    let fill = db.write(move |tx| {
+        ["OWNER", "NOBODY"].iter().try_for_each(|key| tx.run(role, &args![*key]))?;
+        ["b", "a", "B"].iter().try_for_each(|key| tx.run(privilege, &args![*key]))?;
+        ["b", "a", "B"].iter().try_for_each(|key| tx.run(grant, &args!["OWNER", *key]))
+    });
+    fill.await.expect("rows of the release before");
+    db.migrate(MIGRATIONS).await.expect("the schema of today");
+    let listed = db.read(|tx| tx.all("SELECT key, privilege_keys FROM roles ORDER BY key", &[]));
+    let listed: Vec<(String, String)> = listed.await.expect("they can be read");
+    assert_eq!(listed, [("NOBODY".into(), String::new()), ("OWNER".into(), "B a b".into())]);
     db.close().await;
 }

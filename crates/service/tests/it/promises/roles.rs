@@ -1,13 +1,24 @@
 //! Whatever is done to roles and privileges, in whichever order and by however many at once: every role keeps a
-//! privilege, and every app exactly one default role, its OWNER and the built-in privileges.
+//! privilege, and every app exactly one default role, its OWNER and the built-in privileges. And every role lists the
+//! keys of what it grants, whoever writes the rows.
+
+use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
+use kernel::Result;
 use proptest::{prelude::*, strategy::ValueTree as _, test_runner::TestRunner};
 use serde_json::{Value, json};
+use store::{Db, Tx, args};
 use tenancy::callers::privileges::BUILT_IN;
 use testkit::{Answer, Caller, TestApp, on_both_engines};
 
-on_both_engines!(no_sequence_breaks_an_app, nor_do_eight_callers_at_once);
+on_both_engines!(
+    no_sequence_breaks_an_app,
+    nor_do_eight_callers_at_once,
+    rows_are_listed_in_whichever_order_they_come,
+    whatever_happens_to_rows_is_listed,
+    of_several_who_grant_at_once_none_is_left_out,
+);
 
 /// Something that somebody may try. Roles and privileges are meant by their place in the list, whatever is there.
 #[derive(Clone, Debug)]
@@ -82,7 +93,28 @@ async fn check_roles(caller: &Caller) -> Vec<Value> {
     roles
 }
 
-async fn check(caller: &Caller) {
+fn db(app: &TestApp) -> Db {
+    app.service().core().db.clone()
+}
+
+/// The keys that each role lists, by its id, after a look at the rows that they are made of.
+async fn listed_keys(db: &Db) -> BTreeMap<String, String> {
+    let read = |tx: &mut Tx<'_>| {
+        let lists: Vec<(String, String)> = tx.all("SELECT id, privilege_keys FROM roles", &[])?;
+        let grants = "SELECT role_id, key FROM role_privileges JOIN privileges ON privileges.id = privilege_id";
+        Ok((lists, tx.all::<(String, String)>(grants, &[])?))
+    };
+    let (lists, mut grants) = db.snapshot(read).await.expect("can be read");
+    grants.sort_unstable();
+    for (role, list) in &lists {
+        let granted: Vec<&str> = grants.iter().filter(|grant| grant.0 == *role).map(|grant| &*grant.1).collect();
+        assert_eq!(*list, granted.join(" "), "{role}");
+    }
+    lists.into_iter().collect()
+}
+
+async fn check(app: &TestApp, caller: &Caller) {
+    listed_keys(&db(app)).await;
     let roles = check_roles(caller).await;
     let privileges = listed(caller, "/account/role/privilege").await;
     for role in &roles {
@@ -104,7 +136,7 @@ async fn no_sequence_breaks_an_app(app: TestApp) {
                 for attempt in &attempts {
                     let status = attempt.make(&caller).await.status();
                     prop_assert!(matches!(status, 200 | 409), "{attempt:?}: {status}");
-                    check(&caller).await;
+                    check(&app, &caller).await;
                 }
                 Ok(())
             })
@@ -130,5 +162,80 @@ async fn nor_do_eight_callers_at_once(app: TestApp) {
         }
     });
     join_all(work).await;
-    check(&caller).await;
+    check(&app, &caller).await;
+}
+
+const ROLE: &str = "INSERT INTO roles (id, app_id, key, name, description, is_default, created_at) \
+     VALUES ($1, $2, $1, '', '', FALSE, 0)";
+const PRIVILEGE: &str = "INSERT INTO privileges (id, app_id, key, description, created_at) VALUES ($1, $2, $3, '', 0)";
+const GRANT: &str = "INSERT INTO role_privileges (role_id, privilege_id, app_id) VALUES ($1, $2, $3)";
+/// Two privileges to two roles, in one statement.
+const GRANT_EACH: &str = "INSERT INTO role_privileges (role_id, privilege_id, app_id) \
+     SELECT roles.id, privileges.id, 'app' FROM roles CROSS JOIN privileges \
+     WHERE roles.id IN ('one', 'two') AND privileges.id IN ('one c', 'two d')";
+
+/// A role that grants privileges with these keys, put in as rows: of the role, of the privileges and of the grants in this order.
+fn put_in(tx: &mut Tx<'_>, role: &str, keys: &[&str], order: &str) -> Result<()> {
+    let id = |key: &str| format!("{role} {key}");
+    for kind in order.chars() {
+        match kind {
+            'r' => tx.run(ROLE, &args![role, "app"])?,
+            'p' => keys.iter().try_for_each(|key| tx.run(PRIVILEGE, &args![id(key), role, *key]))?,
+            _ => keys.iter().try_for_each(|key| tx.run(GRANT, &args![role, id(key), "app"]))?,
+        }
+    }
+    Ok(())
+}
+
+async fn rows_are_listed_in_whichever_order_they_come(app: TestApp) {
+    let (db, keys) = (db(&app), ["b", "a_b", "B", "a:b", "A.b"]);
+    for order in ["rpg", "rgp", "prg", "pgr", "grp", "gpr"] {
+        db.write(move |tx| put_in(tx, order, &keys, order)).await.expect("stored");
+        assert_eq!(listed_keys(&db).await[order], "A.b B a:b a_b b", "{order}");
+    }
+}
+
+async fn whatever_happens_to_rows_is_listed(app: TestApp) {
+    let db = db(&app);
+    let fill = |tx: &mut Tx<'_>| {
+        put_in(tx, "one", &["a", "b", "c"], "rpg")?;
+        put_in(tx, "two", &["d"], "rpg")
+    };
+    db.write(fill).await.expect("stored");
+    for (happens, one, two) in [
+        ("UPDATE privileges SET description = 'x', key = 'e' WHERE id = 'one a'", "b c e", "d"),
+        ("UPDATE role_privileges SET role_id = 'two' WHERE privilege_id = 'one b'", "c e", "b d"),
+        ("UPDATE role_privileges SET privilege_id = 'one a' WHERE privilege_id = 'two d'", "c e", "b e"),
+        ("UPDATE privileges SET key = 'f' WHERE id = 'one a'", "c f", "b f"),
+        ("UPDATE privileges SET id = 'gone' WHERE id = 'one a'", "c", "b"),
+        ("UPDATE privileges SET id = 'one a' WHERE id = 'gone'", "c f", "b f"),
+        ("UPDATE roles SET privilege_keys = 'everything'", "c f", "b f"),
+        ("UPDATE roles SET name = 'x'", "c f", "b f"),
+        ("DELETE FROM role_privileges WHERE privilege_id = 'one c'", "f", "b f"),
+        ("DELETE FROM privileges WHERE id = 'one a'", "", "b"),
+        ("DELETE FROM role_privileges", "", ""),
+        (GRANT_EACH, "c d", "c d"),
+    ] {
+        db.write(move |tx| tx.run(happens, &[])).await.expect("it can happen");
+        let listed = listed_keys(&db).await;
+        assert_eq!((&*listed["one"], &*listed["two"]), (one, two), "after {happens}");
+    }
+}
+
+/// Nobody takes the lock that the service takes.
+async fn of_several_who_grant_at_once_none_is_left_out(app: TestApp) {
+    let db = db(&app);
+    let ids: Vec<String> = (10..74).map(|number| format!("k{number}")).collect();
+    let made = ids.clone();
+    let fill = move |tx: &mut Tx<'_>| {
+        tx.run(ROLE, &args!["role", "app"])?;
+        made.iter().try_for_each(|id| tx.run(PRIVILEGE, &args![id, "app", id]))
+    };
+    db.write(fill).await.expect("stored");
+    let granted = ids.iter().map(|id| {
+        let id = id.clone();
+        db.write(move |tx| tx.run(GRANT, &args!["role", id, "app"]))
+    });
+    join_all(granted).await.into_iter().collect::<Result<Vec<()>>>().expect("stored");
+    assert_eq!(listed_keys(&db).await["role"], ids.join(" "));
 }
