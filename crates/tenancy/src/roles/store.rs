@@ -1,6 +1,9 @@
 //! The SQL of roles and privileges.
+//!
+//! While a role is there, SQLite writes its list of keys anew for each grant that comes or goes. So a role comes after what it
+//! grants and goes before it, and a change of what it grants writes only what differs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Page, Result};
@@ -76,17 +79,14 @@ fn with_privileges(tx: &mut Tx<'_>, app: AppId, mut roles: Vec<Role>) -> Result<
     Ok(roles)
 }
 
-/// False when the key is taken.
+/// False when the key is taken. Then the transaction must be given up.
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<bool> {
-    let inserted = tx.changes_one(
+    grant(tx, app, role.id, role.privileges.iter().map(|privilege| privilege.id))?;
+    tx.changes_one(
         "INSERT INTO roles (id, app_id, key, name, description, is_default, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, key) DO NOTHING",
         &args![role.id, app, role.key, role.name, role.description, role.is_default, tx.now()],
-    )?;
-    if inserted {
-        grant(tx, app, role)?;
-    }
-    Ok(inserted)
+    )
 }
 
 pub(super) fn update(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
@@ -101,23 +101,26 @@ pub(super) fn clear_default(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
     tx.run("UPDATE roles SET is_default = FALSE WHERE app_id = $1 AND is_default = TRUE", &args![app])
 }
 
-pub(super) fn replace_privileges(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
-    ungrant(tx, app, role.id)?;
-    grant(tx, app, role)
+pub(super) fn replace_privileges(tx: &mut Tx<'_>, app: AppId, before: &Role, after: &Role) -> Result<()> {
+    let only_in = |one: &Role, other: &Role| -> Vec<PrivilegeId> {
+        let kept: HashSet<PrivilegeId> = other.privileges.iter().map(|privilege| privilege.id).collect();
+        one.privileges.iter().map(|privilege| privilege.id).filter(|id| !kept.contains(id)).collect()
+    };
+    tx.run(
+        "DELETE FROM role_privileges WHERE app_id = $1 AND role_id = $2 AND privilege_id = ANY($3)",
+        &args![app, after.id, only_in(before, after)],
+    )?;
+    grant(tx, app, after.id, only_in(after, before))
 }
 
-fn grant(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
-    let rows: Vec<_> = role.privileges.iter().map(|privilege| (role.id, privilege.id, app)).collect();
+fn grant(tx: &mut Tx<'_>, app: AppId, role: RoleId, privileges: impl IntoIterator<Item = PrivilegeId>) -> Result<()> {
+    let rows: Vec<_> = privileges.into_iter().map(|privilege| (role, privilege, app)).collect();
     tx.insert_all(
         "INSERT INTO role_privileges (role_id, privilege_id, app_id) SELECT role_id, privilege_id, app_id FROM {rows} \
          WHERE true",
         ["role_id", "privilege_id", "app_id"],
         &rows,
     )
-}
-
-fn ungrant(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {
-    tx.run("DELETE FROM role_privileges WHERE app_id = $1 AND role_id = $2", &args![app, role])
 }
 
 /// Whether a member has the role, or somebody is invited to it.
@@ -130,8 +133,8 @@ pub(super) fn is_held(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<bool>
 }
 
 pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, role: RoleId) -> Result<()> {
-    ungrant(tx, app, role)?;
-    tx.run("DELETE FROM roles WHERE app_id = $1 AND id = $2", &args![app, role])
+    tx.run("DELETE FROM roles WHERE app_id = $1 AND id = $2", &args![app, role])?;
+    tx.run("DELETE FROM role_privileges WHERE app_id = $1 AND role_id = $2", &args![app, role])
 }
 
 pub(super) fn list_privileges(tx: &mut Tx<'_>, app: AppId, page: Page) -> Result<Vec<PrivilegeRecord>> {
