@@ -169,8 +169,8 @@ async fn revoke(ForRequest(identity): ForRequest, Valid(body): Valid<Revoke>) ->
 }
 
 async fn userinfo(
-    DescribedCaller(user, standing): DescribedCaller,
+    DescribedCaller { claims, standing }: DescribedCaller,
     State(identity): State<Identity>,
 ) -> Result<WithHeaders<Json<About>>> {
-    Ok(oauth::unstored(super::about_user(&identity.tenancy, &user, &standing)))
+    Ok(oauth::unstored(super::about_user(&identity.tenancy, &claims, &standing)))
 }

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tenancy::{
     App, Tenancy,
-    callers::{ACCESS_TOKEN, SignedIn},
+    callers::{ACCESS_TOKEN, AccessClaims, SignedIn},
     credentials,
     logins::{self, Login, Reach},
     members, people, roles,
@@ -343,8 +343,8 @@ pub async fn revoke(tenancy: &Tenancy, token: &str, everywhere: bool) -> Result<
 }
 
 /// What `userinfo` tells.
-pub fn about_user(tenancy: &Tenancy, user: &SignedIn, standing: &Standing) -> About {
-    about(tenancy, user.app(), standing, &Granted::read(&user.claims.oidc_scope, None))
+pub fn about_user(tenancy: &Tenancy, claims: &AccessClaims, standing: &Standing) -> About {
+    about(tenancy, claims.aid, standing, &Granted::read(&claims.oidc_scope, None))
 }
 
 fn about(tenancy: &Tenancy, app: AppId, standing: &Standing, granted: &Granted) -> About {

@@ -42,19 +42,10 @@ impl SignedIn {
         claims: Arc<AccessClaims>,
         membership: Membership,
     ) -> Result<Self> {
-        if tenancy.apps.find(claims.aid).await?.is_none() {
-            return Err(Error::credential("The access token's app no longer exists."));
-        }
+        app_is_there(tenancy, &claims).await?;
         let granted = |key: &&str| membership.privileges.iter().any(|held| held == key);
         let privileges = claims.scope.split(' ').filter(granted).map(str::to_owned).collect();
         Ok(Self { claims, membership, privileges, scope: Arc::clone(scope) })
-    }
-
-    /// Tells the request's record whose it is.
-    fn note(&self) {
-        self.scope.set_app(self.app());
-        self.scope.set_tenant(self.tenant());
-        self.scope.set_user(self.user());
     }
 
     pub fn app(&self) -> AppId {
@@ -86,6 +77,20 @@ impl SignedIn {
     }
 }
 
+async fn app_is_there(tenancy: &Tenancy, claims: &AccessClaims) -> Result<()> {
+    match tenancy.apps.find(claims.aid).await? {
+        Some(_) => Ok(()),
+        None => Err(Error::credential("The access token's app no longer exists.")),
+    }
+}
+
+/// Tells the request's record whose it is.
+fn note(scope: &Scope, claims: &AccessClaims) {
+    scope.set_app(claims.aid);
+    scope.set_tenant(claims.tid);
+    scope.set_user(claims.sub);
+}
+
 /// The token that a request carries.
 fn presented(parts: &Parts) -> Result<&str> {
     bearer(parts)
@@ -94,14 +99,14 @@ fn presented(parts: &Parts) -> Result<&str> {
 
 pub(super) async fn authenticate(parts: &Parts, tenancy: &Tenancy) -> Result<SignedIn> {
     let user = authenticate_token(tenancy, &Scope::of(&parts.extensions), presented(parts)?, Duration::ZERO).await?;
-    same_app(parts, &user)?;
+    same_app(parts, &user.claims)?;
     Ok(user)
 }
 
 /// 403 when the request names another app than the token's, also where it need not name one.
-fn same_app(parts: &Parts, user: &SignedIn) -> Result<()> {
+fn same_app(parts: &Parts, claims: &AccessClaims) -> Result<()> {
     match optional_header(&parts.headers, "x-app-id")? {
-        Some(named) if named.parse() != Ok(user.app()) => {
+        Some(named) if named.parse() != Ok(claims.aid) => {
             Err(Error::new(Code::Forbidden, "x-app-id does not match the app of the access token."))
         }
         _ => Ok(()),
@@ -117,7 +122,7 @@ pub async fn authenticate_token(
     grace: Duration,
 ) -> Result<SignedIn> {
     let user = admit(tenancy, scope, genuine(tenancy, scope, token)?, grace).await?;
-    user.note();
+    note(scope, &user.claims);
     Ok(user)
 }
 
@@ -164,8 +169,11 @@ impl<P: Permission> Describe for BearerCaller<P> {
     }
 }
 
-/// A signed-in user by access token alone, with all that is known of them: for telling them.
-pub struct DescribedCaller(pub SignedIn, pub Standing);
+/// A signed-in user by access token alone, as what is known of them: for telling them, whatever they may do.
+pub struct DescribedCaller {
+    pub claims: Arc<AccessClaims>,
+    pub standing: Standing,
+}
 
 impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for DescribedCaller {
     type Rejection = Failure;
@@ -175,10 +183,10 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for DescribedCaller {
         let claims = genuine(tenancy, &scope, presented(parts)?)?;
         tenancy.access_tokens.check(&claims, Duration::ZERO)?;
         let standing = standing::signed_in(&tenancy.db, claims.signed_in_as()).await?.ok_or_else(logins::ended)?;
-        let user = SignedIn::new(tenancy, &scope, claims, Membership::from(&standing)).await?;
-        user.note();
-        same_app(parts, &user)?;
-        Ok(Self(user, standing))
+        app_is_there(tenancy, &claims).await?;
+        note(&scope, &claims);
+        same_app(parts, &claims)?;
+        Ok(Self { claims, standing })
     }
 }
 
@@ -197,7 +205,7 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for RefreshingCaller {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         let (scope, token) = (Scope::of(&parts.extensions), presented(parts)?);
         let user = authenticate_token(state.as_ref(), &scope, token, GRACE).await?;
-        same_app(parts, &user)?;
+        same_app(parts, &user.claims)?;
         Ok(Self(user))
     }
 }
