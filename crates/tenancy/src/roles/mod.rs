@@ -192,7 +192,7 @@ pub fn update(
     }
     authority.may_define(Some(&role), &changed)?;
     if changed.privileges != role.privileges {
-        store::replace_privileges(tx, app, &role, &changed)?;
+        store::replace_privileges(tx, app, &changed)?;
         api_tokens::revoke_beyond_changed_role(tx, tokens, app, (&role, &changed))?;
     }
     if changed.is_default && !role.is_default {

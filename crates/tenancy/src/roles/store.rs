@@ -1,9 +1,9 @@
 //! The SQL of roles and privileges.
 //!
 //! While a role is there, SQLite writes its list of keys anew for each grant that comes or goes. So a role comes after what it
-//! grants and goes before it, and a change of what it grants writes only what differs.
+//! grants and goes before it, and is told when a change of many begins and ends.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Page, Result};
@@ -81,7 +81,7 @@ fn with_privileges(tx: &mut Tx<'_>, app: AppId, mut roles: Vec<Role>) -> Result<
 
 /// False when the key is taken. Then the transaction must be given up.
 pub(super) fn insert(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<bool> {
-    grant(tx, app, role.id, role.privileges.iter().map(|privilege| privilege.id))?;
+    grant(tx, app, role)?;
     tx.changes_one(
         "INSERT INTO roles (id, app_id, key, name, description, is_default, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, key) DO NOTHING",
@@ -101,20 +101,19 @@ pub(super) fn clear_default(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
     tx.run("UPDATE roles SET is_default = FALSE WHERE app_id = $1 AND is_default = TRUE", &args![app])
 }
 
-pub(super) fn replace_privileges(tx: &mut Tx<'_>, app: AppId, before: &Role, after: &Role) -> Result<()> {
-    let only_in = |one: &Role, other: &Role| -> Vec<PrivilegeId> {
-        let kept: HashSet<PrivilegeId> = other.privileges.iter().map(|privilege| privilege.id).collect();
-        one.privileges.iter().map(|privilege| privilege.id).filter(|id| !kept.contains(id)).collect()
-    };
-    tx.run(
-        "DELETE FROM role_privileges WHERE app_id = $1 AND role_id = $2 AND privilege_id = ANY($3)",
-        &args![app, after.id, only_in(before, after)],
-    )?;
-    grant(tx, app, after.id, only_in(after, before))
+pub(super) fn replace_privileges(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
+    // The list stays as it is until something else is written into it, and then it is what was granted.
+    const CHANGING: &str = "*";
+    const CHANGED: &str = "";
+    const LIST: &str = "UPDATE roles SET privilege_keys = $3 WHERE app_id = $1 AND id = $2";
+    tx.run(LIST, &args![app, role.id, CHANGING])?;
+    tx.run("DELETE FROM role_privileges WHERE app_id = $1 AND role_id = $2", &args![app, role.id])?;
+    grant(tx, app, role)?;
+    tx.run(LIST, &args![app, role.id, CHANGED])
 }
 
-fn grant(tx: &mut Tx<'_>, app: AppId, role: RoleId, privileges: impl IntoIterator<Item = PrivilegeId>) -> Result<()> {
-    let rows: Vec<_> = privileges.into_iter().map(|privilege| (role, privilege, app)).collect();
+fn grant(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
+    let rows: Vec<_> = role.privileges.iter().map(|privilege| (role.id, privilege.id, app)).collect();
     tx.insert_all(
         "INSERT INTO role_privileges (role_id, privilege_id, app_id) SELECT role_id, privilege_id, app_id FROM {rows} \
          WHERE true",

@@ -76,7 +76,8 @@ async fn rows(service: &Service, app: AppId) -> i64 {
             None => continue,
         };
         let sql: &'static str = format!("SELECT count(*) FROM {} WHERE {column} = $1", table.name).leak();
-        let (count,): (i64,) = service.core().db.read(move |tx| tx.one(sql, &[value.clone()])).await.expect("a count");
+        let (count,): (i64,) =
+            service.core().db.read(move |tx| tx.one(sql, std::slice::from_ref(&value))).await.expect("a count");
         all += count;
     }
     all
