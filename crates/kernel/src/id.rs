@@ -61,14 +61,14 @@ impl<K> Id<K> {
 }
 
 impl Id<App> {
-    /// Stands for the app in tables of very many short rows: 60 of its random bits. No two apps of an installation have the
-    /// same; what takes an app over from elsewhere looks.
+    /// Stands for the app in tables of very many short rows: 60 of its random bits, so that no two apps have the same by
+    /// chance. Whoever brings an app in from elsewhere looks.
     pub const fn number(self) -> AppNumber {
         AppNumber((self.0 & ((1 << 60) - 1)) as i64)
     }
 }
 
-/// An app's number, of which there is one for each [`AppId`].
+/// Stands for an [`AppId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AppNumber(i64);
 

@@ -1,4 +1,4 @@
--- What an event stores besides itself are short rows, whose keys were most of them: the app's id thrice, in 30 characters.
+-- What an event stores besides itself is short rows, and their keys were most of each: the app's id thrice, in 30 characters.
 -- A number stands for it here, the last 12 characters of the id; 16 characters of an entity's digest are enough; and most
 -- entities have their event once, so that there is no other time.
 LOCK TABLE event_ingest_ids, event_firsts IN ACCESS EXCLUSIVE MODE;

@@ -89,7 +89,7 @@ fn rows(columns: &[String], is_unique: bool) -> String {
     let mut written = ROWS.to_string();
     for (place, column) in columns.iter().enumerate() {
         let of_one = match column.as_str() {
-            "app_id" => OF_AN_APP,
+            "app_id" | "app_number" => OF_AN_APP,
             "tenant_id" => OF_A_WORKSPACE,
             "name_id" => OF_A_NAME,
             _ => OF_ANYTHING_ELSE,
@@ -113,6 +113,7 @@ mod tests {
         };
         assert_eq!(told(&["app_id"], false), "1000000 20000 noskipscan");
         assert_eq!(told(&["app_id", "tenant_id", "external_id"], false), "1000000 20000 1000 10 noskipscan");
+        assert_eq!(told(&["app_number", "name_id"], false), "1000000 20000 5000 noskipscan");
         assert_eq!(told(&["tenant_id", "user_id"], true), "1000000 1000 1 noskipscan");
         assert_eq!(told(&["tenant_id", "app_id"], false), "1000000 1000 1000 noskipscan");
     }

@@ -24,7 +24,7 @@ pub fn refuse_known(tx: &mut Tx<'_>, id: AppId, domain: &str) -> Result<()> {
         return Err(Error::new(Code::Conflict, format!("The app {id} exists already. Nothing was imported.")));
     }
     if store::has_number(tx, id)? {
-        let message = format!("The id {id} is too much like that of another app here. Nothing was imported.");
+        let message = format!("The id {id} collides with that of another app here. Nothing was imported.");
         return Err(Error::new(Code::Conflict, message));
     }
     if store::has_domain(tx, domain)? {
