@@ -27,12 +27,12 @@ impl Pace {
         self.rows.load(Ordering::Relaxed)
     }
 
-    /// After a step that wrote as many as it might.
-    pub fn took(&self, took: Duration) {
+    /// After a step; a quick one tells something only if it left some work undone.
+    pub fn took(&self, took: Duration, is_more: bool) {
         let rows = self.rows();
         let next = match took {
             took if took > LONGEST_STEP => rows / 2,
-            took if took < LONGEST_STEP / 2 => rows * 2,
+            took if took < LONGEST_STEP / 2 && is_more => rows * 2,
             _ => rows,
         };
         self.rows.store(next.clamp(self.least, self.most), Ordering::Relaxed);
@@ -45,12 +45,13 @@ mod tests {
 
     #[test]
     fn slow_steps_shrink_and_quick_ones_grow_within_bounds() {
-        let after = |first: i64, took: u64| {
+        let after = |first: i64, took: u64, is_more: bool| {
             let pace = Pace::new(first, (20, 500));
-            pace.took(Duration::from_millis(took));
+            pace.took(Duration::from_millis(took), is_more);
             pace.rows()
         };
-        assert_eq!((after(400, 9), after(400, 3), after(200, 1)), (200, 400, 400));
-        assert_eq!((after(400, 1), after(20, 90)), (500, 20));
+        assert_eq!((after(400, 9, true), after(400, 3, true), after(200, 1, true)), (200, 400, 400));
+        assert_eq!((after(400, 1, true), after(20, 90, true)), (500, 20));
+        assert_eq!((after(200, 1, false), after(200, 9, false)), (200, 100));
     }
 }

@@ -98,7 +98,7 @@ impl Purger {
             let step = self.db.write(move |tx| delete_some(tx, &left, &purge, rows)).await?;
             position += step.emptied;
             found |= step.deleted > 0;
-            self.pace.took(step.took);
+            self.pace.took(step.took, true);
             if Ticker.since(started) > LONGEST_RUN {
                 return Ok(false);
             }

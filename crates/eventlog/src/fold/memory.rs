@@ -25,7 +25,7 @@ pub type Bucket = (i64, i64, i64);
 
 /// Arrivals that are remembered in part, each of some megabytes at most.
 const MOST_HAD: usize = 4;
-/// Events that one fold hardly takes.
+/// So many events make a fold.
 const ENOUGH: usize = 200;
 
 /// The events of an arrival that is folded in part, so that they need not be read for each part.

@@ -118,10 +118,7 @@ impl Folder {
             Ok(store::write(tx, app, &planned)?.then(|| Ticker.since(began)))
         });
         let Some(took) = written.await? else { return Ok(Folded::Raced) };
-        // What a small one took tells nothing.
-        if plan.size() * 2 >= most {
-            self.pace.took(took);
-        }
+        self.pace.took(took, waiting.is_more || plan.begun.is_some());
         memory.keep(app, plan.begun.as_ref());
         memory.put(app, known);
         Ok(Folded::Some)

@@ -193,11 +193,6 @@ impl Plan {
         self.expected + 1
     }
 
-    /// Rows that it writes.
-    pub fn size(&self) -> usize {
-        self.writes() + self.counters.len()
-    }
-
     fn writes(&self) -> usize {
         let aggregates = self.buckets.len() + self.sums.len();
         aggregates + self.firsts.len() + self.rows.len() + self.new_parameters.len()

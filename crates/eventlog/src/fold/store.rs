@@ -17,6 +17,8 @@ use crate::{grain::Grain, ingest::OWN_SOURCE, names, sink, storage};
 pub struct Waiting {
     pub revision: i64,
     pub arrivals: Vec<WaitingArrival>,
+    /// Whether there may be more behind them.
+    pub is_more: bool,
 }
 
 /// Events that wait together.
@@ -32,7 +34,7 @@ pub struct WaitingArrival {
 /// Arrivals that are looked at for one fold, and how many bytes of them are read for each row that it may write, unless a single
 /// one is larger: about what one transaction takes, since what it leaves is read again.
 const MOST_ARRIVALS: i64 = 64;
-const BYTES_PER_ROW: i64 = 64;
+const BYTES_PER_ROW: i64 = 128;
 /// Bytes of counters that are read for one fold, more or less.
 const MOST_COUNTERS: usize = 4 * 1024 * 1024;
 
@@ -110,6 +112,7 @@ pub fn waiting(tx: &mut Tx<'_>, app: AppId, had: Option<&Had>, most_rows: i64) -
     let revision = revision(tx, app)?;
     let found: Vec<(String, i64, Timestamp, i64)> = tx.all(WAITING, &args![app, MOST_ARRIVALS])?;
     let (mut arrivals, mut unread, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let (count, mut is_more) = (found.len(), i64::try_from(found.len()).is_ok_and(|count| count == MOST_ARRIVALS));
     for (id, folded, created_at, size) in found {
         let has = had.filter(|had| had.arrival == id);
         if has.is_none() {
@@ -124,12 +127,13 @@ pub fn waiting(tx: &mut Tx<'_>, app: AppId, had: Option<&Had>, most_rows: i64) -
             break;
         }
     }
+    is_more |= arrivals.len() < count;
     if !unread.is_empty() {
         let texts: Vec<(String, String)> = tx.all(EVENTS, &args![app, unread])?;
         let mut texts: HashMap<String, String> = texts.into_iter().collect();
         arrivals.iter_mut().for_each(|arrival| arrival.events = texts.remove(&arrival.id));
     }
-    Ok(Some(Waiting { revision, arrivals }))
+    Ok(Some(Waiting { revision, arrivals, is_more }))
 }
 
 /// Moves with every fold of an app, in the transaction that writes its rows.
