@@ -31,7 +31,7 @@ pub struct Table {
     pub sealed: &'static [SealedColumn],
     /// Why its rows outlive their owners, if they do.
     pub kept: Option<&'static str>,
-    /// Which background work looks for rows here by itself, if any: whoever brings an app in puts these in last.
+    /// Which background work or trigger looks for rows here by itself, if any: whoever brings an app in puts these in last.
     pub acted_on: Option<&'static str>,
     /// Why its rows do not move with their app to another installation, if they do not.
     pub stays: Option<&'static str>,

@@ -24,10 +24,10 @@ pub const TABLES: &[Table] = &[
     table!("invitations"("id") of app, workspace),
     table!("tenants"("id") of app),
     table!("users"("id") of app),
-    // Roles come last: an import has the list of a role's keys written anew for each privilege that comes after it.
+    // Gone before what they grant, and brought after it: meanwhile their lists would be written anew again and again.
+    table!("roles"("id") of app; acted_on "the triggers that list what a role grants"),
     table!("role_privileges"("role_id, privilege_id") of app),
     table!("privileges"("id") of app),
-    table!("roles"("id") of app),
     table!("federation_connections"("id") of app; sealed "sealed_private_key" by "id", "sealed_client_secret" by "id"),
     table!("connection_domains"("app_id, domain") of app),
     table!("mail_templates"("app_id, name") of app),

@@ -1,6 +1,6 @@
 -- The keys of what a role grants, sorted by bytes, with a space between them: read on every call of whoever is signed in. The
--- database keeps the list, so that nobody who writes can leave it behind, a node of the release before included. Whatever is
--- written into it, it becomes what `role_privileges` and `privileges` say.
+-- database keeps the list, also for a node of the release before: whatever is written into it, it becomes what
+-- `role_privileges` and `privileges` say.
 ALTER TABLE roles ADD COLUMN privilege_keys TEXT NOT NULL DEFAULT '';
 
 -- Functions are replaced: a move that clears its target drops tables, which leaves the functions of an earlier one.
@@ -12,7 +12,7 @@ BEGIN
     NEW.privilege_keys := coalesce((
         SELECT string_agg(privileges.key, ' ' ORDER BY privileges.key)
         FROM role_privileges JOIN privileges ON privileges.id = role_privileges.privilege_id
-        WHERE role_privileges.role_id = NEW.id
+        WHERE role_privileges.role_id = NEW.id AND role_privileges.app_id = NEW.app_id AND privileges.app_id = NEW.app_id
     ), '');
     RETURN NEW;
 END $$;

@@ -103,7 +103,7 @@ pub(super) fn clear_default(tx: &mut Tx<'_>, app: AppId) -> Result<()> {
 
 pub(super) fn replace_privileges(tx: &mut Tx<'_>, app: AppId, role: &Role) -> Result<()> {
     // The list stays as it is until something else is written into it, and then it is what was granted.
-    const CHANGING: &str = "*";
+    const CHANGING: &str = " ";
     const CHANGED: &str = "";
     const LIST: &str = "UPDATE roles SET privilege_keys = $3 WHERE app_id = $1 AND id = $2";
     tx.run(LIST, &args![app, role.id, CHANGING])?;

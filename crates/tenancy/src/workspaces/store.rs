@@ -31,7 +31,8 @@ row! {
         tenant of Tenant,
         is_owner = "EXISTS (SELECT 1 FROM roles WHERE roles.id = members.role_id AND roles.key = 'OWNER')",
         may_read = "EXISTS (SELECT 1 FROM role_privileges JOIN privileges ON privileges.id = role_privileges.privilege_id \
-                    WHERE role_privileges.role_id = members.role_id AND privileges.key = 'TENANT_READ')",
+                    WHERE role_privileges.role_id = members.role_id AND role_privileges.app_id = members.app_id \
+                    AND privileges.app_id = members.app_id AND privileges.key = 'TENANT_READ')",
     }
 }
 

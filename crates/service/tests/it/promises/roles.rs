@@ -101,7 +101,9 @@ fn db(app: &TestApp) -> Db {
 async fn listed_keys(db: &Db) -> BTreeMap<String, String> {
     let read = |tx: &mut Tx<'_>| {
         let lists: Vec<(String, String)> = tx.all("SELECT id, privilege_keys FROM roles", &[])?;
-        let grants = "SELECT role_id, key FROM role_privileges JOIN privileges ON privileges.id = privilege_id";
+        let grants = "SELECT role_id, privileges.key FROM role_privileges AS granted \
+                      JOIN roles ON roles.id = role_id AND roles.app_id = granted.app_id \
+                      JOIN privileges ON privileges.id = privilege_id AND privileges.app_id = granted.app_id";
         Ok((lists, tx.all::<(String, String)>(grants, &[])?))
     };
     let (lists, mut grants) = db.snapshot(read).await.expect("can be read");
@@ -174,14 +176,18 @@ const GRANT_EACH: &str = "INSERT INTO role_privileges (role_id, privilege_id, ap
      SELECT roles.id, privileges.id, 'app' FROM roles CROSS JOIN privileges \
      WHERE roles.id IN ('one', 'two') AND privileges.id IN ('one c', 'two d')";
 
+/// What another app would give to a role that is not its own.
+const GRANT_ELSEWHERE: &str =
+    "INSERT INTO role_privileges (role_id, privilege_id, app_id) VALUES ('one', 'other TENANT_DELETE', 'elsewhere')";
+
 /// A role that grants privileges with these keys, put in as rows: of the role, of the privileges and of the grants in this order.
-fn put_in(tx: &mut Tx<'_>, role: &str, keys: &[&str], order: &str) -> Result<()> {
+fn put_in(tx: &mut Tx<'_>, (app, role): (&str, &str), keys: &[&str], order: &str) -> Result<()> {
     let id = |key: &str| format!("{role} {key}");
     for kind in order.chars() {
         match kind {
-            'r' => tx.run(ROLE, &args![role, "app"])?,
-            'p' => keys.iter().try_for_each(|key| tx.run(PRIVILEGE, &args![id(key), role, *key]))?,
-            _ => keys.iter().try_for_each(|key| tx.run(GRANT, &args![role, id(key), "app"]))?,
+            'r' => tx.run(ROLE, &args![role, app])?,
+            'p' => keys.iter().try_for_each(|key| tx.run(PRIVILEGE, &args![id(key), app, *key]))?,
+            _ => keys.iter().try_for_each(|key| tx.run(GRANT, &args![role, id(key), app]))?,
         }
     }
     Ok(())
@@ -190,7 +196,7 @@ fn put_in(tx: &mut Tx<'_>, role: &str, keys: &[&str], order: &str) -> Result<()>
 async fn rows_are_listed_in_whichever_order_they_come(app: TestApp) {
     let (db, keys) = (db(&app), ["b", "a_b", "B", "a:b", "A.b"]);
     for order in ["rpg", "rgp", "prg", "pgr", "grp", "gpr"] {
-        db.write(move |tx| put_in(tx, order, &keys, order)).await.expect("stored");
+        db.write(move |tx| put_in(tx, (order, order), &keys, order)).await.expect("stored");
         assert_eq!(listed_keys(&db).await[order], "A.b B a:b a_b b", "{order}");
     }
 }
@@ -198,11 +204,13 @@ async fn rows_are_listed_in_whichever_order_they_come(app: TestApp) {
 async fn whatever_happens_to_rows_is_listed(app: TestApp) {
     let db = db(&app);
     let fill = |tx: &mut Tx<'_>| {
-        put_in(tx, "one", &["a", "b", "c"], "rpg")?;
-        put_in(tx, "two", &["d"], "rpg")
+        put_in(tx, ("app", "one"), &["a", "b", "c"], "rpg")?;
+        put_in(tx, ("app", "two"), &["d"], "rpg")?;
+        put_in(tx, ("elsewhere", "other"), &["TENANT_DELETE"], "rpg")
     };
     db.write(fill).await.expect("stored");
     for (happens, one, two) in [
+        (GRANT_ELSEWHERE, "a b c", "d"),
         ("UPDATE privileges SET description = 'x', key = 'e' WHERE id = 'one a'", "b c e", "d"),
         ("UPDATE role_privileges SET role_id = 'two' WHERE privilege_id = 'one b'", "c e", "b d"),
         ("UPDATE role_privileges SET privilege_id = 'one a' WHERE privilege_id = 'two d'", "c e", "b e"),
