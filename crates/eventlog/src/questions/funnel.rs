@@ -131,3 +131,26 @@ fn count_page(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use ::store::{
+        DatabaseUrl, EngineName,
+        testing::{TestDb, run, sqlite_plans},
+    };
+
+    use super::*;
+    use crate::testing::TABLES;
+
+    /// SQLite measures nothing, and goes by what it is told of columns.
+    #[test]
+    fn later_steps_are_found_by_entity() {
+        run(EngineName::Sqlite, TABLES, find_later_steps);
+    }
+
+    async fn find_later_steps(test: TestDb) {
+        let DatabaseUrl::Sqlite(path) = &test.url else { panic!("SQLite is a file") };
+        let plans = sqlite_plans(path, &[LATER.to_owned()]);
+        assert!(plans[0].contains("app_number=? AND entity_digest=?"), "{}", plans[0]);
+    }
+}
