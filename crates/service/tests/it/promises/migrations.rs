@@ -13,6 +13,7 @@ on_both_engines!(
     the_last_releases_statements_suit_this_schema,
     workspaces_that_had_a_plan_get_their_subscription,
     roles_of_the_release_before_list_what_they_grant,
+    events_of_the_release_before_are_known_again,
 );
 
 /// `migrations/README.md` says what to do when this fails, and when the file is written again.
@@ -112,5 +113,45 @@ async fn roles_of_the_release_before_list_what_they_grant(site: Site) {
     let listed = db.read(|tx| tx.all("SELECT key, privilege_keys FROM roles ORDER BY key", &[]));
     let listed: Vec<(String, String)> = listed.await.expect("they can be read");
     assert_eq!(listed, [("NOBODY".into(), String::new()), ("OWNER".into(), "B a b".into())]);
+    db.close().await;
+}
+
+async fn events_of_the_release_before_are_known_again(site: Site) {
+    let db = before(&site, "ingest_ids").await;
+    let id = |high: u128| AppId::from_u128(high << 64 | 0x0123_4567_89ab_cdef);
+    let (swept, not_swept, keeping) = (AppId::from_u128(1), id(2), AppId::from_u128(u128::MAX));
+    let name = "INSERT INTO event_names (app_id, name, id) VALUES ($1, 'order', 1)";
+    let setting = "INSERT INTO event_settings (app_id, retention_days, swept_before) VALUES ($1, $2, $3)";
+    let digest = "INSERT INTO event_ingest_ids (app_id, digest, happened_at) VALUES ($1, $2, $3)";
+    let first = "INSERT INTO event_firsts (app_id, entity_digest, name_id, parameter_id, first_at, last_at) \
+                 VALUES ($1, $2, 1, 1, 7, $3)";
+    let fill = db.write(move |tx| {
+        for app in [swept, not_swept, keeping] {
+            tx.run(name, &args![app])?;
+            tx.run(digest, &args![app, b"early".as_slice(), 10])?;
+            tx.run(digest, &args![app, b"later".as_slice(), 20])?;
+            tx.run(first, &args![app, "abcdefghijklmnopqrstuv", 7])?;
+            tx.run(first, &args![app, "zyxwvutsrqponmlkjihgfe", 9])?;
+        }
+        tx.run(setting, &args![swept, 30, 15])?;
+        tx.run(setting, &args![not_swept, 30, 0])
+    });
+    fill.await.expect("rows of the release before");
+    db.migrate(MIGRATIONS).await.expect("the schema of today");
+
+    let digests = "SELECT digest FROM event_ingest_ids WHERE app_number = $1 ORDER BY digest";
+    let firsts =
+        "SELECT entity_digest, first_at, last_at FROM event_firsts WHERE app_number = $1 ORDER BY entity_digest";
+    for (app, kept) in [(swept, &["later"][..]), (not_swept, &["early", "later"]), (keeping, &["early", "later"])] {
+        let found = db.read(move |tx| {
+            let digests: Vec<(Vec<u8>,)> = tx.all(digests, &args![app.number()])?;
+            Ok((digests, tx.all::<(String, i64, Option<i64>)>(firsts, &args![app.number()])?))
+        });
+        let (digests, firsts) = found.await.expect("they can be read");
+        let digests: Vec<_> = digests.iter().map(|(digest,)| std::str::from_utf8(digest).expect("text")).collect();
+        assert_eq!(digests, kept, "{app}");
+        let expected = [("abcdefghijklmnop".to_owned(), 7, None), ("zyxwvutsrqponmlk".to_owned(), 7, Some(9))];
+        assert_eq!(firsts, expected, "{app}");
+    }
     db.close().await;
 }
