@@ -14,7 +14,7 @@ use kernel::{Entropy, Error, Result, Tick, Ticker, Timestamp};
 use store::{Db, Tx, args};
 use tokio::sync::watch;
 
-use crate::{Job, Worked};
+use crate::{Job, JobThread, Worked};
 
 /// Names this process in the leases it holds.
 pub fn new_owner(entropy: &Entropy) -> String {
@@ -135,8 +135,8 @@ impl<J: Job> Job for Exclusive<J> {
         self.job.is_upkeep()
     }
 
-    fn is_heavy(&self) -> bool {
-        self.job.is_heavy()
+    fn thread(&self) -> JobThread {
+        self.job.thread()
     }
 
     async fn stopped(&self) {

@@ -25,7 +25,7 @@ pub mod translator;
 pub use cache::{Cached, Fill};
 pub use delivery::{Backlog, Waiting, backlog, waiting};
 pub use estimates::Measuring;
-pub use jobs::{Job, JobHandle, Runner, Signal, Worked};
+pub use jobs::{Job, JobHandle, JobThread, Runner, Signal, Worked};
 pub use lease::{Exclusive, Lease};
 pub use lossy::{Heard, Keyed, Listener, Lossy};
 pub use mail::{Mailer, NewMail, Sender, queue_mail};

@@ -13,7 +13,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use ::store::Db;
 use kernel::{AppId, Error, Result, Ticker, Timestamp};
-use spine::{Job, Pace, Signal, Worked};
+use spine::{Job, JobThread, Pace, Signal, Worked};
 use tokio::sync::{Mutex, watch};
 
 pub(crate) use counters::{MOST_VALUES, NAMELESS, read_part};
@@ -170,8 +170,9 @@ impl Job for FoldJob {
         }
     }
 
-    fn is_heavy(&self) -> bool {
-        true
+    /// Not one that gives way: while much arrives it would fall behind, and numbers would be late by seconds.
+    fn thread(&self) -> JobThread {
+        JobThread::Own
     }
 
     /// An arrival is due at once.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use kernel::{Error, Result, Ticker, Timestamp};
-use spine::{Job, Worked, emit, lease};
+use spine::{Job, JobThread, Worked, emit, lease};
 use tokio::sync::watch;
 
 use super::{Import, ImportState, staging, store, turn};
@@ -104,8 +104,8 @@ impl Job for Importing {
         Ok(Worked::Something)
     }
 
-    fn is_heavy(&self) -> bool {
-        true
+    fn thread(&self) -> JobThread {
+        JobThread::Unhurried
     }
 
     /// An import is due at once.

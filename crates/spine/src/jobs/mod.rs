@@ -36,10 +36,9 @@ pub trait Job: Send + Sync + 'static {
         false
     }
 
-    /// Whether it works things out for milliseconds at a time, rather than wait for the store or for others. Such a job has
-    /// a thread of its own that gives way, so that no request waits for a processor because of it.
-    fn is_heavy(&self) -> bool {
-        false
+    /// Where it runs.
+    fn thread(&self) -> JobThread {
+        JobThread::Shared
     }
 
     /// Called once when the runner stops, to give back what other nodes would otherwise wait for.
@@ -51,6 +50,18 @@ pub trait Job: Send + Sync + 'static {
     fn signals(&self) -> Vec<watch::Receiver<u64>> {
         Vec::new()
     }
+}
+
+/// A job that works things out for milliseconds at a time, rather than wait for the store or for others, would keep requests
+/// from the threads that answer them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobThread {
+    /// One of those that answer requests.
+    Shared,
+    /// One of its own.
+    Own,
+    /// One of its own that gives way to all others: on a busy machine it takes as long as it takes.
+    Unhurried,
 }
 
 /// What a run found.
@@ -99,7 +110,7 @@ pub(crate) trait AnyJob: Send + Sync {
     fn run(&self) -> BoxFuture<'_, Result<Worked>>;
     fn next_due(&self) -> BoxFuture<'_, Result<Option<Timestamp>>>;
     fn is_upkeep(&self) -> bool;
-    fn is_heavy(&self) -> bool;
+    fn thread(&self) -> JobThread;
     fn stopped(&self) -> BoxFuture<'_, ()>;
     fn signals(&self) -> Vec<watch::Receiver<u64>>;
 }
@@ -125,8 +136,8 @@ impl<J: Job> AnyJob for J {
         Job::is_upkeep(self)
     }
 
-    fn is_heavy(&self) -> bool {
-        Job::is_heavy(self)
+    fn thread(&self) -> JobThread {
+        Job::thread(self)
     }
 
     fn stopped(&self) -> BoxFuture<'_, ()> {

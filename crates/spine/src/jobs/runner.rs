@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -22,7 +23,9 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{AnyJob, Job, Signal, Worked};
+use super::{AnyJob, Job, JobThread, Signal, Worked};
+
+type ThreadBody = Box<dyn FnOnce() + Send>;
 
 /// The jobs of a node. Cheap to clone. Jobs run on their own between [`Runner::start`] and [`Runner::stop`], and
 /// whenever [`Runner::drain`] is called.
@@ -97,11 +100,12 @@ impl Runner {
     }
 
     fn spawn(&self, tasks: &mut JoinSet<()>, entry: Arc<Entry>) {
-        let (name, is_heavy) = (entry.job.name(), entry.job.is_heavy());
+        let (name, thread) = (entry.job.name(), entry.job.thread());
         let life = self.tend(entry);
-        match is_heavy {
-            true => tasks.spawn(on_own_thread(name, life)),
-            false => tasks.spawn(life),
+        match thread {
+            JobThread::Shared => tasks.spawn(life),
+            JobThread::Own => tasks.spawn(on_own_thread(name, spawn_named, life)),
+            JobThread::Unhurried => tasks.spawn(on_own_thread(name, spawn_unhurried, life)),
         };
     }
 
@@ -237,12 +241,20 @@ async fn tend(entry: Arc<Entry>, mut signals: Vec<watch::Receiver<u64>>, mut sto
     entry.job.stopped().await;
 }
 
-/// Polls a future on a thread that gives way. It ends with the task that waits for it.
-async fn on_own_thread(name: &'static str, life: impl Future<Output = ()> + Send + 'static) {
+fn spawn_named(name: &str, body: ThreadBody) -> Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.into()).spawn(body).map_err(Error::internal)
+}
+
+/// Polls a future on a thread that is started for it. It ends with the task that waits for it.
+async fn on_own_thread(
+    name: &'static str,
+    spawn: fn(&str, ThreadBody) -> Result<JoinHandle<()>>,
+    life: impl Future<Output = ()> + Send + 'static,
+) {
     let (runtime, (waiting, gone)) = (Handle::current(), oneshot::channel::<()>());
     let (ended, end) = oneshot::channel::<()>();
     let (hand_over, handed) = oneshot::channel();
-    let thread = spawn_unhurried(name, move || {
+    let body = move || {
         let Ok(life) = handed.blocking_recv() else { return };
         runtime.block_on(async {
             tokio::select! {
@@ -251,8 +263,8 @@ async fn on_own_thread(name: &'static str, life: impl Future<Output = ()> + Send
             }
         });
         drop(ended);
-    });
-    match thread {
+    };
+    match spawn(name, Box::new(body)) {
         Ok(_) => {
             drop(hand_over.send(life));
             // Whoever is told nothing is told that it is over.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use kernel::{Error, Result};
-use spine::{Job, Runner, Worked};
+use spine::{Job, JobThread, Runner, Worked};
 use tokio::sync::{Notify, mpsc};
 
 use crate::soon;
@@ -123,7 +123,7 @@ async fn a_job_added_late_runs_and_stop_waits_for_it() {
 }
 
 /// Tells on which thread it runs; never ends by itself.
-struct Heavy(mpsc::UnboundedSender<Option<String>>);
+struct Heavy(mpsc::UnboundedSender<Option<String>>, JobThread);
 
 impl Job for Heavy {
     fn name(&self) -> &'static str {
@@ -134,8 +134,8 @@ impl Job for Heavy {
         RARELY
     }
 
-    fn is_heavy(&self) -> bool {
-        true
+    fn thread(&self) -> JobThread {
+        self.1
     }
 
     async fn run(&self) -> Result<Worked> {
@@ -146,12 +146,14 @@ impl Job for Heavy {
 
 #[tokio::test]
 async fn a_heavy_job_has_a_thread_of_its_own_that_ends_with_the_runner() {
-    let (tell, mut told) = mpsc::unbounded_channel();
-    let runner = Runner::new();
-    runner.add(Heavy(tell));
-    runner.start();
-    assert_eq!(soon("the job runs", told.recv()).await.flatten().as_deref(), Some("heavy"));
-    runner.stop(Duration::ZERO).await;
-    drop(runner);
-    assert_eq!(soon("its thread ends", told.recv()).await, None);
+    for thread in [JobThread::Own, JobThread::Unhurried] {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let runner = Runner::new();
+        runner.add(Heavy(tell, thread));
+        runner.start();
+        assert_eq!(soon("the job runs", told.recv()).await.flatten().as_deref(), Some("heavy"));
+        runner.stop(Duration::ZERO).await;
+        drop(runner);
+        assert_eq!(soon("its thread ends", told.recv()).await, None);
+    }
 }
