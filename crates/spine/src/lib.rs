@@ -32,7 +32,7 @@ pub use mail::{Mailer, NewMail, Sender, queue_mail};
 pub use mirror::{Mirror, Refresher, Stale};
 pub use outbox::{
     Fact, FactId, FactKind, FactScope, FactType, Installation, LoggedEventId, Mark, News, Outbox, Reader,
-    WebhookEventId, emit,
+    WebhookEventId, emit, emit_all,
 };
 pub use pace::Pace;
 pub use purge::{Purger, Sweeper};

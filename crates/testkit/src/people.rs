@@ -151,8 +151,10 @@ pub async fn imported(app: &TestApp, email: &str) -> Value {
         value: "c88e9c67041a74e0357befdff93f87dde0904214".into(),
         pepper: Some(Pepper { value: "salt".into(), position: PepperPosition::End }),
     };
-    let stored =
-        service.core().db.write(move |tx| identity::login::credentials::import(tx, &keyring, app_id, user, &imported));
-    assert!(stored.await.expect("imports"));
+    let stored = service
+        .core()
+        .db
+        .write(move |tx| identity::login::credentials::import(tx, &keyring, app_id, &[(user, &imported)]));
+    stored.await.expect("imports");
     json!({ "username": email, "password": "password", "appId": app_id, "mode": "sdk" })
 }

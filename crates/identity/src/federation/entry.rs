@@ -175,6 +175,7 @@ fn join(
                 role: &role,
                 onboarded: false,
                 parameters: &Parameters::default(),
+                email_verified: false,
                 invite: false,
             };
             let member = members::add(tx, &identity.tenancy, app, &tenant, &joining)?.member;

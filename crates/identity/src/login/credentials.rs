@@ -61,10 +61,13 @@ pub fn set(tx: &mut Tx<'_>, tenancy: &Tenancy, app: AppId, user: UserId, digest:
     announcements::password_changed(tx, tenancy, app, user, again)
 }
 
-/// Stores a digest that another system made, unless the person has a password here; true when it was stored.
-pub fn import(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, user: UserId, imported: &Imported) -> Result<bool> {
-    let sealed = keyring.seal(&import_place(app, &user.to_string()), &imported.to_json()?);
-    store::insert_import(tx, app, user, &sealed)
+/// Stores digests that another system made, for those who have no password here.
+pub fn import(tx: &mut Tx<'_>, keyring: &Keyring, app: AppId, imported: &[(UserId, &Imported)]) -> Result<()> {
+    let sealed = |&(user, imported): &(UserId, &Imported)| {
+        Ok((user, keyring.seal(&import_place(app, &user.to_string()), &imported.to_json()?)))
+    };
+    let sealed: Vec<(UserId, String)> = imported.iter().map(sealed).collect::<Result<_>>()?;
+    store::insert_imports(tx, app, &sealed)
 }
 
 /// The person has no password from now on.

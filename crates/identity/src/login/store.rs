@@ -44,11 +44,14 @@ pub(super) fn put_digest(tx: &mut Tx<'_>, app: AppId, user: UserId, digest: &str
 }
 
 /// False when the person has a password.
-pub(super) fn insert_import(tx: &mut Tx<'_>, app: AppId, user: UserId, sealed: &str) -> Result<bool> {
-    tx.changes_one(
-        "INSERT INTO user_credentials (user_id, app_id, sealed_import, updated_at) VALUES ($1, $2, $3, $4) \
-         ON CONFLICT (user_id) DO NOTHING",
-        &args![user, app, sealed, tx.now()],
+pub(super) fn insert_imports(tx: &mut Tx<'_>, app: AppId, sealed: &[(UserId, String)]) -> Result<()> {
+    let now = tx.now();
+    let rows: Vec<_> = sealed.iter().map(|(user, sealed)| (*user, app, sealed.as_str(), now)).collect();
+    tx.insert_all(
+        "INSERT INTO user_credentials (user_id, app_id, sealed_import, updated_at) \
+         SELECT user_id, app_id, sealed_import, updated_at FROM {rows} WHERE true ON CONFLICT (user_id) DO NOTHING",
+        ["user_id", "app_id", "sealed_import", "updated_at"],
+        &rows,
     )
 }
 

@@ -9,6 +9,8 @@ mod staging;
 mod store;
 mod turn;
 
+use std::fmt::Display;
+
 use ::store::text_enum;
 use kernel::{AppId, Author, Timestamp, id_kinds};
 
@@ -58,4 +60,12 @@ pub(crate) struct Import {
     /// In whose name it runs.
     pub(crate) author: Author,
     pub(crate) created_at: Timestamp,
+}
+
+impl Import {
+    /// Notes what of the batch could not be stored any more.
+    fn leave_out(&mut self, place: impl Display, problem: impl Display) {
+        self.errors.add(place, problem);
+        self.left_out += 1;
+    }
 }

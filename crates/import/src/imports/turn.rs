@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ::store::Tx;
 use billing::subscriptions::{self, FirstPlan};
 use identity::login::credentials;
-use kernel::{Code, Kind, Result};
+use kernel::{Code, Result};
 use tenancy::{
     App, Tenancy, apps,
     members::{self, Joined, Joining},
@@ -49,11 +49,9 @@ pub(super) fn store_rows(
         if let Some(tenant) = &bundle.tenant {
             current = make_workspace(tx, app, &known, &mut import, tenant)?;
             (import.item, import.workspace) = (Some(item), current.as_ref().map(|made| made.id.to_string()));
-            join(tx, tenancy, app, &known, &mut import, current.as_ref(), &tenant.owner)?;
         }
-        for user in &bundle.users {
-            join(tx, tenancy, app, &known, &mut import, current.as_ref(), user)?;
-        }
+        let users: Vec<_> = bundle.tenant.iter().map(|tenant| &tenant.owner).chain(&bundle.users).collect();
+        join(tx, tenancy, app, &known, &mut import, current.as_ref(), &users)?;
     }
     store::progress(tx, &import)
 }
@@ -116,8 +114,7 @@ fn make_workspace(
         Some(key) => match known.plans.get(key) {
             Some(Some(first)) => first,
             _ => {
-                import.errors.add(format!("{}.plan", new.place), format!("there is no plan {key} any more"));
-                import.left_out += 1;
+                import.leave_out(format!("{}.plan", new.place), format!("there is no plan {key} any more"));
                 return Ok(None);
             }
         },
@@ -144,7 +141,7 @@ fn make_workspace(
     Ok(Some(tenant))
 }
 
-/// Makes somebody a member, or says why not.
+/// Makes people members of one workspace, or says why not.
 fn join(
     tx: &mut Tx<'_>,
     tenancy: &Tenancy,
@@ -152,46 +149,52 @@ fn join(
     known: &Known,
     import: &mut Import,
     tenant: Option<&Tenant>,
-    user: &StagedUser,
+    users: &[&StagedUser],
 ) -> Result<()> {
-    let mut leave_out = |problem: &str| {
-        import.errors.add(&user.place, problem);
-        import.left_out += 1;
-    };
     let Some(tenant) = tenant else {
-        leave_out("the workspace could not be made, or is gone");
+        users.iter().for_each(|user| import.leave_out(&user.place, "the workspace could not be made, or is gone"));
         return Ok(());
     };
-    let Some(Some(role)) = known.roles.get(&user.role) else {
-        leave_out(&format!("there is no role {} any more", user.role.as_deref().unwrap_or_default()));
-        return Ok(());
-    };
-    let joining = Joining {
+    let mut joining = Vec::with_capacity(users.len());
+    for user in users {
+        match known.roles.get(&user.role) {
+            Some(Some(role)) => joining.push((*user, as_member(user, role))),
+            _ => {
+                let role = user.role.as_deref().unwrap_or_default();
+                import.leave_out(&user.place, format!("there is no role {role} any more"));
+            }
+        }
+    }
+    let (users, joining): (Vec<&StagedUser>, Vec<_>) = joining.into_iter().unzip();
+    let joined = members::add_all(tx, tenancy, app, tenant, &joining)?;
+    let mut passwords = Vec::new();
+    for (user, joined) in users.iter().zip(joined) {
+        let Some(Joined { member, is_new_person }) = joined else {
+            import.leave_out(&user.place, members::already_member(&user.email).public());
+            continue;
+        };
+        import.done_users += 1;
+        // Somebody who was here before keeps what they have: an import is no way to get at their account.
+        if !is_new_person && !people::is_made_since(tx, app.id, member.user_id, import.created_at)? {
+            continue;
+        }
+        if user.email_verified && !is_new_person {
+            people::verify_email(tx, app.id, member.user_id)?;
+        }
+        passwords.extend(user.password.as_ref().map(|password| (member.user_id, password)));
+    }
+    credentials::import(tx, &tenancy.keyring, app.id, &passwords)
+}
+
+fn as_member<'a>(user: &'a StagedUser, role: &'a Role) -> Joining<'a> {
+    Joining {
         email: &user.email,
         first_name: &user.first_name,
         last_name: &user.last_name,
         role,
         onboarded: user.onboarded,
         parameters: &user.parameters,
+        email_verified: user.email_verified,
         invite: false,
-    };
-    let Joined { member, is_new_person } = match members::add(tx, tenancy, app, tenant, &joining) {
-        Ok(joined) => joined,
-        Err(error) if error.kind() == Kind::Conflict => {
-            leave_out(error.public());
-            return Ok(());
-        }
-        Err(error) => return Err(error),
-    };
-    // Somebody who was here before keeps what they have: an import is no way to get at their account.
-    if is_new_person || people::is_made_since(tx, app.id, member.user_id, import.created_at)? {
-        if user.email_verified {
-            people::verify_email(tx, app.id, member.user_id)?;
-        }
-        if let Some(password) = &user.password {
-            credentials::import(tx, &tenancy.keyring, app.id, member.user_id, password)?;
-        }
     }
-    import.done_users += 1;
-    Ok(())
 }

@@ -153,6 +153,7 @@ pub(super) fn complete_sign_up(
         role: &role,
         onboarded: false,
         parameters: &Parameters::default(),
+        email_verified: false,
         invite: false,
     };
     Ok(members::add(tx, tenancy, app, &tenant, &owner)?.member.user_id)

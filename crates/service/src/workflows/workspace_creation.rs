@@ -102,6 +102,7 @@ pub fn create_workspace(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, new: &New
         role: &roles::assign(tx, app.id, Some(roles::OWNER))?,
         onboarded: false,
         parameters: &Parameters::default(),
+        email_verified: false,
         invite: !new.mute_notifications.unwrap_or_default(),
     };
     members::add(tx, tenancy, app, &tenant, &owner)?;

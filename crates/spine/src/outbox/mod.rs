@@ -50,6 +50,31 @@ pub fn emit<T: FactKind>(tx: &mut Tx<'_>, scope: impl Into<FactScope>, fact: &T)
     Ok(())
 }
 
+const INSERT_ALL: &str = "INSERT INTO outbox (id, kind, app_id, tenant_id, payload, created_at, actor, address, request_id, \
+     quiet, recorded_at) SELECT id, kind, app_id, tenant_id, payload, created_at, actor, address, request_id, quiet, \
+     {db_now} FROM {rows} WHERE true";
+
+/// The same for several facts of one kind, in their order.
+pub fn emit_all<T: FactKind>(tx: &mut Tx<'_>, scope: impl Into<FactScope>, facts: &[T]) -> Result<()> {
+    let scope: FactScope = scope.into();
+    let (actor, address, request) = fact::columns(tx.author())?;
+    let (actor, address, request) = (actor.as_str(), address.as_deref(), request.as_deref());
+    let (app, tenant, now, quiet) = (scope.app(), scope.tenant(), tx.now(), tx.tells_nobody_outside());
+    let row = |fact: &T| {
+        let (id, payload): (FactId, _) = (tx.new_id(), serde_json::to_string(fact).map_err(Error::internal)?);
+        Ok((id, T::KIND, app, tenant, payload, now, actor, address, request, quiet))
+    };
+    let rows: Vec<_> = facts.iter().map(row).collect::<Result<_>>()?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let columns =
+        ["id", "kind", "app_id", "tenant_id", "payload", "created_at", "actor", "address", "request_id", "quiet"];
+    tx.insert_all(INSERT_ALL, columns, &rows)?;
+    tx.wake_on_commit();
+    Ok(())
+}
+
 /// A node's readers of the outbox, collected before the node starts.
 pub struct Outbox {
     db: Db,

@@ -76,15 +76,18 @@ fn position(name: &str, columns: &Columns<'_>) -> Option<usize> {
     columns.iter().position(|(column, _)| *column == name)
 }
 
-/// An expression over a row's columns, as one over parameters. `None` when it has words that are neither columns nor SQL's own,
-/// which we write in capitals.
+/// An expression over a row's columns, as one over parameters. `None` when it has words that are neither columns, nor tokens such
+/// as `{db_now}`, nor SQL's own, which we write in capitals.
 fn with_parameters(expression: &str, columns: &Columns<'_>) -> Option<String> {
-    let parameter = |piece: &&str| match position(piece, columns) {
+    let pieces = pieces(expression);
+    let is_token = |place: usize| place > 0 && pieces[place - 1].ends_with('{');
+    let parameter = |(place, piece): (usize, &&str)| match position(piece, columns) {
+        _ if is_token(place) => Some((*piece).to_owned()),
         Some(index) => Some(format!("?{}", index + 1)),
         None if is_word(piece) && piece.contains(|letter: char| letter.is_ascii_lowercase()) => None,
         None => Some((*piece).to_owned()),
     };
-    pieces(expression).iter().map(parameter).collect()
+    pieces.iter().enumerate().map(parameter).collect()
 }
 
 /// An expression over the columns of a row and of a table, as one over parameters and the table's columns. What is assigned to
@@ -154,6 +157,8 @@ mod tests {
         let new = "INSERT INTO t (a, b) SELECT a, b FROM {rows} WHERE true ON CONFLICT (a) DO NOTHING RETURNING b, a";
         let stored = "INSERT INTO t (a, b) VALUES (?1, ?2) ON CONFLICT (a) DO NOTHING".to_owned();
         assert_eq!(translated(new), (stored, vec![1, 0]));
+        let (stamped, _) = translated("INSERT INTO t (a, b, at) SELECT a, b, {db_now} FROM {rows} WHERE true");
+        assert!(stamped.starts_with("INSERT INTO t (a, b, at) VALUES (?1, ?2, CAST(unixepoch("), "{stamped}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 pub mod http;
 pub mod invitations;
+mod joining;
 mod member_ref;
 pub mod provisioning;
 mod rules;
@@ -13,10 +14,11 @@ mod wire;
 use std::time::Duration;
 
 use ::store::Tx;
-use kernel::{AppId, Code, Error, MemberId, Page, Result, TenantId, Timestamp, UserId, text::one_line};
+use kernel::{AppId, Code, Error, MemberId, Page, Result, TenantId, Timestamp, UserId};
 use serde_json::json;
 use spine::emit;
 
+pub use joining::{Joined, Joining, add, add_all, already_member};
 pub use member_ref::MemberRef;
 pub use rules::{MemberChanges, NewMember};
 pub use wire::{Association, TenantUser};
@@ -27,13 +29,13 @@ use crate::{
         self,
         parameters::{self, EditableBy, Parameters},
     },
-    facts::{MemberData, PasswordLinkCreated, PersonRemoved, TenantUserCreated, TenantUserDeleted, TenantUserUpdated},
+    facts::{MemberData, PasswordLinkCreated, PersonRemoved, TenantUserDeleted, TenantUserUpdated},
     federation::ConnectionId,
     links::{self, LinkPurpose},
     mails::{self, AppMail},
     paths,
     people::{self, User},
-    roles::{self, Role, RoleId},
+    roles::{self, RoleId},
     standing::Standing,
     workspaces::{self, Tenant},
 };
@@ -108,60 +110,6 @@ impl Member {
     }
 }
 
-/// A person who joins a workspace.
-#[derive(Clone, Copy, Debug)]
-pub struct Joining<'a> {
-    pub email: &'a str,
-    pub first_name: &'a str,
-    pub last_name: &'a str,
-    pub role: &'a Role,
-    /// Whether they have done what the app asks of newcomers.
-    pub onboarded: bool,
-    pub parameters: &'a Parameters,
-    /// Whether they are told by mail, with a link that sets their password.
-    pub invite: bool,
-}
-
-/// A person who has just joined.
-#[derive(Clone, Debug)]
-pub struct Joined {
-    pub member: Member,
-    /// Whether nobody had their address before.
-    pub is_new_person: bool,
-}
-
-/// Makes the person a member. The caller holds the workspace's lock, or has just made the workspace.
-pub fn add(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, tenant: &Tenant, joining: &Joining<'_>) -> Result<Joined> {
-    let Joining { email, first_name, last_name, role, onboarded, parameters, invite } = *joining;
-    let (user, is_new_person) = people::find_or_create(tx, app.id, email, first_name.trim(), last_name.trim())?;
-    // An invitation that they had is settled by this.
-    let id: MemberId = match invitations::settle(tx, app.id, tenant.id, email)? {
-        Some(id) => id,
-        None => tx.new_id(),
-    };
-    if !store::insert(tx, app.id, tenant.id, id, (user.id, role.id), onboarded, parameters)? {
-        return Err(Error::new(Code::MemberExists, format!("{email} is already a member of this workspace.")));
-    }
-    let member = get(tx, app.id, tenant.id, MemberRef::Member(id))?;
-    emit(tx, (app.id, tenant.id), &TenantUserCreated(told(&member)))?;
-    if invite {
-        let workspace = one_line(&tenant.name);
-        // Such mails are kept and passed on: for somebody who has an account they open nothing.
-        let link = if people::has_proven_address(tx, app.id, user.id)? {
-            way_in(tenancy, app)
-        } else {
-            let payload = json!({ "tenantId": tenant.id, "memberId": id });
-            password_link(tx, tenancy, app.id, LinkPurpose::Invitation, user.id, &payload)?
-        };
-        let mail = match is_new_person {
-            true => AppMail::InviteNew { workspace, link },
-            false => AppMail::InviteExisting { workspace, link },
-        };
-        mails::queue(tx, tenancy, app, &user.email, &mail)?;
-    }
-    Ok(Joined { member, is_new_person })
-}
-
 /// Makes a member as a key of the whole app asks for it, or invites somebody for a caller of one workspace.
 pub fn create(
     tx: &mut Tx<'_>,
@@ -188,6 +136,7 @@ pub fn create(
         role: &role,
         onboarded: false,
         parameters: &given,
+        email_verified: false,
         invite: !new.mute_notifications.unwrap_or_default(),
     };
     let joined = add(tx, tenancy, app, &tenant, &joining)?;
@@ -417,13 +366,6 @@ pub fn send_reset_mail(tx: &mut Tx<'_>, tenancy: &Tenancy, app: &App, member: &M
     tell_of_link(tx, app.id, member, true)?;
     let link = new_reset_link(tx, tenancy, app.id, member)?;
     mails::queue(tx, tenancy, app, &member.email, &AppMail::ResetPassword { link })
-}
-
-/// Where somebody who has an account signs in.
-fn way_in(tenancy: &Tenancy, app: &App) -> String {
-    let profile = &app.profile;
-    let own = profile.ui_url.as_ref().or(profile.website_url.as_ref()).map(ToString::to_string);
-    own.unwrap_or_else(|| format!("{}/auth/url/login/{}", tenancy.base_url, app.id))
 }
 
 fn password_link(

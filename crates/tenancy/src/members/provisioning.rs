@@ -44,7 +44,16 @@ pub fn provision(
     // Whoever belongs elsewhere is not named by this directory, not even when they have no name yet.
     let (first_name, last_name) = if is_known_elsewhere { ("", "") } else { (first_name, last_name) };
     let parameters = &Parameters::default();
-    let joining = Joining { email, first_name, last_name, role, onboarded: false, parameters, invite: false };
+    let joining = Joining {
+        email,
+        first_name,
+        last_name,
+        role,
+        onboarded: false,
+        parameters,
+        email_verified: false,
+        invite: false,
+    };
     if invitations::find_by_address(tx, app.id, tenant.id, &email_key(email))?.is_some() {
         return Err(invitations::exists(email));
     }

@@ -1,11 +1,12 @@
 //! The SQL of members.
 
+use std::collections::HashSet;
+
 use ::store::{Column, FromRow, Json, Row, Tx, args, row, sql};
 use kernel::{AppId, MemberId, Page, Result, TenantId, Timestamp, UserId};
 
 use super::{Association, Listed, Member, MemberRef, invitations};
 use crate::{
-    apps::parameters::Parameters,
     federation::ConnectionId,
     roles::{OWNER, RoleId},
 };
@@ -52,22 +53,21 @@ row! {
     Association = "tenants" { tenant_id = "tenants.id", tenant_name = "tenants.name", role = "roles.key" }
 }
 
-/// False when the person is a member already.
-pub(super) fn insert(
-    tx: &mut Tx<'_>,
-    app: AppId,
-    tenant: TenantId,
-    id: MemberId,
-    (user, role): (UserId, RoleId),
-    onboarded: bool,
-    parameters: &Parameters,
-) -> Result<bool> {
-    tx.changes_one(
-        "INSERT INTO members (id, app_id, tenant_id, user_id, role_id, enabled, onboarded, \
-         consents_to_privacy_policy, teams, created_at, parameters) VALUES ($1, $2, $3, $4, $5, TRUE, $7, FALSE, '[]', $6, $8) \
-         ON CONFLICT (tenant_id, user_id) DO NOTHING",
-        &args![id, app, tenant, user, role, tx.now(), onboarded, Json(parameters)],
-    )
+/// Stores newcomers; those who were not members already.
+pub(super) fn insert_new(tx: &mut Tx<'_>, app: AppId, members: &[Member]) -> Result<HashSet<MemberId>> {
+    let rows = members.iter().map(|member| {
+        let Member { id, tenant_id, user_id, role_id, onboarded, created_at, .. } = *member;
+        (id, app, tenant_id, user_id, role_id, onboarded, created_at, Json(&member.parameters))
+    });
+    let rows: Vec<_> = rows.collect();
+    let stored: Vec<(MemberId,)> = tx.insert_all_returning(
+        "INSERT INTO members (id, app_id, tenant_id, user_id, role_id, onboarded, created_at, parameters, enabled, \
+         consents_to_privacy_policy, teams) SELECT id, app_id, tenant_id, user_id, role_id, onboarded, created_at, parameters, \
+         TRUE, FALSE, '[]' FROM {rows} WHERE true ON CONFLICT (tenant_id, user_id) DO NOTHING RETURNING id",
+        ["id", "app_id", "tenant_id", "user_id", "role_id", "onboarded", "created_at", "parameters"],
+        &rows,
+    )?;
+    Ok(stored.into_iter().map(|(id,)| id).collect())
 }
 
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, who: MemberRef) -> Result<Option<Member>> {

@@ -2,6 +2,11 @@
 
 mod store;
 
+use std::{
+    collections::{BTreeMap, HashMap},
+    mem,
+};
+
 use ::store::{Owner, Tx, is_unique_violation};
 use kernel::{AppId, Code, Error, Result, Timestamp, UserId, email_key};
 use spine::{emit, purge};
@@ -29,16 +34,55 @@ pub fn has_proven_address(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<boo
 /// over, known ones stay: whoever invites a person does not rename them. Until the transaction ends, nobody deletes
 /// the person.
 pub fn find_or_create(tx: &mut Tx<'_>, app: AppId, email: &str, first: &str, last: &str) -> Result<(User, bool)> {
-    let new = User {
-        id: tx.new_id(),
-        email: email.to_owned(),
-        first_name: first.to_owned(),
-        last_name: last.to_owned(),
-        phone_number: None,
-    };
+    let new = Newcomer { email, first_name: first, last_name: last, email_verified: false }.person(tx.new_id());
     let user = store::find_or_insert(tx, app, &new, &email_key(email))?;
     let is_new = user.id == new.id;
     Ok((user, is_new))
+}
+
+/// Somebody who may be here already.
+#[derive(Clone, Copy, Debug)]
+pub struct Newcomer<'a> {
+    pub email: &'a str,
+    pub first_name: &'a str,
+    pub last_name: &'a str,
+    /// Whether the address counts as proven, should there be nobody who has it.
+    pub email_verified: bool,
+}
+
+impl Newcomer<'_> {
+    fn person(&self, id: UserId) -> User {
+        User {
+            id,
+            email: self.email.to_owned(),
+            first_name: self.first_name.to_owned(),
+            last_name: self.last_name.to_owned(),
+            phone_number: None,
+        }
+    }
+}
+
+/// The same for several people, in their order. Who comes twice is new once.
+pub fn find_or_create_all(tx: &mut Tx<'_>, app: AppId, newcomers: &[Newcomer<'_>]) -> Result<Vec<(User, bool)>> {
+    // In one order everywhere, so that two transactions do not wait for each other.
+    let mut wanted = BTreeMap::new();
+    for newcomer in newcomers {
+        wanted
+            .entry(email_key(newcomer.email))
+            .or_insert_with(|| (newcomer.person(tx.new_id()), newcomer.email_verified));
+    }
+    let made = store::insert_new(tx, app, &wanted)?;
+    let mut people = HashMap::new();
+    for (key, (new, _)) in wanted {
+        let is_new = made.contains(&new.id);
+        let user = if is_new { new } else { store::find_or_insert(tx, app, &new, &key)? };
+        people.insert(key, (user, is_new));
+    }
+    let person = |newcomer: &Newcomer<'_>| {
+        let (user, is_new) = people.get_mut(&email_key(newcomer.email))?;
+        Some((user.clone(), mem::take(is_new)))
+    };
+    Ok(newcomers.iter().filter_map(person).collect())
 }
 
 pub fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<User>> {

@@ -1,5 +1,7 @@
 //! The SQL of people.
 
+use std::collections::{BTreeMap, HashSet};
+
 use ::store::{Tx, args, row, sql};
 use kernel::{AppId, Result, Timestamp, UserId};
 
@@ -35,6 +37,28 @@ pub(super) fn find_or_insert(tx: &mut Tx<'_>, app: AppId, new: &User, key: &str)
         ),
         &args![new.id, app, new.email, key, new.first_name, new.last_name, tx.now()],
     )
+}
+
+/// Those of these people, by their addresses and with whether these are proven, whom nobody had made yet.
+pub(super) fn insert_new(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    people: &BTreeMap<String, (User, bool)>,
+) -> Result<HashSet<UserId>> {
+    let now = tx.now();
+    let rows = people.iter().map(|(key, (user, is_verified))| {
+        let names = (user.first_name.as_str(), user.last_name.as_str());
+        (user.id, app, user.email.as_str(), key.as_str(), names.0, names.1, now, is_verified.then_some(now))
+    });
+    let rows: Vec<_> = rows.collect();
+    let made: Vec<(UserId,)> = tx.insert_all_returning(
+        "INSERT INTO users (id, app_id, email, email_key, first_name, last_name, created_at, email_verified_at) \
+         SELECT id, app_id, email, email_key, first_name, last_name, created_at, email_verified_at FROM {rows} WHERE true \
+         ON CONFLICT (app_id, email_key) DO NOTHING RETURNING id",
+        ["id", "app_id", "email", "email_key", "first_name", "last_name", "created_at", "email_verified_at"],
+        &rows,
+    )?;
+    Ok(made.into_iter().map(|(id,)| id).collect())
 }
 
 pub(super) fn find(tx: &mut Tx<'_>, app: AppId, id: UserId) -> Result<Option<User>> {

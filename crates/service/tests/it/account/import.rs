@@ -5,10 +5,11 @@ use std::{convert::Infallible, time::Duration};
 use axum::body::Body;
 use futures_util::{StreamExt as _, stream};
 use http::Method;
+use kernel::TenantId;
 use serde_json::{Value, json};
 use testkit::{
     Answer, Caller, Receiver, TestApp,
-    api_tokens::{app_token, bearer_of},
+    api_tokens::{app_token, bearer_of, workspace_token},
     assert_body, assert_text, on_both_engines, webhooks,
 };
 
@@ -26,6 +27,7 @@ on_both_engines!(
     webhooks_can_be_left_out,
     what_is_gone_when_its_turn_comes_is_left_out,
     who_comes_after_their_workspace_was_deleted_is_left_out,
+    who_came_before_their_turn_stays_as_they_are,
     an_import_of_which_nothing_could_be_stored_is_an_error,
     nobody_gives_a_role_beyond_their_own_privileges,
     a_reference_is_known_to_its_app_for_thirty_days,
@@ -357,23 +359,56 @@ async fn what_is_gone_when_its_turn_comes_is_left_out(app: TestApp) {
     assert_eq!(done.at("/import/errors"), errors);
 }
 
-async fn who_comes_after_their_workspace_was_deleted_is_left_out(app: TestApp) {
+async fn change(app: &TestApp, sql: &'static str) {
+    app.service().core().db.write(move |tx| tx.run(sql, &[])).await.expect("changed");
+}
+
+/// Imports a workspace of which only the first hundred people come before [`go_on`].
+async fn half_imported(app: &TestApp) -> (String, TenantId) {
     let reference = app.key().post(IMPORT, json!([item("acme", 120)])).await.expect(200).text("/reference");
-    let run =
-        async |sql: &'static str| app.service().core().db.write(move |tx| tx.run(sql, &[])).await.expect("changed");
-    // All but the workspace's own row come later.
-    run("UPDATE import_rows SET import_id = 'later' WHERE id NOT LIKE '%/00000/00000'").await;
+    change(app, "UPDATE import_rows SET import_id = 'later' WHERE id NOT LIKE '%/00000/00000'").await;
     app.drain().await;
-    let made = tenants(&app).await[0]["id"].as_str().expect("an id").to_owned();
+    let made = tenants(app).await[0]["id"].as_str().expect("an id").to_owned();
+    (reference, made.parse().expect("a workspace's id"))
+}
+
+async fn go_on(app: &TestApp) {
+    change(app, "UPDATE imports SET state = 'RUNNING'").await;
+    change(app, "UPDATE import_rows SET import_id = (SELECT id FROM imports)").await;
+    app.drain().await;
+}
+
+async fn who_comes_after_their_workspace_was_deleted_is_left_out(app: TestApp) {
+    let (reference, made) = half_imported(&app).await;
     app.key_with(&["TENANT_DELETE"]).await.delete(&format!("/account/tenant/{made}")).await.expect(200);
-    run("UPDATE imports SET state = 'RUNNING'").await;
-    run("UPDATE import_rows SET import_id = (SELECT id FROM imports)").await;
-    app.drain().await;
+    go_on(&app).await;
     let done = status(&app.key(), &reference).await.expect(200);
     let errors = done.at("/import/errors");
     assert_eq!(done.at("/status"), "COMPLETED");
     assert!(errors[0].as_str().is_some_and(|text| text.ends_with("or is gone")), "{errors}");
     assert_eq!((staged(&app).await, everybody(&app).await), (1, Vec::new()));
+}
+
+async fn who_came_before_their_turn_stays_as_they_are(app: TestApp) {
+    let (reference, made) = half_imported(&app).await;
+    let member = json!({ "username": "USER118@acme.example", "role": "OWNER", "muteNotifications": true });
+    let member = app.key().in_workspace(made).post("/account/tenant/user", member).await.expect(201);
+    let inviter = bearer_of(&app, &workspace_token(&app, made, &["USER_WRITE"]).await);
+    let invited = json!({ "username": "user117@acme.example", "role": "MEMBER" });
+    let invited = inviter.post("/account/tenant/user", invited).await.expect(201);
+    assert_eq!(invited.at("/userId"), Value::Null);
+    go_on(&app).await;
+    let done = status(&app.key(), &reference).await.expect(200);
+    let errors = json!(["[0].users[118]: user118@acme.example is already a member of this workspace."]);
+    assert_eq!((done.at("/import/errors"), done.at("/progress/users")), (errors, json!(120)));
+    let people = users(&app, &json!({ "id": made })).await;
+    let find = |id: &str| people.iter().find(|user| user["id"] == id).map(|user| user["role"].clone());
+    assert_eq!(people.iter().filter(|user| user["email"].to_string().contains("@acme")).count(), 121);
+    assert_eq!(find(&member.text("/id")), Some(json!("OWNER")));
+    assert_eq!(find(&invited.text("/id")), Some(json!("ADMIN")), "what they were invited to became the membership");
+    assert_eq!(count(&app, "SELECT count(*) FROM invitations").await, 0);
+    let told = "SELECT count(*) FROM outbox WHERE kind = 'tenant_user.created' AND payload LIKE '%118@acme.example%'";
+    assert_eq!(count(&app, told).await, 1);
 }
 
 async fn an_import_of_which_nothing_could_be_stored_is_an_error(app: TestApp) {

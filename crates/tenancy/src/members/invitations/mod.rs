@@ -5,7 +5,7 @@
 pub mod http;
 mod store;
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use ::store::Tx;
 use kernel::{Actor, AppId, Code, Error, MemberId, Result, TenantId, UserId, email_key, text::one_line};
@@ -205,9 +205,14 @@ fn end(tx: &mut Tx<'_>, app: AppId, invited: &Listed, declined: bool) -> Result<
     emit(tx, (app, invited.tenant_id), &InvitationDeleted { invitation: data(invited), declined })
 }
 
-/// Part of making somebody a member without being asked: their invitation is over, and the membership takes its id.
-pub(super) fn settle(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, email: &str) -> Result<Option<MemberId>> {
-    store::take(tx, app, tenant, &email_key(email))
+/// Part of making people members without being asked: their invitations are over, and the memberships take the ids. By address.
+pub(super) fn settle(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    email_keys: &[String],
+) -> Result<HashMap<String, MemberId>> {
+    Ok(store::take_all(tx, app, tenant, email_keys)?.into_iter().collect())
 }
 
 /// An invitation in the hands of whoever has its link.

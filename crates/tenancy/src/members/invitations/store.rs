@@ -95,13 +95,17 @@ pub(super) fn delete(tx: &mut Tx<'_>, app: AppId, id: MemberId) -> Result<()> {
     tx.run("DELETE FROM invitations WHERE app_id = $1 AND id = $2", &args![app, id])
 }
 
-/// Ends the invitation of an address; the id that it had.
-pub(super) fn take(tx: &mut Tx<'_>, app: AppId, tenant: TenantId, email_key: &str) -> Result<Option<MemberId>> {
-    let taken: Option<(MemberId,)> = tx.opt(
-        "DELETE FROM invitations WHERE app_id = $1 AND tenant_id = $2 AND email_key = $3 RETURNING id",
-        &args![app, tenant, email_key],
-    )?;
-    Ok(taken.map(|(id,)| id))
+/// Ends the invitations of some addresses; each with the id that it had.
+pub(super) fn take_all(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    tenant: TenantId,
+    email_keys: &[String],
+) -> Result<Vec<(String, MemberId)>> {
+    tx.all(
+        "DELETE FROM invitations WHERE app_id = $1 AND tenant_id = $2 AND email_key = ANY($3) RETURNING email_key, id",
+        &args![app, tenant, email_keys],
+    )
 }
 
 /// The membership that an invitation becomes.
