@@ -7,6 +7,7 @@ use std::{
 };
 
 use kernel::{AppId, Error, Result};
+use spine::Pace;
 
 use super::{
     counters::Counters,
@@ -22,6 +23,12 @@ const COUNTERS: usize = 2;
 
 /// A bucket: the event's name, the grain's number and the start.
 pub type Bucket = (i64, i64, i64);
+
+/// Rows that one transaction may write, at least and at most, unless a single event writes more: some milliseconds of
+/// SQLite's writer. The more events are folded at once, the more of them change the same row.
+const ROWS: (i64, i64) = (1_000, 8_000);
+/// Beyond so many apps all paces begin anew.
+const MOST_PACES: usize = 10_000;
 
 /// Arrivals that are remembered in part, each of some megabytes at most.
 const MOST_HAD: usize = 4;
@@ -46,9 +53,18 @@ pub struct Memory {
     apps: HashMap<AppId, Known>,
     texts: usize,
     had: HashMap<AppId, Arc<Had>>,
+    paces: HashMap<AppId, Pace>,
 }
 
 impl Memory {
+    /// How many rows a fold of the app may write: one app's events cost more than another's.
+    pub fn pace(&mut self, app: AppId) -> &Pace {
+        if self.paces.len() >= MOST_PACES && !self.paces.contains_key(&app) {
+            self.paces.clear();
+        }
+        self.paces.entry(app).or_insert_with(|| Pace::new(ROWS.0, ROWS))
+    }
+
     pub fn take(&mut self, app: AppId) -> Option<Known> {
         let known = self.apps.remove(&app)?;
         self.texts -= known.texts;
@@ -197,6 +213,8 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::{Map, json};
 
     use super::*;
@@ -234,6 +252,14 @@ mod tests {
         known.learn_counters(loaded).expect("nothing is wrong with nothing");
         known.keep_countable(&mut events).expect("known names");
         assert_eq!(events.len(), 2);
+    }
+
+    #[test]
+    fn the_pace_of_one_app_says_nothing_about_another() {
+        let mut memory = Memory::default();
+        let (quick, other) = (AppId::from_u128(1), AppId::from_u128(2));
+        memory.pace(quick).took(Duration::ZERO, true);
+        assert_eq!((memory.pace(quick).rows(), memory.pace(other).rows()), (2 * ROWS.0, ROWS.0));
     }
 
     #[test]

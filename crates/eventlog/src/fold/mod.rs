@@ -13,18 +13,14 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use ::store::Db;
 use kernel::{AppId, Error, Result, Ticker, Timestamp};
-use spine::{Job, JobThread, Pace, Signal, Worked};
+use spine::{Job, JobThread, Signal, Worked};
 use tokio::sync::{Mutex, watch};
 
 pub(crate) use counters::{MOST_VALUES, NAMELESS, read_part};
 pub(crate) use memory::Bucket;
 use memory::Memory;
-use plan::Plan;
+use plan::{Next, Plan};
 pub(crate) use store::{add_sums, erase_counters, move_far_on, move_on, revision};
-
-/// Rows that one transaction may write, at least and at most, unless a single event writes more: some milliseconds of
-/// SQLite's writer. The more events are folded at once, the more of them change the same row.
-const ROWS: (i64, i64) = (1_000, 8_000);
 
 /// How long a caller waits for the fold before it is told that its event is queued.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,7 +32,6 @@ pub struct Folder {
     due: Signal,
     /// One fold at a time on this node: another one would only be in its way.
     memory: Arc<Mutex<Memory>>,
-    pace: Arc<Pace>,
 }
 
 /// What a fold found.
@@ -50,7 +45,7 @@ enum Folded {
 
 impl Folder {
     pub fn new(db: Db) -> Self {
-        Self { db, due: Signal::new(), memory: Arc::default(), pace: Arc::new(Pace::new(ROWS.0, ROWS)) }
+        Self { db, due: Signal::new(), memory: Arc::default() }
     }
 
     /// Something has arrived.
@@ -83,7 +78,7 @@ impl Folder {
         let known = memory.take(app);
         let had = memory.had(app);
         let read_before = had.clone();
-        let most = self.pace.rows();
+        let most = memory.pace(app).rows();
         let read = self.db.snapshot(move |tx| store::waiting(tx, app, read_before.as_deref(), most)).await?;
         let Some(waiting) = read else {
             return self.db.write(move |tx| store::forget(tx, app)).await.map(|forgotten| match forgotten {
@@ -99,7 +94,7 @@ impl Folder {
         }
         let mut known = known.filter(|known| known.revision == waiting.revision).unwrap_or_default();
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let (arrivals, mut events) = plan::next(waiting.arrivals, had.as_deref(), most)?;
+        let Next { arrivals, mut events, is_full } = plan::next(waiting.arrivals, had.as_deref(), most)?;
         let wanted = known.missing(&events);
         if !wanted.is_empty() {
             known.learn(self.db.snapshot(move |tx| store::load(tx, app, &wanted)).await?);
@@ -118,7 +113,8 @@ impl Folder {
             Ok(store::write(tx, app, &planned)?.then(|| Ticker.since(began)))
         });
         let Some(took) = written.await? else { return Ok(Folded::Raced) };
-        self.pace.took(took, waiting.is_more || plan.begun.is_some());
+        // A step that ended for another reason would not have written more rows if it might have.
+        memory.pace(app).took(took, waiting.is_cut || is_full || plan.is_full);
         memory.keep(app, plan.begun.as_ref());
         memory.put(app, known);
         Ok(Folded::Some)

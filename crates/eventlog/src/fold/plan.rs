@@ -61,9 +61,16 @@ impl Arrival {
     }
 }
 
-/// The first events that are not folded yet, and the arrivals they are in: about as many as write `most` rows. What is behind
-/// them is not read.
-pub fn next(waiting: Vec<WaitingArrival>, had: Option<&Had>, most: usize) -> Result<(Vec<Arrival>, Vec<Event>)> {
+/// The first events that are not folded yet, and the arrivals they are in.
+pub struct Next {
+    pub arrivals: Vec<Arrival>,
+    pub events: Vec<Event>,
+    /// Whether they write as many rows as they may.
+    pub is_full: bool,
+}
+
+/// About as many events as write `most` rows. What is behind them is not read.
+pub fn next(waiting: Vec<WaitingArrival>, had: Option<&Had>, most: usize) -> Result<Next> {
     let (mut arrivals, mut events, mut written) = (Vec::new(), Vec::new(), Written::default());
     for (number, waiting) in waiting.into_iter().enumerate() {
         let arrival = Arrival::of(waiting, had)?;
@@ -80,7 +87,7 @@ pub fn next(waiting: Vec<WaitingArrival>, had: Option<&Had>, most: usize) -> Res
             break;
         }
     }
-    Ok((arrivals, events))
+    Ok(Next { arrivals, events, is_full: written.rows >= most })
 }
 
 /// About what events write: each a row, the first of an hour what it feeds, and the first of an entity its first occurrence.
@@ -128,6 +135,8 @@ pub struct Plan {
     pub finished: Vec<String>,
     /// One that is folded in part.
     pub begun: Option<Arrival>,
+    /// Whether events are left over because of what the others write.
+    pub is_full: bool,
 }
 
 /// A part of the counters of a parameter in a bucket, as it is stored.
@@ -168,6 +177,7 @@ impl Plan {
         let mut counted = Counted::default();
         for event in events {
             if plan.writes() + counted.parts >= most {
+                plan.is_full = true;
                 break;
             }
             *folded.entry(event.arrival).or_default() += 1;

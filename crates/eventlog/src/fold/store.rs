@@ -17,8 +17,8 @@ use crate::{grain::Grain, ingest::OWN_SOURCE, names, sink, storage};
 pub struct Waiting {
     pub revision: i64,
     pub arrivals: Vec<WaitingArrival>,
-    /// Whether there may be more behind them.
-    pub is_more: bool,
+    /// Whether more of them would have been read for a fold that may write more rows.
+    pub is_cut: bool,
 }
 
 /// Events that wait together.
@@ -111,12 +111,12 @@ pub fn waiting(tx: &mut Tx<'_>, app: AppId, had: Option<&Had>, most_rows: i64) -
     }
     let revision = revision(tx, app)?;
     let found: Vec<(String, i64, Timestamp, i64)> = tx.all(WAITING, &args![app, MOST_ARRIVALS])?;
-    let (mut arrivals, mut unread, mut bytes) = (Vec::new(), Vec::new(), 0);
-    let (count, mut is_more) = (found.len(), i64::try_from(found.len()).is_ok_and(|count| count == MOST_ARRIVALS));
+    let (mut arrivals, mut unread, mut bytes, mut is_cut) = (Vec::new(), Vec::new(), 0, false);
     for (id, folded, created_at, size) in found {
         let has = had.filter(|had| had.arrival == id);
         if has.is_none() {
             if bytes > 0 && bytes + size > most_rows * BYTES_PER_ROW {
+                is_cut = true;
                 break;
             }
             bytes += size;
@@ -127,13 +127,12 @@ pub fn waiting(tx: &mut Tx<'_>, app: AppId, had: Option<&Had>, most_rows: i64) -
             break;
         }
     }
-    is_more |= arrivals.len() < count;
     if !unread.is_empty() {
         let texts: Vec<(String, String)> = tx.all(EVENTS, &args![app, unread])?;
         let mut texts: HashMap<String, String> = texts.into_iter().collect();
         arrivals.iter_mut().for_each(|arrival| arrival.events = texts.remove(&arrival.id));
     }
-    Ok(Some(Waiting { revision, arrivals, is_more }))
+    Ok(Some(Waiting { revision, arrivals, is_cut }))
 }
 
 /// Moves with every fold of an app, in the transaction that writes its rows.
