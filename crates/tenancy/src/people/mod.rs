@@ -64,7 +64,7 @@ impl Newcomer<'_> {
 
 /// The same for several people, in their order. Who comes twice is new once.
 pub fn find_or_create_all(tx: &mut Tx<'_>, app: AppId, newcomers: &[Newcomer<'_>]) -> Result<Vec<(User, bool)>> {
-    // In one order everywhere, so that two transactions do not wait for each other.
+    // In the order of their addresses: two transactions that make the same people seldom wait for each other.
     let mut wanted = BTreeMap::new();
     for newcomer in newcomers {
         wanted
@@ -74,8 +74,10 @@ pub fn find_or_create_all(tx: &mut Tx<'_>, app: AppId, newcomers: &[Newcomer<'_>
     let made = store::insert_new(tx, app, &wanted)?;
     let mut people = HashMap::new();
     for (key, (new, _)) in wanted {
-        let is_new = made.contains(&new.id);
-        let user = if is_new { new } else { store::find_or_insert(tx, app, &new, &key)? };
+        let id = new.id;
+        // Who was there a moment ago may have gone since, and is made by the second try.
+        let user = if made.contains(&id) { new } else { store::find_or_insert(tx, app, &new, &key)? };
+        let is_new = user.id == id;
         people.insert(key, (user, is_new));
     }
     let person = |newcomer: &Newcomer<'_>| {

@@ -363,7 +363,7 @@ async fn change(app: &TestApp, sql: &'static str) {
     app.service().core().db.write(move |tx| tx.run(sql, &[])).await.expect("changed");
 }
 
-/// Imports a workspace of which only the first hundred people come before [`go_on`].
+/// Imports a workspace of which only the first people come before [`go_on`].
 async fn half_imported(app: &TestApp) -> (String, TenantId) {
     let reference = app.key().post(IMPORT, json!([item("acme", 120)])).await.expect(200).text("/reference");
     change(app, "UPDATE import_rows SET import_id = 'later' WHERE id NOT LIKE '%/00000/00000'").await;
