@@ -24,8 +24,11 @@ const REUSE_GRACE: Duration = Duration::from_secs(30);
 
 /// The refresh tokens of one login that work at a time; one more ends the oldest.
 const WORKING: i64 = 20;
-/// The records of used ones that are kept beside them, at least. One whose record is gone is known by its login.
-const USED: i64 = 20;
+/// How long the records of others are kept, unless a login has more of them. One whose record is gone is known by its login.
+const KEPT: Duration = Duration::from_secs(24 * 3600);
+const MOST_KEPT: i64 = 200;
+/// After so many further ones a login's records are looked through.
+const LOOK_EVERY: i64 = 20;
 
 /// Those of these logins that have tokens of the membership.
 pub(crate) fn with_tokens_of(
@@ -78,8 +81,8 @@ pub fn add(
     if others.working >= WORKING {
         store::end_oldest(tx, app.id, login, WORKING)?;
     }
-    if others.all >= WORKING + USED {
-        store::forget_used(tx, app.id, login, USED)?;
+    if others.all > WORKING && others.all % LOOK_EVERY == 0 {
+        store::forget_old(tx, app.id, login, tx.now().minus(KEPT), MOST_KEPT)?;
     }
     Ok((id, expires_at))
 }

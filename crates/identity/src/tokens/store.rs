@@ -171,14 +171,14 @@ pub(super) fn end_oldest(tx: &mut Tx<'_>, app: AppId, login: LoginId, working: i
     )
 }
 
-/// Deletes records that no longer work, beyond the newest so many.
-pub(super) fn forget_used(tx: &mut Tx<'_>, app: AppId, login: LoginId, kept: i64) -> Result<()> {
+/// Deletes records that stopped working before some time, and those beyond the newest so many.
+pub(super) fn forget_old(tx: &mut Tx<'_>, app: AppId, login: LoginId, before: Timestamp, most: i64) -> Result<()> {
     tx.run(
         "DELETE FROM refresh_tokens WHERE app_id = $1 AND family_id = $2 \
-         AND (rotated_at IS NOT NULL OR expires_at <= $3) AND id NOT IN (SELECT id FROM refresh_tokens \
-         WHERE app_id = $1 AND family_id = $2 AND (rotated_at IS NOT NULL OR expires_at <= $3) \
-         ORDER BY id DESC LIMIT $4)",
-        &args![app, login, tx.now(), kept],
+         AND (rotated_at IS NOT NULL OR expires_at <= $3) AND (coalesce(rotated_at, expires_at) < $4 \
+         OR id NOT IN (SELECT id FROM refresh_tokens WHERE app_id = $1 AND family_id = $2 \
+         AND (rotated_at IS NOT NULL OR expires_at <= $3) ORDER BY id DESC LIMIT $5))",
+        &args![app, login, tx.now(), before, most],
     )
 }
 
