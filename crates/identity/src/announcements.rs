@@ -28,15 +28,7 @@ pub(crate) fn login_succeeded(
     reach: Reach,
 ) -> Result<()> {
     tx.acting_as(Actor::user(standing.user));
-    if standing.sso_required && reach.is_everything() {
-        let bypassed = SsoBypassed {
-            user_id: standing.user,
-            tenant_user_id: standing.member,
-            workspace_id: standing.tenant,
-            method: method.kind(),
-        };
-        emit(tx, (app.id, standing.tenant), &bypassed)?;
-    }
+    sso_bypassed(tx, app.id, standing, Some(method), reach)?;
     let told = LoginSucceeded {
         user_id: standing.user,
         tenant_user_id: standing.member,
@@ -49,6 +41,26 @@ pub(crate) fn login_succeeded(
         provider: method.provider(),
     };
     emit(tx, (app.id, standing.tenant), &told)
+}
+
+/// Whoever comes into a workspace by another way than its identity provider, where that is the way in, is told of.
+pub(crate) fn sso_bypassed(
+    tx: &mut Tx<'_>,
+    app: AppId,
+    standing: &Standing,
+    method: Option<Method>,
+    reach: Reach,
+) -> Result<()> {
+    if !standing.sso_required || !reach.is_everything() {
+        return Ok(());
+    }
+    let bypassed = SsoBypassed {
+        user_id: standing.user,
+        tenant_user_id: standing.member,
+        workspace_id: standing.tenant,
+        method: method.map(Method::kind),
+    };
+    emit(tx, (app, standing.tenant), &bypassed)
 }
 
 /// `user` is `None` for an account that does not exist, whose name is nobody's business.

@@ -61,7 +61,9 @@ spine::facts! {
         user_id: UserId,
         tenant_user_id: MemberId,
         workspace_id: TenantId,
-        method: Method,
+        /// Missing where a login that was begun elsewhere switched to the workspace.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        method: Option<Method>,
     }
     /// A subject of an identity provider stands for this person from now on.
     IdentityLinked = "identity.linked" {

@@ -19,7 +19,7 @@ use crate::{
     login::{self, FirstFactor},
     proof::{Method, MfaState},
     sessions::{self, BegunSession, LoginClaims, SessionAnswer},
-    tokens::{self, About, Granted, IdToken, codes},
+    tokens::{self, Granted, IdToken, codes},
 };
 
 /// What shows who somebody is.
@@ -297,7 +297,7 @@ fn grant(
             let iat = tx.now().as_seconds();
             let lifetime = Duration::from_secs(app.profile.access_token_ttl.into());
             Ok(AppGrant::IdToken(Box::new(IdToken {
-                about: About::new(standing, &granted, &app.profile.user_parameters),
+                about: tokens::about(&identity.tenancy, app.id, standing, &granted),
                 iss: identity.tenancy.issuer.to_string(),
                 aud: app.id,
                 iat,

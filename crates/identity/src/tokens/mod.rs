@@ -174,12 +174,12 @@ impl Prepared {
     }
 }
 
-/// An ID token by itself, for apps that need no other.
 /// What an ID token of ours says, expired or not.
 pub(crate) fn verify_id_token<C: serde::de::DeserializeOwned>(tenancy: &Tenancy, token: &str) -> Option<C> {
     tenancy.signing_keys.verify(token, ID_TOKEN).ok()
 }
 
+/// An ID token by itself, for apps that need no other.
 pub(crate) fn sign_id_token(tenancy: &Tenancy, claims: &IdToken) -> Result<String> {
     tenancy.signing_keys.sign(ID_TOKEN, claims)
 }
@@ -285,7 +285,9 @@ pub async fn from_access_token(
         }
         let (login, standing) = standing::of_login(tx, app.id, login, member)?.ok_or_else(logins::ended)?;
         let lifetime = Duration::from_secs(app.profile.refresh_token_ttl.into());
-        if login.authenticated_at.plus(lifetime) <= tx.now() {
+        let is_over = login.authenticated_at.plus(lifetime) <= tx.now();
+        // A switch needs no more than a login that refresh tokens keep alive.
+        if is_over && (to.is_none() || refresh_tokens::ends(tx, app.id, &[login.id])?.is_empty()) {
             return Err(logins::ended());
         }
         if let Err(closed) = check_way_in(&standing, login.reach) {
@@ -300,6 +302,10 @@ pub async fn from_access_token(
         {
             come_by_themselves(tx, &app, login.reach, &standing)?;
             return Ok(Err(wanting));
+        }
+        if to.is_some() {
+            tx.acting_as(Actor::user(standing.user));
+            announcements::sso_bypassed(tx, app.id, &standing, None, login.reach)?;
         }
         let granted = Granted::of(&user.claims).narrowed(&asked);
         prepare(tx, &app, login, standing, granted, None).map(Ok)
@@ -347,7 +353,8 @@ pub fn about_user(tenancy: &Tenancy, claims: &AccessClaims, standing: &Standing)
     about(tenancy, claims.aid, standing, &Granted::read(&claims.oidc_scope, None))
 }
 
-fn about(tenancy: &Tenancy, app: AppId, standing: &Standing, granted: &Granted) -> About {
+/// What is told of a member, as far as that was granted.
+pub(crate) fn about(tenancy: &Tenancy, app: AppId, standing: &Standing, granted: &Granted) -> About {
     let app = tenancy.apps.get(app);
     // Whoever belongs here on an identity provider's word alone is known by their address, to that provider too.
     let nothing = String::new;

@@ -238,6 +238,13 @@ async fn whoever_must_come_through_the_provider_comes_no_other_way(app: TestApp)
     // An OWNER's other way is told of.
     ada.sign_in().await;
     assert_eq!(told(&app, "login.bypassed_sso").await.len(), 1);
+    let own = app.workspace("adas").await.add(&ada.email, "MEMBER").await;
+    let session = ada.log_in().await.text("/session");
+    let body = json!({ "session": session, "tenantUserId": own["id"], "appId": app.app_id(), "mode": "sdk" });
+    let elsewhere = Tokens::of(&app.page().post("/auth/token/direct", body).await.expect(200));
+    let switch = json!({ "accessToken": elsewhere.access, "targetTenantUserId": ada.member });
+    app.anon().post("/auth/token/workspace-switch", switch).await.expect(200);
+    assert_eq!(told(&app, "login.bypassed_sso").await.len(), 2);
     let bob = tokens(&app, &come(&app, &idp, &connection, &bob.email).await).await;
     bearer(&app, &bob).get("/auth/userinfo").await.expect(200);
 }

@@ -12,6 +12,8 @@ use testkit::{
 on_both_engines!(
     a_login_has_a_few_refresh_tokens_at_a_time,
     used_refresh_tokens_are_not_kept_without_end,
+    tabs_that_refresh_at_once_stay_signed_in,
+    a_login_that_is_refreshed_goes_on_switching,
     a_session_is_exchanged_a_few_times,
     the_tokens_say_who_where_and_what,
     scopes_select_claims_and_cut_privileges,
@@ -330,6 +332,28 @@ async fn switching_goes_to_workspaces_of_the_same_person_only(app: TestApp) {
     switch(json!(second.member)).await.error(401, "MFA_REQUIRED");
 }
 
+async fn a_login_that_is_refreshed_goes_on_switching(app: TestApp) {
+    let (ada, bob) = (app.owner("ada@example.com").await, app.owner("bob@example.com").await);
+    let second = app.member("ada@example.com", bob.tenant, "MEMBER").await;
+    let first = ada.sign_in().await;
+    let switch = |token: &str| {
+        let body = json!({ "accessToken": token, "targetTenantUserId": second.member });
+        let anon = app.anon();
+        async move { anon.post("/auth/token/workspace-switch", body).await }
+    };
+    app.advance(Duration::from_hours(24 * 5)).await;
+    let newer = Tokens::of(&refresh(&app, &first.refresh).await.expect(200));
+    app.advance(Duration::from_hours(24 * 3)).await;
+    let newest = Tokens::of(&refresh(&app, &newer.refresh).await.expect(200));
+    switch(&newest.access).await.expect(200);
+    // An access token alone prolongs nothing.
+    refresh_by_access_token(&app, &newest.access, json!({})).await.error(401, "INVALID_CREDENTIAL");
+    app.key().put("/account/app", json!({ "accessTokenTTL": 2_592_000 })).await.expect(200);
+    let last = ada.sign_in().await;
+    app.advance(Duration::from_hours(24 * 8)).await;
+    switch(&last.access).await.error(401, "INVALID_CREDENTIAL");
+}
+
 async fn revoking_ends_the_login_at_once(app: TestApp) {
     let ada = app.owner("ada@example.com").await;
     let (here, elsewhere) = (ada.sign_in().await, ada.sign_in().await);
@@ -391,27 +415,47 @@ async fn a_login_has_a_few_refresh_tokens_at_a_time(app: TestApp) {
     for _ in 0..60 {
         last = caller.post("/auth/refresh-token", json!({})).await.expect(200).text("/refresh_token");
     }
-    assert_eq!(rows(&app, REFRESH_ROWS).await, 40, "twenty that work, and twenty that ended");
+    let working =
+        "SELECT count(*) FROM refresh_tokens WHERE rotated_at IS NULL AND expires_at > created_at + 1000000000";
+    assert_eq!(rows(&app, working).await, 20);
     // The login goes on: an ended one is refused and tells of no theft, unless nothing is known of it any more.
-    let recent = caller.post("/auth/refresh-token", json!({})).await.expect(200).text("/refresh_token");
-    for _ in 0..20 {
+    refresh(&app, &first.refresh).await.error(400, "invalid_grant");
+    refresh(&app, &last).await.expect(200);
+    for _ in 0..180 {
         caller.post("/auth/refresh-token", json!({})).await.expect(200);
     }
-    refresh(&app, &recent).await.error(400, "invalid_grant");
-    caller.post("/auth/refresh-token", json!({})).await.expect(200);
-    refresh(&app, &last).await.error(400, "invalid_grant");
+    assert!(rows(&app, REFRESH_ROWS).await <= 240, "they are not kept without end");
     refresh(&app, &first.refresh).await.error(400, "invalid_grant");
     caller.post("/auth/refresh-token", json!({})).await.error(401, "INVALID_CREDENTIAL");
+}
+
+async fn tabs_that_refresh_at_once_stay_signed_in(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let first = ada.sign_in().await.refresh;
+    let mut newest = first.clone();
+    for _ in 0..60 {
+        newest = refresh(&app, &first).await.expect(200).text("/refresh_token");
+    }
+    // As is a tab that was slow, while another one went far ahead.
+    for _ in 0..45 {
+        newest = refresh(&app, &newest).await.expect(200).text("/refresh_token");
+    }
+    refresh(&app, &first).await.expect(200);
+    refresh(&app, &newest).await.expect(200);
 }
 
 async fn used_refresh_tokens_are_not_kept_without_end(app: TestApp) {
     let ada = app.owner("ada@example.com").await;
     let first = ada.sign_in().await.refresh;
     let mut newest = first.clone();
-    for _ in 0..40 {
+    for step in 0..80 {
         newest = refresh(&app, &newest).await.expect(200).text("/refresh_token");
+        if step == 30 {
+            app.advance(Duration::from_hours(25)).await;
+        }
     }
-    assert_eq!(rows(&app, REFRESH_ROWS).await, 21, "the newest, and twenty before it");
+    let kept = rows(&app, REFRESH_ROWS).await;
+    assert!((50..70).contains(&kept), "{kept}: those of the last day, and a few");
     // A token whose record is gone still tells of a theft.
     refresh(&app, &first).await.error(400, "invalid_grant");
     refresh(&app, &newest).await.error(400, "invalid_grant");
