@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
-use kernel::{Error, Name, Result, Timestamp};
+use kernel::{Error, Name, OptionalName, Result, Timestamp};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{App, apps::OnboardingFlow, paths};
@@ -147,6 +147,9 @@ impl ProviderSignUpPage {
         let mut left = Flash::new();
         if Name::problem(first_name).is_some() {
             left = left.problem("first_name", visit.say("Enter your first name."));
+        }
+        if OptionalName::problem(last_name).is_some() {
+            left = left.problem("last_name", visit.say("Enter a shorter last name."));
         }
         if self.asks_for_name() && Name::problem(workspace).is_some() {
             left = left.problem("workspace", visit.say("Enter a name for the workspace."));

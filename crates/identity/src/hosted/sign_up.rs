@@ -52,7 +52,7 @@ struct Typed {
     #[serde(default)]
     first_name: String,
     #[serde(default)]
-    last_name: OptionalName,
+    last_name: String,
 }
 
 fn page(visit: &Visit, left: &Flash) -> Result<HostedPage> {
@@ -65,7 +65,7 @@ fn page(visit: &Visit, left: &Flash) -> Result<HostedPage> {
     let form = visit
         .form(paths::SIGN_UP)?
         .field(first.value(&typed("first_name")).error(left.problem_of("first_name")).focused())
-        .field(last.value(&typed("last_name")).optional())
+        .field(last.value(&typed("last_name")).error(left.problem_of("last_name")).optional())
         .field(email.value(&address).error(left.problem_of("email")))
         .button(&visit.say("Create an account"));
     let (words, label) = (visit.say("Already have an account?"), visit.say("Sign in"));
@@ -88,6 +88,7 @@ async fn submit(request: Request, ForRequest(identity): ForRequest, Sent { form,
         let mut visit = Visit::submitted(&identity, &request, &form.r, &form.csrf).await?;
         login::check_sign_up(&visit.app)?;
         let (email, first_name) = (form.email.trim().to_owned(), form.first_name.trim().to_owned());
+        let last_name = form.last_name.trim().to_owned();
         let mut left = Flash::new();
         if !is_email(&email) {
             left = left.problem("email", visit.say("Enter a valid email address, such as ada@example.com."));
@@ -95,15 +96,18 @@ async fn submit(request: Request, ForRequest(identity): ForRequest, Sent { form,
         if Name::problem(&first_name).is_some() {
             left = left.problem("first_name", visit.say("Enter your first name."));
         }
+        if OptionalName::problem(&last_name).is_some() {
+            left = left.problem("last_name", visit.say("Enter a shorter last name."));
+        }
         if left.is_problem() {
-            let left = left.typed("email", &email).typed("first_name", &first_name).typed("last_name", &form.last_name);
+            let left = left.typed("email", &email).typed("first_name", &first_name).typed("last_name", &last_name);
             return flash::back(&visit, visit.path(paths::SIGN_UP)?, left);
         }
         visit.request.username = Some(email.clone());
         let sign_up = SignUpRequest {
             email,
             first_name,
-            last_name: form.last_name.to_string(),
+            last_name,
             preferences: visit.request.sign_up.clone().unwrap_or_default(),
             request: Some(visit.request.seal(&identity.tenancy)?),
         };

@@ -77,7 +77,7 @@ async fn judge_password(
             return Err(error);
         }
     };
-    let (app, room) = (app.clone(), identity.clone());
+    let (app, room, taken) = (app.clone(), identity.clone(), attempt.clone());
     let begun = db.write(move |tx| {
         let begun = match (&verdict, &account) {
             (PasswordVerdict::Right { renewed }, Some(account)) => {
@@ -86,15 +86,22 @@ async fn judge_password(
             _ => None,
         };
         if begun.is_some() {
-            attempt.succeeded(tx)?;
+            taken.succeeded(tx)?;
         } else {
-            attempt.failed(tx)?;
+            taken.failed(tx)?;
             let user = account.as_ref().map(|account| account.user);
             announcements::login_failed(tx, app.id, user, FailureReason::Password)?;
         }
         Ok(begun)
     });
-    begun.await?.ok_or_else(wrong_credentials)?.sign(&identity.tenancy)
+    match begun.await {
+        Ok(begun) => begun.ok_or_else(wrong_credentials)?.sign(&identity.tenancy),
+        Err(error) => {
+            // The right password, and no code could be sent, say: that is no guess.
+            db.write(move |tx| attempt.give_back(tx)).await?;
+            Err(error)
+        }
+    }
 }
 
 pub(super) async fn verify(

@@ -4,7 +4,7 @@ use identity::{
     federation::ProviderSignUpPage,
     hosted::{self, Reply, Sent},
 };
-use kernel::{OptionalName, Result};
+use kernel::Result;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tenancy::{apps, paths, people};
@@ -27,7 +27,7 @@ struct ProviderSignUpForm {
     #[serde(default)]
     first_name: String,
     #[serde(default)]
-    last_name: OptionalName,
+    last_name: String,
     /// The name of the workspace, when it is asked for.
     #[serde(default)]
     workspace: String,

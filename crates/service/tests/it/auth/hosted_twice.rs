@@ -171,4 +171,8 @@ async fn no_answer_to_a_form_is_a_page(app: TestApp) {
         .sees(400, "value=\"Hopper\"")
         .sees(400, "Enter your first name.");
     led_to_a_page(&browser, "/auth/login/signup");
+    let long = "x".repeat(201);
+    let fields = [("first_name", "Grace"), ("last_name", long.as_str()), ("email", "grace@example.com")];
+    browser.submit("/auth/login/signup", &fields).await.sees(400, "Enter a shorter last name.");
+    led_to_a_page(&browser, "/auth/login/signup");
 }

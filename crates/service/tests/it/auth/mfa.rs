@@ -26,6 +26,7 @@ on_both_engines!(
     a_factor_cannot_be_replaced_without_showing_it,
     only_a_session_and_a_page_of_the_app_get_in,
     sms_to_one_number_are_limited,
+    the_right_password_is_no_guess_where_no_code_can_be_sent,
 );
 
 async fn a_phone_is_set_up_and_then_asked_for(app: TestApp) {
@@ -327,4 +328,20 @@ async fn sms_to_one_number_are_limited(app: TestApp) {
         post(&app, "startMfaUserSetup", body.clone()).await.expect(200);
     }
     post(&app, "startMfaUserSetup", body).await.error(429, "RATE_LIMITED");
+}
+
+async fn the_right_password_is_no_guess_where_no_code_can_be_sent(app: TestApp) {
+    let ada = app.owner("ada@example.com").await;
+    let session = ada.log_in().await.expect(200).text("/session");
+    let body = json!({ "session": session, "phoneNumber": PHONE });
+    post(&app, "startMfaUserSetup", body).await.expect(200);
+    let code = sms(&app).await;
+    post(&app, "finishMfaUserSetup", json!({ "session": session, "mfaCode": code })).await.expect(200);
+    let mut limited = 0;
+    for _ in 0..30 {
+        limited += u32::from(ada.log_in().await.status() == 429);
+    }
+    assert!(limited > 15, "{limited}");
+    app.key().in_workspace(ada.tenant).delete(&format!("/account/tenant/user/{}/mfa", ada.member)).await.expect(200);
+    ada.log_in().await.expect(200);
 }
