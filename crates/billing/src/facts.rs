@@ -1,6 +1,6 @@
 //! What this room tells: facts about the catalog, subscriptions, payments, entitlements and usage.
 //!
-//! `subscription.*`, except the change of a price, and `payment.*`, `quota.*`, `entitlements.*` and `usage.drift_*` are what
+//! `subscription.*`, except `updated`, `price_changed` and `change_scheduled`, and `payment.*`, `quota.*`, `entitlements.*` and `usage.drift_*` are what
 //! a webhook of that type sends as its `data`.
 
 use std::collections::BTreeMap;
@@ -106,6 +106,8 @@ spine::facts! {
     SubscriptionReactivated = "subscription.reactivated" (SubscriptionData)
     /// A subscription was canceled; access lasts until `endsAt`.
     SubscriptionCanceled = "subscription.canceled" (SubscriptionData)
+    /// What tokens say of a subscription changed in another way: it ended at its time, or is paid for from now on.
+    SubscriptionUpdated = "subscription.updated" (SubscriptionData)
     /// An invoice was paid.
     PaymentSucceeded = "payment.succeeded" {
         workspace_id: TenantId,

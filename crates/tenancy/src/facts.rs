@@ -140,7 +140,14 @@ spine::facts! {
     /// A SCIM token was revoked.
     ScimTokenRevoked = "scim_token.revoked" { token_id: ScimTokenId, name: String }
     /// A role was made, changed or deleted.
-    RoleChanged = "role.changed" { role_id: RoleId, key: String, change: Change }
+    RoleChanged = "role.changed" {
+        role_id: RoleId,
+        key: String,
+        /// Its key before, where that changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        former_key: Option<String>,
+        change: Change,
+    }
     /// A privilege was made, changed or deleted.
     PrivilegeChanged = "privilege.changed" { privilege_id: PrivilegeId, key: String, change: Change }
     /// A federation connection was made, changed or deleted.

@@ -38,7 +38,10 @@ pub async fn events(app: &TestApp) -> Vec<String> {
         ["subscription.", "payment.", "quota.", "entitlements.", "usage.drift"]
             .iter()
             .any(|start| kind.starts_with(start))
-            && !matches!(kind.as_str(), "subscription.price_changed" | "subscription.change_scheduled")
+            && !matches!(
+                kind.as_str(),
+                "subscription.price_changed" | "subscription.change_scheduled" | "subscription.updated"
+            )
     };
     facts.expect("the outbox can be read").into_iter().map(|(kind,)| kind).filter(about_billing).collect()
 }

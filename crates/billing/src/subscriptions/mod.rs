@@ -32,7 +32,7 @@ use crate::{
     facts::{
         PlanChangeData, PlanChangeScheduled, PriceChanged, SubscriptionCanceled, SubscriptionCreated, SubscriptionData,
         SubscriptionPastDue, SubscriptionPlanChanged, SubscriptionReactivated, SubscriptionTrialEnded,
-        SubscriptionTrialStarted,
+        SubscriptionTrialStarted, SubscriptionUpdated,
     },
     providers::{
         sandbox,
@@ -200,22 +200,31 @@ fn settle(
     store::insert_change(tx, app.id, after.tenant, &change)?;
     workspaces::set_billing_view(tx, app.id, after.tenant, &view_of(Some(&after.agreement)))?;
     told.iter().try_for_each(|told| tell(tx, app.id, after, told))?;
-    before.map_or(Ok(()), |before| tell_lesser(tx, app.id, before, after))?;
+    if let Some(before) = before {
+        tell_lesser(tx, app.id, before, after)?;
+        if told.is_empty() && tokens_say(before) != tokens_say(&after.agreement) {
+            emit(tx, (app.id, after.tenant), &SubscriptionUpdated(after.data()))?;
+        }
+    }
     sandbox::follow(tx, app.id, before, after)?;
     stripe::follow(tx, app.id, before, after)?;
     entitlements::refresh(tx, app.id, after.tenant).map(|_| ())
 }
 
+impl Subscription {
+    fn data(&self) -> SubscriptionData {
+        SubscriptionData {
+            workspace_id: self.tenant,
+            subscription_id: self.id,
+            plan: self.agreement.bought.plan.key.clone(),
+            status: self.agreement.status(),
+            ends_at: self.agreement.ends_at(),
+        }
+    }
+}
+
 fn tell(tx: &mut Tx<'_>, app: AppId, subscription: &Subscription, told: &Told) -> Result<()> {
-    let Subscription { id, tenant, agreement, .. } = subscription;
-    let data = SubscriptionData {
-        workspace_id: *tenant,
-        subscription_id: *id,
-        plan: agreement.bought.plan.key.clone(),
-        status: agreement.status(),
-        ends_at: agreement.ends_at(),
-    };
-    let scope = (app, *tenant);
+    let (scope, data) = ((app, subscription.tenant), subscription.data());
     match told {
         Told::Created => emit(tx, scope, &SubscriptionCreated(data)),
         Told::TrialStarted => emit(tx, scope, &SubscriptionTrialStarted(data)),
@@ -244,6 +253,12 @@ fn tell_lesser(tx: &mut Tx<'_>, app: AppId, before: &Agreement, after: &Subscrip
         emit(tx, (app, tenant), &PlanChangeScheduled { workspace_id: tenant, plan: scheduled(now) })?;
     }
     Ok(())
+}
+
+/// What access tokens say of a subscription: its plan, whether it is a trial, and whether payments may be missing.
+fn tokens_say(agreement: &Agreement) -> (Option<String>, bool, bool) {
+    let view = view_of(Some(agreement));
+    (view.plan_key, view.trial_ends_at.is_some(), view.is_paid && !view.payments_enabled)
 }
 
 /// What the workspace says about its billing.

@@ -7,8 +7,8 @@ use spine::Fact;
 use store::Db;
 use tenancy::{
     facts::{
-        AppDeleted, LoginEnded, MemberData, PersonRemoved, SessionsEnded, TenantDeleted, TenantUserDeleted,
-        TenantUserUpdated,
+        AppDeleted, LoginEnded, MemberData, PersonRemoved, RoleChanged, SessionsEnded, TenantDeleted,
+        TenantUserDeleted, TenantUserUpdated,
     },
     standing,
 };
@@ -42,6 +42,13 @@ fn doubted(hub: &Hub, fact: &Fact) -> Result<Vec<Doubted>> {
                 listener.role.clone_from(&member.role);
             }
             is_theirs && !member.enabled
+        })
+    } else if let Some(RoleChanged { key, former_key: Some(former), .. }) = fact.read()? {
+        hub.doubt(app, |listener| {
+            if listener.role == former {
+                listener.role.clone_from(&key);
+            }
+            false
         })
     } else if let Some(TenantUserDeleted(member)) = fact.read()? {
         hub.doubt(app, |listener| is_of(listener, &member))

@@ -39,8 +39,11 @@ pub(crate) enum Audience {
     App,
     Workspace(TenantId),
     Member(TenantId, UserId),
-    /// The members who have a role.
-    Role(String),
+    /// The members who have a role, by its key and the one that it had before.
+    Role {
+        key: String,
+        former: Option<String>,
+    },
 }
 
 /// Something that streams are told.
@@ -80,7 +83,7 @@ impl Signal {
                 Audience::App => true,
                 Audience::Workspace(tenant) => *tenant == listener.tenant,
                 Audience::Member(tenant, user) => *tenant == listener.tenant && *user == listener.user,
-                Audience::Role(role) => *role == listener.role,
+                Audience::Role { key, former } => *key == listener.role || former.as_ref() == Some(&listener.role),
             }
     }
 

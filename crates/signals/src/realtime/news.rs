@@ -2,13 +2,15 @@
 
 use billing::facts::{
     EntitlementsChanged, SubscriptionCanceled, SubscriptionCreated, SubscriptionPastDue, SubscriptionPlanChanged,
-    SubscriptionReactivated, SubscriptionTrialEnded, SubscriptionTrialStarted,
+    SubscriptionReactivated, SubscriptionTrialEnded, SubscriptionTrialStarted, SubscriptionUpdated,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 use spine::{Fact, FactKind as _, News, Reader};
 use store::Db;
-use tenancy::facts::{MemberData, PrivilegeChanged, RoleChanged, TenantUpdated, TenantUserUpdated};
+use tenancy::facts::{
+    AppChanged, AppCredentialsChanged, MemberData, PrivilegeChanged, RoleChanged, TenantUpdated, TenantUserUpdated,
+};
 
 use super::{Audience, Hub, Signal, endings};
 
@@ -27,6 +29,9 @@ pub(super) const TOLD: &[&str] = &[
     SubscriptionPastDue::KIND,
     SubscriptionReactivated::KIND,
     SubscriptionCanceled::KIND,
+    SubscriptionUpdated::KIND,
+    AppChanged::KIND,
+    AppCredentialsChanged::KIND,
 ];
 /// Of a room that this one does not know.
 const FLAGS_CHANGED: &str = "flags.changed";
@@ -52,10 +57,17 @@ pub(super) fn signals_of(fact: &Fact) -> Vec<Signal> {
             Ok(member) => changed(Audience::Member(member.workspace_id, member.user_id), "member"),
             Err(_) => Vec::new(),
         },
-        (RoleChanged::KIND, _) => match fact.data["key"].as_str() {
-            Some(role) => changed(Audience::Role(role.to_owned()), "role"),
-            None => Vec::new(),
+        (RoleChanged::KIND, _) => match fact.read() {
+            Ok(Some(RoleChanged { key, former_key, .. })) => {
+                changed(Audience::Role { key, former: former_key }, "role")
+            }
+            _ => Vec::new(),
         },
+        // Whether somebody is paid decides what tokens say of payments that are missing.
+        (AppChanged::KIND, _) if lists(&fact.data["settings"], "payproviderEnabled") => changed(Audience::App, "plan"),
+        (AppCredentialsChanged::KIND, _) if lists(&fact.data["names"], "payproviderSecretKey") => {
+            changed(Audience::App, "plan")
+        }
         // Which roles had it is not told.
         (PrivilegeChanged::KIND, _) if fact.data["change"] != "created" => changed(Audience::App, "role"),
         (TenantUpdated::KIND, Some(tenant)) => changed(Audience::Workspace(tenant), "workspace"),
@@ -68,6 +80,10 @@ pub(super) fn signals_of(fact: &Fact) -> Vec<Signal> {
         }
         _ => Vec::new(),
     }
+}
+
+fn lists(names: &Value, wanted: &str) -> bool {
+    names.as_array().is_some_and(|names| names.iter().any(|name| name == wanted))
 }
 
 /// Tells the streams of this node, and ends those whose time is over.

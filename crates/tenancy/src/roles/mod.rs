@@ -199,7 +199,9 @@ pub fn update(
         store::clear_default(tx, app)?;
     }
     store::update(tx, app, &changed)?;
-    role_changed(tx, app, &changed, Change::Updated)?;
+    let former_key = (changed.key != role.key).then_some(role.key);
+    let key = changed.key.clone();
+    emit(tx, app, &RoleChanged { role_id: id, key, former_key, change: Change::Updated })?;
     Ok(changed)
 }
 
@@ -287,7 +289,7 @@ fn known_privileges(tx: &mut Tx<'_>, app: AppId, ids: &[PrivilegeId]) -> Result<
 }
 
 fn role_changed(tx: &mut Tx<'_>, app: AppId, role: &Role, change: Change) -> Result<()> {
-    emit(tx, app, &RoleChanged { role_id: role.id, key: role.key.clone(), change })
+    emit(tx, app, &RoleChanged { role_id: role.id, key: role.key.clone(), former_key: None, change })
 }
 
 fn privilege_changed(tx: &mut Tx<'_>, app: AppId, record: &PrivilegeRecord, change: Change) -> Result<()> {

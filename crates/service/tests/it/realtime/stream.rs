@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{
-    Caller, TestApp, Workspace, on_both_engines,
+    Caller, TestApp, Workspace,
+    billing::plan,
+    on_both_engines,
     streams::{OpenStream, token},
 };
 
 on_both_engines!(
     state_changes_are_told_to_whom_they_concern,
+    a_role_is_told_of_under_any_of_its_keys,
+    whatever_changes_what_tokens_say_of_a_plan_is_told,
     a_stream_resumes_behind_the_last_event_on_any_node,
     what_cannot_be_resumed_begins_with_a_resync,
     an_old_id_begins_with_a_resync_even_where_nothing_was_missed,
@@ -73,6 +77,38 @@ async fn state_changes_are_told_to_whom_they_concern(app: TestApp) {
     let event = elsewhere.next().await.expect("an event");
     assert_eq!((&event.data["type"], &event.data["workspaceId"]), (&json!("flags.changed"), &json!(other.id)));
     assert_eq!(event.data.get("userId"), None);
+}
+
+async fn a_role_is_told_of_under_any_of_its_keys(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    let bob = acme.add("bob@example.com", "MEMBER").await;
+    app.drain().await;
+    let mut stream = opened(&app, &app.user(&bob)).await;
+    let roles = app.key().get("/account/role").await.expect(200).json();
+    let role = roles.as_array().and_then(|all| all.iter().find(|one| one["key"] == "MEMBER")).expect("a role");
+    let path = format!("/account/role/{}", role["id"].as_str().expect("an id"));
+    for change in [json!({ "key": "PEOPLE" }), json!({ "name": "People" })] {
+        app.key().put(&path, change).await.expect(200);
+        app.drain().await;
+        assert_eq!(stream.told().await, reason("role"));
+    }
+}
+
+async fn whatever_changes_what_tokens_say_of_a_plan_is_told(app: TestApp) {
+    let acme = app.workspace("acme").await;
+    plan(&app, "gold", Some(10.0), None).await;
+    acme.owner().post("/billing/subscriptions", json!({ "planSlug": "gold" })).await.expect(201);
+    acme.owner().post("/billing/cancel", json!({})).await.expect(201);
+    app.drain().await;
+    let mut stream = opened(&app, &acme.owner()).await;
+    app.advance(Duration::from_hours(24 * 32)).await;
+    assert_eq!(stream.told().await, reason("plan"));
+    app.key().put("/account/app/credentials", json!({ "payproviderSecretKey": "sandbox_x" })).await.expect(200);
+    app.drain().await;
+    assert_eq!(stream.told().await, reason("plan"));
+    app.key().put("/account/app", json!({ "payproviderEnabled": true })).await.expect(200);
+    app.drain().await;
+    assert_eq!(stream.told().await, reason("plan"));
 }
 
 async fn a_stream_resumes_behind_the_last_event_on_any_node(app: TestApp) {
