@@ -69,6 +69,7 @@ fn options(config: &Config, opening: Opening) -> Result<Options> {
         store_limits: config.store_limits.clone(),
         rate_limits: RateLimits::new(clock.clone())
             .with(LimitClass::General, per_second(config.requests_per_second))
+            .with(LimitClass::App, per_second(config.requests_per_second_per_app))
             .with(LimitClass::Key, per_minute(config.refused_keys_per_minute))
             .with(LimitClass::Credential, per_minute(config.credential_failures_per_minute))
             .with(LimitClass::Start, per_minute(config.login_starts_per_minute))

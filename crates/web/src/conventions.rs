@@ -15,7 +15,7 @@ use std::{
 use axum::{Router, body::HttpBody, extract::Request, response::Response};
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header, uri::PathAndQuery};
-use kernel::{Clock, Code, Error, IdSource, Result, Ticker};
+use kernel::{AppId, Clock, Code, Error, IdSource, Result, Ticker};
 use tower::Service;
 use tracing::{Instrument, Span, field::Empty};
 
@@ -98,6 +98,11 @@ impl Policy {
 
     pub(crate) fn detached() -> Arc<Self> {
         Arc::new(Self::new(&Settings::default(), Arc::new(RateLimits::new(Clock::system()))))
+    }
+
+    /// An error once the callers of an app have asked too much.
+    pub(crate) fn asked_by(&self, app: AppId) -> Result<()> {
+        self.limits.check(LimitClass::App, Subject::App(app))
     }
 
     /// An error once too much of a class was refused to the client.

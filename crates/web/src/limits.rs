@@ -15,12 +15,14 @@ use kernel::{AppId, Clock, Code, Error, Result};
 
 use crate::shares::network;
 
-/// What a limit guards. The general one counts every request and is off by default; the others are strict and sit on
+/// What a limit guards. The general ones count every request and are off by default; the others are strict and sit on
 /// the endpoints that guess credentials or cost money.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LimitClass {
-    /// Every request.
+    /// Every request, of whoever sends it.
     General,
+    /// Every request of an app's own callers, whatever their addresses.
+    App,
     /// Keys and tokens that were refused. Nobody guesses one: this bounds the work that refusing takes.
     Key,
     /// What could be guessed, or takes much work to refuse.
@@ -39,6 +41,7 @@ impl LimitClass {
     fn label(self) -> &'static str {
         match self {
             Self::General => "general",
+            Self::App => "app",
             Self::Key => "key",
             Self::Credential => "credential",
             Self::Start => "start",

@@ -74,6 +74,13 @@ impl Scope {
         let _ = self.app.set(app);
     }
 
+    /// The same for a caller whom a key or a token of the app let in: an error once these have asked too much. Whoever only names
+    /// the app takes nothing from its callers.
+    pub fn caller_of(&self, app: AppId) -> kernel::Result<()> {
+        self.set_app(app);
+        self.policy.asked_by(app)
+    }
+
     pub fn app(&self) -> Option<AppId> {
         self.app.get().copied()
     }

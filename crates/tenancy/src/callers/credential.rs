@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use kernel::{Actor, AppId, Author, Authored, Code, Error, KeyId, MemberId, Result, TenantId};
-use web::Scope;
+use web::{Scope, optional_header};
 
 use super::privileges::{Privilege, require};
 use crate::{App, Tenancy, api_tokens::ApiTokenId};
@@ -58,9 +58,7 @@ impl KeyCredential {
     /// 403 when this is a workspace-scoped token of another workspace.
     pub fn in_workspace(&self, tenant: TenantId) -> Result<()> {
         match self.tenant {
-            Some(own) if own != tenant => {
-                Err(Error::new(Code::Forbidden, "This API token is limited to its own workspace."))
-            }
+            Some(own) if own != tenant => Err(limited_to_own()),
             _ => Ok(()),
         }
     }
@@ -93,11 +91,12 @@ pub(super) async fn authenticate<P: Privilege>(parts: &Parts, tenancy: &Tenancy)
     };
     match found {
         Ok(credential) => {
-            scope.set_app(credential.app_id());
+            scope.caller_of(credential.app_id())?;
             if let Some(tenant) = credential.tenant {
                 scope.set_tenant(tenant);
             }
             require::<P>(&credential.privileges)?;
+            own_workspace(parts, &credential)?;
             Ok(credential)
         }
         Err(error) => {
@@ -107,6 +106,20 @@ pub(super) async fn authenticate<P: Privilege>(parts: &Parts, tenancy: &Tenancy)
             Err(error)
         }
     }
+}
+
+/// 403 where a workspace-scoped token is sent along with the name of another workspace, whether or not the operation asks for one.
+fn own_workspace(parts: &Parts, credential: &KeyCredential) -> Result<()> {
+    let Some(own) = credential.tenant else { return Ok(()) };
+    match optional_header(&parts.headers, "x-tenant-id")? {
+        // What cannot be an id is as foreign as that of another workspace.
+        Some(named) if named.parse() != Ok(own) => Err(limited_to_own()),
+        _ => Ok(()),
+    }
+}
+
+fn limited_to_own() -> Error {
+    Error::new(Code::Forbidden, "This API token is limited to its own workspace.")
 }
 
 async fn find(presented: &str, tenancy: &Tenancy, scope: &Arc<Scope>) -> Result<KeyCredential> {

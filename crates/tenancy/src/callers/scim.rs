@@ -60,7 +60,7 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for ScimCaller {
         };
         let app = tenancy.apps.find(record.app).await?;
         let app = app.ok_or_else(|| Error::credential("The SCIM token's app no longer exists."))?;
-        scope.set_app(app.id);
+        scope.caller_of(app.id)?;
         scope.set_tenant(record.tenant_id);
         Ok(Self { app, record, scope })
     }

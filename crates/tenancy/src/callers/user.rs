@@ -85,10 +85,10 @@ async fn app_is_there(tenancy: &Tenancy, claims: &AccessClaims) -> Result<()> {
 }
 
 /// Tells the request's record whose it is.
-fn note(scope: &Scope, claims: &AccessClaims) {
-    scope.set_app(claims.aid);
+fn note(scope: &Scope, claims: &AccessClaims) -> Result<()> {
     scope.set_tenant(claims.tid);
     scope.set_user(claims.sub);
+    scope.caller_of(claims.aid)
 }
 
 /// The token that a request carries.
@@ -122,7 +122,7 @@ pub async fn authenticate_token(
     grace: Duration,
 ) -> Result<SignedIn> {
     let user = admit(tenancy, scope, genuine(tenancy, scope, token)?, grace).await?;
-    note(scope, &user.claims);
+    note(scope, &user.claims)?;
     Ok(user)
 }
 
@@ -184,7 +184,7 @@ impl<S: AsRef<Tenancy> + Send + Sync> FromRequestParts<S> for DescribedCaller {
         tenancy.access_tokens.check(&claims, Duration::ZERO)?;
         let standing = standing::signed_in(&tenancy.db, claims.signed_in_as()).await?.ok_or_else(logins::ended)?;
         app_is_there(tenancy, &claims).await?;
-        note(&scope, &claims);
+        note(&scope, &claims)?;
         same_app(parts, &claims)?;
         Ok(Self { claims, standing })
     }

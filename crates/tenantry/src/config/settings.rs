@@ -202,6 +202,11 @@ static GENERAL: &[Setting] = &[
     text("log_format", "auto", "text, json, or auto: text on a terminal, json otherwise."),
     switch("metrics.public", "Serve /metrics without the operator key."),
     number("limits.requests_per_second", "0", "Requests per second and client address; 0 means no limit."),
+    number(
+        "limits.requests_per_second_per_app",
+        "0",
+        "Requests per second that come with keys and tokens of one app; beyond that they get 429. 0 means no limit.",
+    ),
     number("limits.in_flight", "2048", "Requests served at the same time; beyond that callers get 503."),
     number(
         "limits.in_flight_per_address",

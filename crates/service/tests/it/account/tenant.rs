@@ -283,7 +283,12 @@ async fn a_workspace_token_stays_in_its_workspace(app: TestApp) {
     token.post("/account/tenant", json!({ "owner": ada() })).await.error(403, "FORBIDDEN");
     // It need not name its workspace and cannot name another.
     token.get("/account/tenant/user").await.expect(200);
-    token.in_workspace(other.id).get("/account/tenant/user").await.error(403, "FORBIDDEN");
+    token.in_workspace(own.id).get("/account/tenant/user").await.expect(200);
+    let path = format!("/account/tenant/byId/{}", own.id);
+    for path in ["/account/tenant/user", "/account/tenant", path.as_str()] {
+        token.in_workspace(other.id).get(path).await.error(403, "FORBIDDEN");
+        token.header("x-tenant-id", "nonesuch").get(path).await.error(403, "FORBIDDEN");
+    }
 }
 
 async fn changes_are_told(app: TestApp) {

@@ -18,6 +18,7 @@ on_one_engine!(
     answers_carry_security_headers,
     head_is_get_without_a_body,
     too_many_wrong_credentials_are_slowed_down,
+    the_callers_of_an_app_share_a_limit,
 );
 
 /// Answers that differ from one call to the next.
@@ -163,6 +164,28 @@ async fn head_is_get_without_a_body(app: TestApp) {
     let get = app.key().get("/account/app").await.expect(200);
     assert_eq!((head.bytes().len(), head.header("content-length")), (0, Some(get.bytes().len().to_string().as_str())));
     app.anon().call(Method::HEAD, "/account/app", None).await.expect(401);
+}
+
+async fn the_callers_of_an_app_share_a_limit(engine: EngineName) {
+    let app = TestApp::start_with(engine, |options| {
+        let limits = RateLimits::new(options.clock.clone());
+        options.rate_limits = limits.with(LimitClass::App, Quota { per_minute: 6, burst: 8 });
+    })
+    .await;
+    let other = app.other_app().await;
+    let ada = app.owner("ada@example.com").await.signed_in().await;
+    let mut statuses = Vec::new();
+    for _ in 0..5 {
+        statuses.push(app.key().get("/account/app").await.status());
+        statuses.push(ada.get("/auth/userinfo").await.status());
+    }
+    assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
+    app.key().get("/account/app").await.error(429, "RATE_LIMITED");
+    // Neither are other apps limited, nor those who only know the app's name.
+    other.get("/account/app").await.expect(200);
+    app.anon().post(&format!("/cloud-views/flags/bulkEvaluate/{}", app.app_id()), json!({})).await.expect(200);
+    app.advance(std::time::Duration::from_secs(60)).await;
+    app.key().get("/account/app").await.expect(200);
 }
 
 async fn too_many_wrong_credentials_are_slowed_down(engine: EngineName) {
