@@ -37,16 +37,40 @@ const NEXT: &str = sql!("SELECT ", Purge::COLUMNS, " FROM purges WHERE due_at <=
 const LOOK_AGAIN: &str = "UPDATE purges SET due_at = $4 WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3";
 const FORGET: &str = "DELETE FROM purges WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3";
 
-const EXPECT: &str = "INSERT INTO purges (app_id, belongs_by, owner_id, created_at, due_at) \
-     VALUES ($1, $2, $3, $4, $5) ON CONFLICT (app_id, belongs_by, owner_id) DO NOTHING";
+const EXPECT: &str =
+    "INSERT INTO purges (app_id, belongs_by, owner_id, created_at, due_at) VALUES ($1, $2, $3, $4, $5)";
+/// What does not merely wait for its last look, and not for one that is near: clocks of nodes differ a little.
+const UNDER_WAY: &str = "SELECT due_at FROM purges WHERE app_id = $1 AND (due_at < $2 OR due_at <> created_at + $3) \
+     ORDER BY due_at DESC LIMIT 1";
+const FORGET_ALL: &str = "DELETE FROM purges WHERE app_id = $1";
+const NEAR: Duration = Duration::from_secs(10);
 const POSTPONE: &str = "UPDATE purges SET due_at = $5 WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3 \
      AND due_at > $4";
 const CALL_OFF: &str = "DELETE FROM purges WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3 AND due_at > $4";
 
-/// Before rows of an app are put in that is not there yet: what is there at that time without the app is deleted, unless it
-/// was called off. False while something of such an app is being deleted, or put in by somebody else.
-pub fn expect(tx: &mut Tx<'_>, app: AppId, at: Timestamp) -> Result<bool> {
-    tx.changes_one(EXPECT, &args![app, Owner::App, app, tx.now(), at])
+/// Whether rows of an app that is not there may be put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    Yes,
+    /// Something of the app is being deleted, which ends soon.
+    AfterDeletion,
+    /// Somebody else puts them in.
+    Elsewhere,
+}
+
+/// Before rows of an app are put in that is not there yet, whose lock the caller holds: what is there at that time without the app
+/// is deleted, unless it was called off. Where one with this id was deleted and nothing was left, nobody looks again.
+pub fn expect(tx: &mut Tx<'_>, app: AppId, at: Timestamp) -> Result<Expected> {
+    let (now, settled) = (tx.now(), i64::try_from(SETTLED_AFTER.as_micros()).unwrap_or(i64::MAX));
+    let under_way: Option<(Timestamp,)> = tx.opt(UNDER_WAY, &args![app, now.plus(NEAR), settled])?;
+    match under_way {
+        Some((due,)) if due > now.plus(SETTLED_AFTER) => return Ok(Expected::Elsewhere),
+        Some(_) => return Ok(Expected::AfterDeletion),
+        None => {}
+    }
+    tx.run(FORGET_ALL, &args![app])?;
+    tx.run(EXPECT, &args![app, Owner::App, app, now, at])?;
+    Ok(Expected::Yes)
 }
 
 /// More time for what is expected; false when it was too late to ask.

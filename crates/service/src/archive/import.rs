@@ -5,8 +5,8 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use files::StoredObject;
-use kernel::{AppId, Code, Error, Result};
-use spine::purge;
+use kernel::{AppId, Code, Error, Result, Ticker};
+use spine::purge::{self, Expected};
 use store::{Db, RawCell, RawTable, Table, Tx};
 use tenancy::{
     app_lifecycle,
@@ -29,6 +29,9 @@ const GIVEN_UP_AFTER: Duration = Duration::from_mins(10);
 /// While others wait for the store, an import waits for them: so often, and so long.
 const PAUSE: Duration = Duration::from_millis(20);
 const MOST_PAUSES: usize = 500;
+/// How long an import waits for what a deleted app left behind, and how often it looks.
+const DELETION_TAKES: Duration = Duration::from_secs(20);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// What was, or would be, brought.
 pub(super) struct Imported {
@@ -76,17 +79,8 @@ impl Import<'_> {
     }
 
     async fn run(&self) -> Result<App> {
-        let (id, domain) = (self.id(), self.scratch.app.profile.domain.clone());
-        let begun = self.db.write(move |tx| {
-            moving::refuse_known(tx, id, &domain)?;
-            if purge::expect(tx, id, tx.now().plus(GIVEN_UP_AFTER))? {
-                return Ok(());
-            }
-            let message =
-                format!("The app {id} is being imported or removed here at this moment. Try again in some minutes.");
-            Err(Error::new(Code::Conflict, message))
-        });
-        begun.await?;
+        let id = self.id();
+        self.begin().await?;
         let arrived = self.bring().await;
         if arrived.is_err() {
             // Now, instead of in some minutes; without it the purge comes by itself.
@@ -99,6 +93,29 @@ impl Import<'_> {
                 .with_source(error),
             false => error,
         })
+    }
+
+    /// Where the app has just been deleted, what it left goes first.
+    async fn begin(&self) -> Result<()> {
+        let (id, domain, began) = (self.id(), self.scratch.app.profile.domain.clone(), Ticker.now());
+        loop {
+            let domain = domain.clone();
+            let expected = self.db.write(move |tx| {
+                moving::refuse_known(tx, id, &domain)?;
+                purge::expect(tx, id, tx.now().plus(GIVEN_UP_AFTER))
+            });
+            let doing = match expected.await? {
+                Expected::Yes => return Ok(()),
+                Expected::AfterDeletion if Ticker.since(began) < DELETION_TAKES => {
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                    continue;
+                }
+                Expected::AfterDeletion => "removed",
+                Expected::Elsewhere => "imported",
+            };
+            let message = format!("The app {id} is being {doing} here at this moment. Try again in some minutes.");
+            return Err(Error::new(Code::Conflict, message));
+        }
     }
 
     async fn bring(&self) -> Result<App> {

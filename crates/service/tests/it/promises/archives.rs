@@ -24,6 +24,7 @@ on_both_engines!(
     an_import_that_failed_leaves_nothing,
     an_import_that_was_killed_leaves_nothing,
     an_archive_needs_one_key,
+    an_app_comes_back_where_it_was_deleted,
 );
 
 const PASSPHRASE: &str = "correct horse battery";
@@ -354,8 +355,7 @@ async fn an_import_that_failed_leaves_nothing(app: TestApp) {
     std::fs::write(&folder, b"in the way").expect("a file where the folder belongs");
     import(&target.operator(), &archive).await.error(503, "STORAGE_UNAVAILABLE");
     assert_eq!(target.operator().get("/admin/apps").await.json(), json!([]));
-    import(&target.operator(), &archive).await.error(409, "CONFLICT");
-    target.advance(Duration::from_mins(2)).await;
+    target.service.drain().await.expect("purged");
     assert_eq!(target.rows(app.app_id()).await, 0);
     std::fs::remove_file(&folder).expect("out of the way");
     import(&target.operator(), &archive).await.expect(200);
@@ -379,6 +379,20 @@ async fn an_import_that_was_killed_leaves_nothing(app: TestApp) {
     assert_eq!(target.rows(id).await, 0);
     import(&target.operator(), &archive).await.expect(200);
     target.service.close().await;
+}
+
+async fn an_app_comes_back_where_it_was_deleted(app: TestApp) {
+    let (id, acme) = (app.app_id(), app.workspace("acme").await);
+    let archive = export(&app).await;
+    app.operator().delete(&format!("/admin/apps/{id}")).await.expect(200);
+    app.key().get("/account/tenant").await.error(401, "INVALID_CREDENTIAL");
+    app.drain().await;
+    import(&app.operator(), &archive).await.expect(200);
+    let tenants = app.key().get("/account/tenant").await.expect(200);
+    assert_eq!(tenants.at("/0/id"), json!(acme.id));
+    // Nobody deletes it once more.
+    app.advance(Duration::from_hours(1)).await;
+    app.key().get(&format!("/account/tenant/byId/{}", acme.id)).await.expect(200);
 }
 
 async fn an_archive_needs_one_key(app: TestApp) {

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use kernel::AppId;
+use kernel::{AppId, UserId};
 use serde_json::{Value, json};
-use spine::purge;
+use spine::purge::{self, Expected};
 use store::{
     Arg, ColumnType, Db, Owner, Table, ToArg as _, args,
     testing::{SchemaTable, schema, statement},
@@ -21,6 +21,7 @@ on_both_engines!(
     a_large_deletion_goes_on_beside_others_and_survives_being_cut_off,
     two_nodes_purge_together,
     what_is_expected_is_called_off_in_time_or_not_at_all,
+    nothing_is_expected_where_something_is_being_deleted,
     what_has_expired_is_swept_and_nothing_else,
     what_has_expired_is_kept_for_as_long_as_its_register_says,
 );
@@ -258,18 +259,40 @@ async fn two_nodes_purge_together(app: TestApp) {
     assert_eq!(links(&app).await, 0);
 }
 
+/// What a deletion left behind goes before rows of the same app are put in.
+async fn nothing_is_expected_where_something_is_being_deleted(app: TestApp) {
+    let (db, id) = (db(&app), app.service().core().db.ids().next());
+    let expect = || {
+        db.write(move |tx| {
+            let at = tx.now().plus(Duration::from_mins(10));
+            purge::expect(tx, id, at)
+        })
+    };
+    let person: UserId = db.ids().next();
+    db.write(move |tx| purge::remember(tx, id, Owner::Person, &[person])).await.expect("remembered");
+    assert_eq!(expect().await.expect("asked"), Expected::AfterDeletion);
+    app.drain().await;
+    // It would be looked at once more, within a minute; not when that time is near.
+    db.clock().advance_to(db.clock().now().plus(Duration::from_secs(55)));
+    assert_eq!(expect().await.expect("asked"), Expected::AfterDeletion);
+    db.clock().advance_to(db.clock().now().plus(Duration::from_secs(6)));
+    app.drain().await;
+    assert_eq!(expect().await.expect("asked"), Expected::Yes);
+}
+
 /// Whoever puts an app in and is too late must not take it for whole: its rows may be going already.
 async fn what_is_expected_is_called_off_in_time_or_not_at_all(app: TestApp) {
     const HOUR: Duration = Duration::from_secs(3600);
     let (db, id) = (db(&app), app.service().core().db.ids().next());
     let in_time = db.write(move |tx| {
         let at = tx.now().plus(HOUR);
-        assert!(purge::expect(tx, id, at)? && !purge::expect(tx, id, at)?, "one at a time");
+        assert_eq!(purge::expect(tx, id, at)?, Expected::Yes);
+        assert_eq!(purge::expect(tx, id, at)?, Expected::Elsewhere, "one at a time");
         assert!(purge::postpone(tx, id, at)? && purge::call_off(tx, id)?);
         assert!(!purge::call_off(tx, id)?, "it was");
         purge::expect(tx, id, at)
     });
-    assert!(in_time.await.expect("expected"));
+    assert_eq!(in_time.await.expect("expected"), Expected::Yes);
     db.clock().advance_to(db.clock().now().plus(HOUR));
     let late = db.write(move |tx| {
         let at = tx.now().plus(HOUR);
