@@ -52,20 +52,21 @@ impl TestClock {
         if target < self.now() {
             return Err(Error::invalid("now", format!("must not be before {}: time only moves forward", self.now())));
         }
-        self.step_in_time(target).await
+        self.step_in_time(|_| target).await
     }
 
     /// The same by a duration, which may be none: then what is due now is run.
     pub async fn advance_by(&self, duration: Duration) -> Result<Timestamp> {
-        self.step_in_time(self.now().plus(duration)).await
+        self.step_in_time(|now| now.plus(duration)).await
     }
 
-    async fn step_in_time(&self, target: Timestamp) -> Result<Timestamp> {
+    /// Of two calls at once each moves the clock, one after the other.
+    async fn step_in_time(&self, target: impl FnOnce(Timestamp) -> Timestamp) -> Result<Timestamp> {
         let stepping = async {
             let _alone = self.stepping.lock().await;
-            self.step_to(target).await
+            self.step_to(target(self.now())).await
         };
-        tokio::time::timeout(self.time_limit, stepping).await.unwrap_or_else(|_| Err(self.out_of_time(target)))?;
+        tokio::time::timeout(self.time_limit, stepping).await.unwrap_or_else(|_| Err(self.out_of_time()))?;
         Ok(self.now())
     }
 
@@ -96,10 +97,10 @@ impl TestClock {
         Ok(())
     }
 
-    fn out_of_time(&self, target: Timestamp) -> Error {
+    fn out_of_time(&self) -> Error {
         let limit = self.time_limit.as_secs();
         let message = format!(
-            "The clock reached {} of {target} within {limit} seconds. Send the request again to continue.",
+            "The clock came as far as {} within {limit} seconds. Send the time that you want as now to continue.",
             self.now()
         );
         Error::new(Code::TimedOut, message).with_retry_after(Duration::from_secs(1))

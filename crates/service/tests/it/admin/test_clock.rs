@@ -8,6 +8,7 @@ use testkit::{EngineName, TestApp, on_both_engines, queued};
 
 on_both_engines!(
     the_clock_moves_forward_only,
+    moves_at_once_follow_each_other,
     exactly_one_way_to_move_must_be_given,
     a_restart_keeps_the_time,
     every_node_follows,
@@ -35,6 +36,16 @@ async fn the_clock_moves_forward_only(app: TestApp) {
     assert!(moved.since(target) < HOUR && now(&app).await >= moved);
     let told: Timestamp = app.anon().get("/tick").await.expect(200).text("/time").parse().expect("a time");
     assert!(told >= moved, "the whole service runs on it");
+}
+
+async fn moves_at_once_follow_each_other(app: TestApp) {
+    let start = now(&app).await;
+    let operator = app.operator();
+    let advance = || operator.post("/admin/test-clock", json!({ "advanceSeconds": 3600 }));
+    let (one, other) = tokio::join!(advance(), advance());
+    one.expect(200);
+    other.expect(200);
+    assert!(now(&app).await.since(start) >= 2 * HOUR);
 }
 
 async fn exactly_one_way_to_move_must_be_given(app: TestApp) {
