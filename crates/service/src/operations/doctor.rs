@@ -405,7 +405,7 @@ fn open_webhooks(tx: &mut Tx<'_>) -> Result<Vec<AppId>> {
 
 fn webhook_secrets(vitals: &Vitals) -> Finding {
     if vitals.open_webhooks.is_empty() {
-        return Finding::ok("webhook secrets", "only operators may rotate them");
+        return Finding::ok("webhook secrets", "those in use can be rotated by operators only");
     }
     let names: Vec<String> = vitals.open_webhooks.iter().take(10).map(ToString::to_string).collect();
     Finding::warning(

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use kernel::Result;
+use kernel::{Page, Result};
 use spine::{Installation, Job, Outbox, Runner, Signal, Worked, emit};
 use store::{Db, Tx};
 use tenancy::callers::Operator;
 use tokio::sync::watch;
 use vault::{Revocation, Rotation, SigningKey, SigningKeyId, SigningKeys};
-use web::{Json, Path, Routes, State};
+use web::{Json, Params, Path, Routes, State};
 
 use crate::{
     Core,
@@ -30,8 +30,8 @@ pub fn routes() -> Routes<Core> {
         .answers(404, "There is no such signing key")
 }
 
-async fn list(_: Operator, State(core): State<Core>) -> Result<Json<Vec<SigningKey>>> {
-    Ok(Json(core.db.read(SigningKeys::list).await?))
+async fn list(_: Operator, State(core): State<Core>, Params(page): Params<Page>) -> Result<Json<Vec<SigningKey>>> {
+    Ok(Json(page.of(core.db.read(SigningKeys::list).await?)))
 }
 
 async fn rotate(caller: Operator, State(core): State<Core>) -> Result<Json<Rotation>> {

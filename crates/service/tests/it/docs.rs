@@ -1,9 +1,14 @@
 //! `/openapi.json` and `/docs`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::{TestApp, on_one_engine};
 
-on_one_engine!(the_document_is_the_checked_in_one, the_document_is_whole, the_page_needs_no_other_host);
+on_one_engine!(
+    the_document_is_the_checked_in_one,
+    the_document_is_whole,
+    every_list_takes_a_limit_and_an_offset,
+    the_page_needs_no_other_host,
+);
 
 async fn document(app: &TestApp) -> Value {
     app.anon().get("/openapi.json").await.expect(200).json()
@@ -25,6 +30,24 @@ fn all<'a>(value: &'a Value, name: &str, found: &mut Vec<&'a str>) {
         Value::Array(list) => list.iter().for_each(|inner| all(inner, name, found)),
         _ => {}
     }
+}
+
+async fn every_list_takes_a_limit_and_an_offset(app: TestApp) {
+    let document = document(&app).await;
+    let mut without = Vec::new();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        let operation = &operations["get"];
+        if operation.pointer("/responses/200/content/application~1json/schema/type") != Some(&json!("array")) {
+            continue;
+        }
+        let parameters = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+        let takes = |name: &str| parameters.iter().any(|one| one["name"] == name && one["in"] == "query");
+        if !(takes("limit") && takes("offset")) {
+            without.push(path.as_str());
+        }
+    }
+    // The newest buckets are what a chart keeps.
+    assert_eq!(without, ["/event-log/charts"]);
 }
 
 async fn the_document_is_whole(app: TestApp) {

@@ -47,7 +47,8 @@ impl Measure<'_> {
         let mut problems = Problems::new();
         for (index, key) in new.privileges.iter().enumerate() {
             if !self.defined.contains(&key.as_str()) {
-                problems.add(format!("privileges[{index}]"), format!("{key:?} is not a privilege of this app"));
+                problems
+                    .add(format!("privileges[{index}]"), format!("{:?} is not a privilege of this app", key.as_str()));
             }
         }
         problems.check("expireAt", new.expire_at.is_none_or(|at| at > self.now), "must be in the future");

@@ -1,8 +1,8 @@
 //! `/admin/saml-keys`.
 
-use kernel::Result;
+use kernel::{Page, Result};
 use tenancy::callers::Operator;
-use web::{Json, Routes, State};
+use web::{Json, Params, Routes, State};
 
 use super::{SamlKey, SamlKeyRotation, generate, rotate, unretired};
 use crate::Identity;
@@ -13,9 +13,9 @@ pub(crate) fn routes() -> Routes<Identity> {
         .post("/admin/saml-keys/rotate", replace, "Publish a new SAML key; the one before opens for another 30 days")
 }
 
-async fn list(_: Operator, State(identity): State<Identity>) -> Result<Json<Vec<SamlKey>>> {
+async fn list(_: Operator, State(identity): State<Identity>, Params(page): Params<Page>) -> Result<Json<Vec<SamlKey>>> {
     let keys = identity.tenancy.db.read(unretired).await?;
-    Ok(Json(keys.into_iter().map(|key| key.about).collect()))
+    Ok(Json(page.of(keys.into_iter().map(|key| key.about))))
 }
 
 async fn replace(caller: Operator, State(identity): State<Identity>) -> Result<Json<SamlKeyRotation>> {

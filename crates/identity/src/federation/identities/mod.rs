@@ -3,7 +3,7 @@
 mod store;
 
 use ::store::Tx;
-use kernel::{Actor, AppId, Code, Error, Result, Timestamp, UserId, id_kinds};
+use kernel::{Actor, AppId, Code, Error, Page, Result, Timestamp, UserId, id_kinds};
 use schemars::JsonSchema;
 use serde::Serialize;
 use spine::emit;
@@ -12,7 +12,7 @@ use tenancy::{
     federation::Provider,
     people,
 };
-use web::{Json, Path, Routes, State, Success};
+use web::{Json, Params, Path, Routes, State, Success};
 
 pub(super) use store::{link, person_of};
 
@@ -47,12 +47,16 @@ struct LinkedIdentity {
     created_at: Timestamp,
 }
 
-async fn list(caller: BearerCaller<AnyMember>, State(identity): State<Identity>) -> Result<Json<Vec<LinkedIdentity>>> {
+async fn list(
+    caller: BearerCaller<AnyMember>,
+    State(identity): State<Identity>,
+    Params(page): Params<Page>,
+) -> Result<Json<Vec<LinkedIdentity>>> {
     let listed = identity.tenancy.db.read(move |tx| {
         own::homely_login(tx, &caller.0)?;
         store::of_person(tx, caller.0.app(), caller.0.user())
     });
-    Ok(Json(listed.await?))
+    Ok(Json(page.of(listed.await?)))
 }
 
 async fn remove(

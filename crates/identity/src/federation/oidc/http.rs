@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kernel::{AppId, Code, Error, Result};
+use kernel::{AppId, Code, Error, Page, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenancy::federation::{self, ConnectionId, Protocol, Provider};
@@ -78,11 +78,12 @@ async fn offered(
     request: Request,
     State(identity): State<Identity>,
     Path(app): Path<AppId>,
+    Params(page): Params<Page>,
 ) -> Result<Json<Vec<OfferedProvider>>> {
     let (app, room) = (identity.app(&request, app)?, identity.clone());
     let offered =
         identity.tenancy.db.read(move |tx| room.federation.providers.offered(tx, &room.tenancy, &app)).await?;
-    Ok(Json(offered.into_iter().map(|(id, name)| OfferedProvider { id, name }).collect()))
+    Ok(Json(page.of(offered.into_iter().map(|(id, name)| OfferedProvider { id, name }))))
 }
 
 async fn start_connection(

@@ -105,6 +105,9 @@ async fn limits_are_exact(app: TestApp) {
     };
     app.key().post("/event-log", ahead(86_390)).await.expect(201);
     app.key().post("/event-log", ahead(86_410)).await.refuses(&["timestamp"]);
+    let mut own = ahead(86_410);
+    own["eventName"] = "tenantry.own".into();
+    app.key().post("/event-log", own).await.refuses(&["eventName", "timestamp"]);
     let mut sent = event(&app, "e", AT, json!({ "orderId": "x".repeat(60_000) }));
     sent["ingestId"] = json!("é".repeat(256));
     app.key().post("/event-log", sent.clone()).await.expect(201);
