@@ -9,7 +9,7 @@ use kernel::{AppId, Result, Ticker, Timestamp};
 use store::{Db, Owned, Owner, Table, Tx, args, row, sql};
 use tokio::sync::watch;
 
-use crate::{Job, Lease, News, Pace, Signal, Worked, pace::LONGEST_STEP};
+use crate::{Job, Lease, News, Pace, Signal, Worked, outbox, pace::LONGEST_STEP};
 
 /// Rows that one statement deletes at most.
 const MOST_ROWS: i64 = 500;
@@ -34,8 +34,12 @@ const REMEMBER: &str = "INSERT INTO purges (app_id, belongs_by, owner_id, create
      SELECT app_id, belongs_by, owner_id, created_at, created_at FROM {rows} WHERE true \
      ON CONFLICT (app_id, belongs_by, owner_id) DO UPDATE SET created_at = excluded.created_at, due_at = excluded.due_at";
 const NEXT: &str = sql!("SELECT ", Purge::COLUMNS, " FROM purges WHERE due_at <= $1 ORDER BY due_at LIMIT 1");
-const LOOK_AGAIN: &str = "UPDATE purges SET due_at = $4 WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3";
-const FORGET: &str = "DELETE FROM purges WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3";
+/// All of them about this very deletion: there may have been another one since, or rows that come instead.
+const HOLD: &str = "UPDATE purges SET due_at = due_at \
+                    WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3 AND created_at = $4";
+const LOOK_AGAIN: &str = "UPDATE purges SET due_at = $5 \
+                          WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3 AND created_at = $4";
+const FORGET: &str = "DELETE FROM purges WHERE app_id = $1 AND belongs_by = $2 AND owner_id = $3 AND created_at = $4";
 
 const EXPECT: &str =
     "INSERT INTO purges (app_id, belongs_by, owner_id, created_at, due_at) VALUES ($1, $2, $3, $4, $5)";
@@ -59,13 +63,16 @@ pub enum Expected {
 }
 
 /// Before rows of an app are put in that is not there yet, whose lock the caller holds: what is there at that time without the app
-/// is deleted, unless it was called off. Where one with this id was deleted and nothing was left, nobody looks again.
+/// is deleted, unless it was called off. Where one with this id was deleted, nothing was left and every consumer knows, nobody looks
+/// again.
 pub fn expect(tx: &mut Tx<'_>, app: AppId, at: Timestamp) -> Result<Expected> {
     let (now, settled) = (tx.now(), i64::try_from(SETTLED_AFTER.as_micros()).unwrap_or(i64::MAX));
     let under_way: Option<(Timestamp,)> = tx.opt(UNDER_WAY, &args![app, now.plus(NEAR), settled])?;
     match under_way {
         Some((due,)) if due > now.plus(SETTLED_AFTER) => return Ok(Expected::Elsewhere),
         Some(_) => return Ok(Expected::AfterDeletion),
+        // Whoever is told of the deletion later would take it for that of the new rows.
+        None if !outbox::is_read_by_all(tx, app)? => return Ok(Expected::AfterDeletion),
         None => {}
     }
     tx.run(FORGET_ALL, &args![app])?;
@@ -171,10 +178,10 @@ impl Job for Purger {
         }
         let clean = self.pass(&purge).await;
         let again_at = self.again_at(&purge, &clean);
-        let Purge { app, by, owner, .. } = purge;
+        let Purge { app, by, owner, created_at } = purge;
         match again_at {
-            Some(at) => self.db.exec_one(LOOK_AGAIN, &args![app, by, owner, at]).await?,
-            None => self.db.exec_one(FORGET, &args![app, by, owner]).await?,
+            Some(at) => self.db.exec_one(LOOK_AGAIN, &args![app, by, owner, created_at, at]).await?,
+            None => self.db.exec_one(FORGET, &args![app, by, owner, created_at]).await?,
         };
         clean.map(|_| Worked::Something)
     }
@@ -195,6 +202,11 @@ struct Step {
 fn delete_some(tx: &mut Tx<'_>, tables: &[&'static Owned], purge: &Purge, rows: i64) -> Result<Step> {
     let started = Ticker.now();
     let mut step = Step { emptied: 0, deleted: 0, took: Duration::ZERO };
+    // Whoever is late, after another node has dealt with it, deletes nothing.
+    if !tx.changes_one(HOLD, &args![purge.app, purge.by, purge.owner, purge.created_at])? {
+        step.emptied = tables.len();
+        return Ok(step);
+    }
     for owned in tables {
         let app = owned.app.of(purge.app);
         let deleted = match purge.by {
@@ -239,5 +251,40 @@ impl Job for Sweeper {
             more |= i64::try_from(deleted).unwrap_or(i64::MAX) >= MOST_ROWS;
         }
         Ok(Worked::some_if(more))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::{Migration, on_both_engines, table, testing::TestDb};
+
+    use super::*;
+
+    on_both_engines!(TABLES: whoever_is_late_deletes_nothing);
+
+    const TABLES: &[Migration] = &[Migration::shared(
+        1,
+        "purges",
+        "CREATE TABLE purges (app_id {key} NOT NULL, belongs_by {key} NOT NULL, owner_id {key} NOT NULL, \
+         created_at {int} NOT NULL, due_at {int} NOT NULL, PRIMARY KEY (app_id, belongs_by, owner_id)) {strict}; \
+         CREATE TABLE toys (id {key} PRIMARY KEY, app_id {key} NOT NULL) {strict}; \
+         INSERT INTO toys (id, app_id) SELECT 'ball', 'app_00000000000000000000000007'",
+    )];
+    static TOYS: Table = table!("toys"("id") of app);
+
+    async fn whoever_is_late_deletes_nothing(test: TestDb) {
+        let (db, app) = (test.db, AppId::from_u128(7));
+        let found = db.write(move |tx| {
+            remember(tx, app, Owner::App, &[app])?;
+            tx.one::<Purge>(NEXT, &args![tx.now()])
+        });
+        let found = found.await.expect("remembered");
+        let step = |purge: Purge| {
+            let toys = TOYS.purge_of(Owner::App).expect("they belong to apps");
+            db.write(move |tx| delete_some(tx, &[toys], &purge, 10).map(|step| (step.emptied, step.deleted)))
+        };
+        let late = Purge { created_at: found.created_at.minus(SETTLED_AFTER), ..found.clone() };
+        assert_eq!(step(late).await.expect("looked"), (1, 0));
+        assert_eq!(step(found).await.expect("purged"), (1, 1));
     }
 }

@@ -286,8 +286,9 @@ pub async fn from_access_token(
         let (login, standing) = standing::of_login(tx, app.id, login, member)?.ok_or_else(logins::ended)?;
         let lifetime = Duration::from_secs(app.profile.refresh_token_ttl.into());
         let is_over = login.authenticated_at.plus(lifetime) <= tx.now();
-        // A switch needs no more than a login that refresh tokens keep alive.
-        if is_over && (to.is_none() || refresh_tokens::ends(tx, app.id, &[login.id])?.is_empty()) {
+        let is_elsewhere = member != user.member();
+        // To go elsewhere takes no more than a login that refresh tokens keep alive.
+        if is_over && !(is_elsewhere && !refresh_tokens::ends(tx, app.id, &[login.id])?.is_empty()) {
             return Err(logins::ended());
         }
         if let Err(closed) = check_way_in(&standing, login.reach) {
@@ -303,7 +304,7 @@ pub async fn from_access_token(
             come_by_themselves(tx, &app, login.reach, &standing)?;
             return Ok(Err(wanting));
         }
-        if to.is_some() {
+        if is_elsewhere {
             tx.acting_as(Actor::user(standing.user));
             announcements::sso_bypassed(tx, app.id, &standing, None, login.reach)?;
         }

@@ -26,7 +26,7 @@ const REUSE_GRACE: Duration = Duration::from_secs(30);
 const WORKING: i64 = 20;
 /// How long the records of others are kept, unless a login has more of them. One whose record is gone is known by its login.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
-const MOST_KEPT: i64 = 200;
+const MOST_KEPT: i64 = 190;
 /// After so many further ones a login's records are looked through.
 const LOOK_EVERY: i64 = 20;
 

@@ -30,7 +30,7 @@ const GIVEN_UP_AFTER: Duration = Duration::from_mins(10);
 const PAUSE: Duration = Duration::from_millis(20);
 const MOST_PAUSES: usize = 500;
 /// How long an import waits for what a deleted app left behind, and how often it looks.
-const DELETION_TAKES: Duration = Duration::from_secs(20);
+const DELETION_TAKES: Duration = Duration::from_secs(45);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// What was, or would be, brought.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use kernel::{Error, Result, Ticker, Timestamp};
+use kernel::{AppId, Error, Result, Ticker, Timestamp};
 use store::{Db, Tx, args, row, sql};
 use tokio::sync::watch;
 
@@ -266,6 +266,16 @@ pub fn backlog(tx: &mut Tx<'_>) -> Result<(i64, Option<Timestamp>)> {
          OR position > (SELECT coalesce(min(position), 0) FROM outbox_cursors)",
         &[],
     )
+}
+
+/// Whether every consumer has seen all facts of an app.
+pub fn is_read_by_all(tx: &mut Tx<'_>, app: AppId) -> Result<bool> {
+    let unread = tx.exists(
+        "SELECT 1 FROM outbox WHERE app_id = $1 AND (position IS NULL \
+         OR position > (SELECT coalesce(min(position), 0) FROM outbox_cursors))",
+        &args![app],
+    );
+    unread.map(|unread| !unread)
 }
 
 /// The facts that were parked last, for diagnostics.

@@ -19,6 +19,7 @@ use kernel::{Error, Result};
 use store::{Db, Tx, args};
 
 use crate::{Runner, Signal, lease};
+pub(crate) use consumer::is_read_by_all;
 use consumer::{Consumer, Registered};
 pub use consumer::{Parked, backlog, parked, retrying};
 pub use emitted::Mark;

@@ -140,7 +140,11 @@ impl Mirror for AppDirectory {
             let seen = self.changes();
             let found = self.0.db.read(move |tx| store::find(tx, id)).await?;
             let put_in = self.change_if_unchanged(seen, |snapshot| match found {
-                Some(app) => snapshot.put(app),
+                // Whatever was known: an app that was deleted and came back begins with a lower version.
+                Some(app) => {
+                    snapshot.remove(id);
+                    snapshot.put(app);
+                }
                 None => snapshot.remove(id),
             });
             if put_in {

@@ -205,7 +205,8 @@ static GENERAL: &[Setting] = &[
     number(
         "limits.requests_per_second_per_app",
         "0",
-        "Requests per second that come with keys and tokens of one app; beyond that they get 429. 0 means no limit.",
+        "Requests per second that come with keys and tokens of one app, those of its users included; beyond that they get 429. \
+         0 means no limit.",
     ),
     number("limits.in_flight", "2048", "Requests served at the same time; beyond that callers get 503."),
     number(

@@ -346,6 +346,8 @@ async fn a_login_that_is_refreshed_goes_on_switching(app: TestApp) {
     app.advance(Duration::from_hours(24 * 3)).await;
     let newest = Tokens::of(&refresh(&app, &newer.refresh).await.expect(200));
     switch(&newest.access).await.expect(200);
+    let body = json!({ "accessToken": newest.access, "targetTenantUserId": ada.member });
+    app.anon().post("/auth/token/workspace-switch", body).await.error(401, "INVALID_CREDENTIAL");
     // An access token alone prolongs nothing.
     refresh_by_access_token(&app, &newest.access, json!({})).await.error(401, "INVALID_CREDENTIAL");
     app.key().put("/account/app", json!({ "accessTokenTTL": 2_592_000 })).await.expect(200);

@@ -9,6 +9,7 @@ use store::{
     Arg, ColumnType, Db, Owner, Table, ToArg as _, args,
     testing::{SchemaTable, schema, statement},
 };
+use tenancy::facts::SessionsEnded;
 use testkit::{TestApp, Workspace, on_both_engines};
 
 on_both_engines!(
@@ -276,6 +277,10 @@ async fn nothing_is_expected_where_something_is_being_deleted(app: TestApp) {
     db.clock().advance_to(db.clock().now().plus(Duration::from_secs(55)));
     assert_eq!(expect().await.expect("asked"), Expected::AfterDeletion);
     db.clock().advance_to(db.clock().now().plus(Duration::from_secs(6)));
+    app.drain().await;
+    // Nor before everybody has read what was told of it.
+    db.write(move |tx| spine::emit(tx, id, &SessionsEnded { user_id: person })).await.expect("told");
+    assert_eq!(expect().await.expect("asked"), Expected::AfterDeletion);
     app.drain().await;
     assert_eq!(expect().await.expect("asked"), Expected::Yes);
 }
