@@ -288,7 +288,7 @@ pub async fn from_access_token(
         let is_over = login.authenticated_at.plus(lifetime) <= tx.now();
         let is_elsewhere = member != user.member();
         // To go elsewhere takes no more than a login that refresh tokens keep alive.
-        if is_over && !(is_elsewhere && !refresh_tokens::ends(tx, app.id, &[login.id])?.is_empty()) {
+        if is_over && (!is_elsewhere || refresh_tokens::ends(tx, app.id, &[login.id])?.is_empty()) {
             return Err(logins::ended());
         }
         if let Err(closed) = check_way_in(&standing, login.reach) {
