@@ -293,8 +293,11 @@ impl Splitter {
         let Some(json) = json else { return Ok(Err(TOO_LARGE.into())) };
         match web::parse_json(json) {
             Ok(value) => Ok(Ok(value)),
-            // JSON, but not as bodies may have it: a member twice, or too deep.
-            Err(error) if error.is_data() => Ok(Err(format!("cannot be read: {}", said(&error)).into())),
+            // JSON, but not as bodies may have it: a member twice, or too deep. What is behind that was not read yet.
+            Err(error) if error.is_data() => {
+                self.pass_over(Some(json), at)?;
+                Ok(Err(format!("cannot be read: {}", said(&error)).into()))
+            }
             Err(error) => Err(self.not_json(at, &error)),
         }
     }
@@ -412,6 +415,9 @@ mod tests {
     fn what_is_given_twice_is_named_and_passed_over() {
         let body = br#"[{"users":[1],"tenant":1,"users":[{"a":]},"tenant":2}]"#;
         assert_eq!(split(body, 3).expect_err("no JSON").code(), Code::MalformedJson);
+        for body in [r#"[{"tenant":{"a":1,"a":2]}]"#, r#"[{"users":[{"a":1,"a":2,}]}]"#] {
+            assert_eq!(split(body.as_bytes(), 3).expect_err(body).code(), Code::MalformedJson, "{body}");
+        }
         let body = br#"[{"users":[1],"tenant":1,"users":[3],"tenant":2},{"users":[{"a":{"b":1,"b":2}}]}]"#;
         let pieces = split(body, 3).expect("it is JSON");
         let expected = [
