@@ -1,7 +1,7 @@
 //! What this room tells: facts about the catalog, subscriptions, payments, entitlements and usage.
 //!
-//! `subscription.*`, except `updated`, `price_changed` and `change_scheduled`, and `payment.*`, `quota.*`, `entitlements.*` and `usage.drift_*` are what
-//! a webhook of that type sends as its `data`.
+//! `subscription.*`, except `updated`, `price_changed` and `change_scheduled`, and `payment.*`, `quota.*`, `entitlements.*` and
+//! `usage.drift_*` are what a webhook of that type sends as its `data`.
 
 use std::collections::BTreeMap;
 
