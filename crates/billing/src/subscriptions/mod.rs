@@ -7,13 +7,13 @@ mod passing;
 mod periods;
 pub mod rules;
 mod store;
+mod telling;
 pub mod wire;
 
 use ::store::Tx;
 use kernel::{Actor, AppId, Code, Error, Page, Result, TenantId, Timestamp, id_kinds};
 use schemars::JsonSchema;
 use serde::Serialize;
-use spine::emit;
 use tenancy::{
     App, credentials,
     workspaces::{self, BillingView},
@@ -25,15 +25,12 @@ pub use agreement::{
 pub use passing::Passing;
 pub use periods::{Cycle, Period};
 pub use rules::Cause;
+pub use store::any_on_plan;
+pub(crate) use store::on_plan;
 
 use crate::{
     catalog::{self, Plan, Price, PriceOffer, plans},
     entitlements,
-    facts::{
-        PlanChangeData, PlanChangeScheduled, PriceChanged, SubscriptionCanceled, SubscriptionCreated, SubscriptionData,
-        SubscriptionPastDue, SubscriptionPlanChanged, SubscriptionReactivated, SubscriptionTrialEnded,
-        SubscriptionTrialStarted, SubscriptionUpdated,
-    },
     providers::{
         sandbox,
         stripe::{self, Update, intents::Bought},
@@ -108,22 +105,12 @@ pub(crate) fn last_changed(tx: &mut Tx<'_>, app: AppId, tenant: TenantId) -> Res
     Ok(store::history(tx, app, tenant, newest)?.pop().map(|change| change.at))
 }
 
-/// The workspaces on a plan, each with its app.
-pub(crate) fn on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<Vec<(AppId, TenantId)>> {
-    store::on_plan(tx, app, plan)
-}
-
 /// What the app's word would make of a subscription, or of none.
 pub(crate) fn if_assigned(current: Option<&Agreement>, bought: Purchase, now: Timestamp) -> Agreement {
     match current.filter(|agreement| !agreement.is_over()) {
         Some(agreement) => agreement.step(&Command::Assign(bought), now).after,
         None => rules::begin(bought, Beginning::Assigned, now).after,
     }
-}
-
-/// Whether somebody has a subscription to the plan that is not over.
-pub fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<bool> {
-    store::any_on_plan(tx, app, plan)
 }
 
 /// Locks the workspace, lets time pass for its subscription, and gives it.
@@ -199,66 +186,10 @@ fn settle(
     };
     store::insert_change(tx, app.id, after.tenant, &change)?;
     workspaces::set_billing_view(tx, app.id, after.tenant, &view_of(Some(&after.agreement)))?;
-    told.iter().try_for_each(|told| tell(tx, app.id, after, told))?;
-    if let Some(before) = before {
-        tell_lesser(tx, app.id, before, after)?;
-        if told.is_empty() && tokens_say(before) != tokens_say(&after.agreement) {
-            emit(tx, (app.id, after.tenant), &SubscriptionUpdated(after.data()))?;
-        }
-    }
+    telling::tell(tx, app.id, before, after, told)?;
     sandbox::follow(tx, app.id, before, after)?;
     stripe::follow(tx, app.id, before, after)?;
     entitlements::refresh(tx, app.id, after.tenant).map(|_| ())
-}
-
-impl Subscription {
-    fn data(&self) -> SubscriptionData {
-        SubscriptionData {
-            workspace_id: self.tenant,
-            subscription_id: self.id,
-            plan: self.agreement.bought.plan.key.clone(),
-            status: self.agreement.status(),
-            ends_at: self.agreement.ends_at(),
-        }
-    }
-}
-
-fn tell(tx: &mut Tx<'_>, app: AppId, subscription: &Subscription, told: &Told) -> Result<()> {
-    let (scope, data) = ((app, subscription.tenant), subscription.data());
-    match told {
-        Told::Created => emit(tx, scope, &SubscriptionCreated(data)),
-        Told::TrialStarted => emit(tx, scope, &SubscriptionTrialStarted(data)),
-        Told::TrialEnded => emit(tx, scope, &SubscriptionTrialEnded(data)),
-        Told::PastDue => emit(tx, scope, &SubscriptionPastDue(data)),
-        Told::Reactivated => emit(tx, scope, &SubscriptionReactivated(data)),
-        Told::Canceled => emit(tx, scope, &SubscriptionCanceled(data)),
-        Told::PlanChanged { from } => {
-            let SubscriptionData { workspace_id, subscription_id, plan, status, ends_at } = data;
-            let (from_plan, to_plan) = (from.clone(), plan.clone());
-            let data = PlanChangeData { workspace_id, subscription_id, plan, status, ends_at, from_plan, to_plan };
-            emit(tx, scope, &SubscriptionPlanChanged(data))
-        }
-    }
-}
-
-/// What no webhook tells, but the service's own rooms may want to know.
-fn tell_lesser(tx: &mut Tx<'_>, app: AppId, before: &Agreement, after: &Subscription) -> Result<()> {
-    let (tenant, now) = (after.tenant, &after.agreement);
-    if before.bought.plan.key == now.bought.plan.key && before.bought.price != now.bought.price {
-        let plan = now.bought.plan.key.clone();
-        emit(tx, (app, tenant), &PriceChanged { workspace_id: tenant, plan })?;
-    }
-    let scheduled = |agreement: &Agreement| agreement.scheduled.as_ref().map(|change| change.plan.key.clone());
-    if scheduled(before) != scheduled(now) {
-        emit(tx, (app, tenant), &PlanChangeScheduled { workspace_id: tenant, plan: scheduled(now) })?;
-    }
-    Ok(())
-}
-
-/// What access tokens say of a subscription: its plan, whether it is a trial, and whether payments may be missing.
-fn tokens_say(agreement: &Agreement) -> (Option<String>, bool, bool) {
-    let view = view_of(Some(agreement));
-    (view.plan_key, view.trial_ends_at.is_some(), view.is_paid && !view.payments_enabled)
 }
 
 /// What the workspace says about its billing.

@@ -95,7 +95,8 @@ pub(super) fn newest_of(tx: &mut Tx<'_>, owners: &[(AppId, TenantId)]) -> Result
     Ok(found.into_iter().map(|OfApp(app, subscription)| (app, subscription)).collect())
 }
 
-pub(super) fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<bool> {
+/// Whether somebody has a subscription to the plan that is not over.
+pub fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<bool> {
     tx.exists(
         "SELECT 1 FROM subscriptions WHERE app_id = $1 AND status <> 'canceled' \
          AND (plan_key = $2 OR scheduled_plan_key = $2) LIMIT 1",
@@ -103,7 +104,8 @@ pub(super) fn any_on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<boo
     )
 }
 
-pub(super) fn on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<Vec<(AppId, TenantId)>> {
+/// The workspaces on a plan, each with its app.
+pub(crate) fn on_plan(tx: &mut Tx<'_>, app: AppId, plan: &str) -> Result<Vec<(AppId, TenantId)>> {
     tx.all(
         "SELECT app_id, tenant_id FROM subscriptions WHERE app_id = $1 AND plan_key = $2 AND status <> 'canceled'",
         &args![app, plan],

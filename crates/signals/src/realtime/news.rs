@@ -64,8 +64,7 @@ pub(super) fn signals_of(fact: &Fact) -> Vec<Signal> {
             _ => Vec::new(),
         },
         // Whether somebody is paid decides what tokens say of payments that are missing.
-        (AppChanged::KIND, _) if lists(&fact.data["settings"], "payproviderEnabled") => changed(Audience::App, "plan"),
-        (AppCredentialsChanged::KIND, _) if lists(&fact.data["names"], "payproviderSecretKey") => {
+        (AppChanged::KIND | AppCredentialsChanged::KIND, _) if switches_provider(fact) => {
             changed(Audience::App, "plan")
         }
         // Which roles had it is not told.
@@ -82,8 +81,15 @@ pub(super) fn signals_of(fact: &Fact) -> Vec<Signal> {
     }
 }
 
-fn lists(names: &Value, wanted: &str) -> bool {
-    names.as_array().is_some_and(|names| names.iter().any(|name| name == wanted))
+/// Whether the app has another way to be paid, or none any more.
+fn switches_provider(fact: &Fact) -> bool {
+    if let Ok(Some(AppChanged { settings })) = fact.read() {
+        return settings.iter().any(|setting| setting == "payproviderEnabled");
+    }
+    match fact.read() {
+        Ok(Some(AppCredentialsChanged { names })) => names.iter().any(|name| name == "payproviderSecretKey"),
+        _ => false,
+    }
 }
 
 /// Tells the streams of this node, and ends those whose time is over.
