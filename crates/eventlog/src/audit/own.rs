@@ -17,6 +17,7 @@ use crate::{
     ingest::{ArrivedEvent, OWN_SOURCE, keep},
     keeping,
     names::{self, OWN_PREFIX},
+    parameters::{EMAIL, TARGET_EMAIL},
 };
 
 /// Writes facts down. `due` is rung once there is something to fold, `erasures` once there is something to erase.
@@ -82,7 +83,7 @@ fn parameters(fact: &Fact) -> Map<String, Value> {
     for (name, value) in members {
         let name = match name.as_str() {
             "userId" if !person_acted => "targetUserId",
-            "email" if !person_acted => "targetEmail",
+            EMAIL if !person_acted => TARGET_EMAIL,
             name => name,
         };
         parameters.insert(name.to_owned(), value.clone());

@@ -251,6 +251,11 @@ async fn the_services_own_entries_lose_only_the_value(app: TestApp) {
     let after = get(&app, &format!("/events/{id}"), "").await.expect(200);
     assert_eq!(after.at("/parameters/targetUserId"), "__erased__");
     assert_eq!(after.at("/parameters/workspaceId"), json!(acme.id));
+    assert_eq!(after.at("/parameters/targetEmail"), "bob@example.com");
+    // So is the address, which is erased by itself.
+    erased(&app, "email/bob@example.com").await;
+    let after = get(&app, &format!("/events/{id}"), "").await.expect(200);
+    assert_eq!(after.at("/parameters/targetEmail"), "__erased__");
 }
 
 async fn an_erasure_that_fails_at_any_step_is_done_later(app: TestApp) {
