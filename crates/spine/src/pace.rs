@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// A step that took longer writes fewer rows next time.
+/// Of most work: a step that took longer writes fewer rows next time.
 pub const LONGEST_STEP: Duration = Duration::from_millis(4);
 
 /// Halves after a step that took long, and doubles after a quick one.
@@ -14,12 +14,18 @@ pub const LONGEST_STEP: Duration = Duration::from_millis(4);
 pub struct Pace {
     least: i64,
     most: i64,
+    longest: Duration,
     rows: AtomicI64,
 }
 
 impl Pace {
-    pub fn new(first: i64, (least, most): (i64, i64)) -> Self {
-        Self { least, most, rows: AtomicI64::new(first) }
+    pub fn new(first: i64, bounds: (i64, i64)) -> Self {
+        Self::within(LONGEST_STEP, first, bounds)
+    }
+
+    /// Of steps that may take so long.
+    pub fn within(longest: Duration, first: i64, (least, most): (i64, i64)) -> Self {
+        Self { least, most, longest, rows: AtomicI64::new(first) }
     }
 
     /// How many the next step may write.
@@ -31,8 +37,8 @@ impl Pace {
     pub fn took(&self, took: Duration, is_more: bool) {
         let rows = self.rows();
         let next = match took {
-            took if took > LONGEST_STEP => rows / 2,
-            took if took < LONGEST_STEP / 2 && is_more => rows * 2,
+            took if took > self.longest => rows / 2,
+            took if took < self.longest / 2 && is_more => rows * 2,
             _ => rows,
         };
         self.rows.store(next.clamp(self.least, self.most), Ordering::Relaxed);
@@ -46,7 +52,7 @@ mod tests {
     #[test]
     fn slow_steps_shrink_and_quick_ones_grow_within_bounds() {
         let after = |first: i64, took: u64, is_more: bool| {
-            let pace = Pace::new(first, (20, 500));
+            let pace = Pace::within(Duration::from_millis(4), first, (20, 500));
             pace.took(Duration::from_millis(took), is_more);
             pace.rows()
         };

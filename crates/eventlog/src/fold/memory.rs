@@ -4,9 +4,10 @@
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
+    time::Duration,
 };
 
-use kernel::{AppId, Error, Result};
+use kernel::{AppId, Error, Result, Tick, Ticker};
 use spine::Pace;
 
 use super::{
@@ -24,9 +25,15 @@ const COUNTERS: usize = 2;
 /// A bucket: the event's name, the grain's number and the start.
 pub type Bucket = (i64, i64, i64);
 
-/// Rows that one transaction may write, at least and at most, unless a single event writes more: some milliseconds of
-/// SQLite's writer. The more events are folded at once, the more of them change the same row.
-const ROWS: (i64, i64) = (1_000, 8_000);
+/// Rows that one transaction may write, at least and at most, unless a single event writes more. The more events are folded
+/// at once, the more of them change the same row, and the same page: sixteen times as many cost less than half each.
+const ROWS: (i64, i64) = (1_000, 16_000);
+/// How long one may take while others write: SQLite has one writer.
+const LONGEST_BESIDE_OTHERS: Duration = Duration::from_millis(8);
+/// The same where nobody has to wait for it.
+const LONGEST_ALONE: Duration = Duration::from_millis(100);
+/// Others are thought to be done when they have not written for so long.
+const QUIET: Duration = Duration::from_secs(1);
 /// Beyond so many apps all paces begin anew.
 const MOST_PACES: usize = 10_000;
 
@@ -53,16 +60,61 @@ pub struct Memory {
     apps: HashMap<AppId, Known>,
     texts: usize,
     had: HashMap<AppId, Arc<Had>>,
-    paces: HashMap<AppId, Pace>,
+    paces: HashMap<AppId, Paces>,
+    pub others: Others,
+}
+
+/// Of one app.
+struct Paces {
+    beside_others: Pace,
+    alone: Pace,
+}
+
+impl Paces {
+    fn new() -> Self {
+        Self {
+            beside_others: Pace::within(LONGEST_BESIDE_OTHERS, ROWS.0, ROWS),
+            alone: Pace::within(LONGEST_ALONE, ROWS.0, ROWS),
+        }
+    }
+}
+
+/// Who else writes to the store.
+pub struct Others {
+    /// What the store has counted, of others and of folds.
+    writes: u64,
+    last: Tick,
+}
+
+impl Default for Others {
+    fn default() -> Self {
+        Self { writes: 0, last: Ticker.now() }
+    }
+}
+
+impl Others {
+    /// Whether they have not written for a while, by what the store has counted until now.
+    pub fn are_quiet(&mut self, writes: u64, now: Tick) -> bool {
+        if writes != self.writes {
+            *self = Self { writes, last: now };
+        }
+        now.since(self.last) >= QUIET
+    }
+
+    /// A fold has written.
+    pub fn leave_out_own(&mut self) {
+        self.writes += 1;
+    }
 }
 
 impl Memory {
     /// How many rows a fold of the app may write: one app's events cost more than another's.
-    pub fn pace(&mut self, app: AppId) -> &Pace {
+    pub fn pace(&mut self, app: AppId, is_alone: bool) -> &Pace {
         if self.paces.len() >= MOST_PACES && !self.paces.contains_key(&app) {
             self.paces.clear();
         }
-        self.paces.entry(app).or_insert_with(|| Pace::new(ROWS.0, ROWS))
+        let paces = self.paces.entry(app).or_insert_with(Paces::new);
+        if is_alone { &paces.alone } else { &paces.beside_others }
     }
 
     pub fn take(&mut self, app: AppId) -> Option<Known> {
@@ -213,8 +265,6 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::{Map, json};
 
     use super::*;
@@ -258,8 +308,25 @@ mod tests {
     fn the_pace_of_one_app_says_nothing_about_another() {
         let mut memory = Memory::default();
         let (quick, other) = (AppId::from_u128(1), AppId::from_u128(2));
-        memory.pace(quick).took(Duration::ZERO, true);
-        assert_eq!((memory.pace(quick).rows(), memory.pace(other).rows()), (2 * ROWS.0, ROWS.0));
+        memory.pace(quick, false).took(Duration::ZERO, true);
+        assert_eq!((memory.pace(quick, false).rows(), memory.pace(other, false).rows()), (2 * ROWS.0, ROWS.0));
+        // Nor does what a fold may do alone about what it may do beside others.
+        assert_eq!(memory.pace(quick, true).rows(), ROWS.0);
+    }
+
+    #[test]
+    fn folds_are_alone_once_nobody_else_has_written_for_a_while() {
+        let (mut others, begun) = (Others::default(), Ticker.now());
+        let mut are_quiet = |writes, millis, folds| {
+            let quiet = others.are_quiet(writes, begun.plus(Duration::from_millis(millis)));
+            (0..folds).for_each(|_| others.leave_out_own());
+            quiet
+        };
+        assert!(!are_quiet(7, 5_000, 1), "somebody wrote before it was looked");
+        assert!(!are_quiet(8, 5_999, 1), "not for long enough");
+        assert!(are_quiet(9, 6_000, 2) && are_quiet(11, 6_001, 1), "only folds have written");
+        assert!(!are_quiet(13, 6_002, 1), "one of two writes was not a fold's");
+        assert!(!are_quiet(14, 7_001, 1) && are_quiet(15, 7_002, 0));
     }
 
     #[test]

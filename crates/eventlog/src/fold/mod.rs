@@ -78,7 +78,9 @@ impl Folder {
         let known = memory.take(app);
         let had = memory.had(app);
         let read_before = had.clone();
-        let most = memory.pace(app).rows();
+        // PostgreSQL has no single writer to keep from others.
+        let is_alone = !self.db.is_single_node() || memory.others.are_quiet(self.db.counters().writes, Ticker.now());
+        let most = memory.pace(app, is_alone).rows();
         let read = self.db.snapshot(move |tx| store::waiting(tx, app, read_before.as_deref(), most)).await?;
         let Some(waiting) = read else {
             return self.db.write(move |tx| store::forget(tx, app)).await.map(|forgotten| match forgotten {
@@ -112,9 +114,11 @@ impl Folder {
             let began = Ticker.now();
             Ok(store::write(tx, app, &planned)?.then(|| Ticker.since(began)))
         });
-        let Some(took) = written.await? else { return Ok(Folded::Raced) };
+        let took = written.await?;
+        memory.others.leave_out_own();
+        let Some(took) = took else { return Ok(Folded::Raced) };
         // A step that ended for another reason would not have written more rows if it might have.
-        memory.pace(app).took(took, waiting.is_cut || is_full || plan.is_full);
+        memory.pace(app, is_alone).took(took, waiting.is_cut || is_full || plan.is_full);
         memory.keep(app, plan.begun.as_ref());
         memory.put(app, known);
         Ok(Folded::Some)

@@ -33,7 +33,7 @@ pub struct WaitingArrival {
 
 /// Arrivals that are looked at for one fold, and how many bytes of them are read for each row that it may write, unless a single
 /// one is larger: about what one transaction takes, since what it leaves is read again.
-const MOST_ARRIVALS: i64 = 64;
+const MOST_ARRIVALS: i64 = 128;
 const BYTES_PER_ROW: i64 = 128;
 /// Bytes of counters that are read for one fold, more or less.
 const MOST_COUNTERS: usize = 4 * 1024 * 1024;
