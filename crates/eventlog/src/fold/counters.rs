@@ -4,12 +4,16 @@
 //! writes the parts that it changed: neither a row for every value, nor a thousand values for one that was counted.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
+    fmt,
     sync::Arc,
 };
 
 use kernel::{Error, Result};
-use serde::{Serialize, Serializer};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{MapAccess, Visitor},
+};
 
 use crate::parameters::{ERASED, OTHER};
 
@@ -46,7 +50,7 @@ struct Nameless {
 }
 
 impl Nameless {
-    fn of(counts: BTreeMap<String, i64>) -> Result<Self> {
+    fn of(counts: Vec<(String, i64)>) -> Result<Self> {
         let mut nameless = Self::default();
         for (value, events) in counts {
             match &*value {
@@ -59,7 +63,7 @@ impl Nameless {
     }
 
     fn written(self) -> Result<String> {
-        let counters = [(OTHER.into(), self.others), (ERASED.into(), self.erased)];
+        let counters = [(OTHER, self.others), (ERASED, self.erased)];
         let counters: Vec<_> = counters.into_iter().filter(|(_, events)| *events > 0).collect();
         write_part(&counters)
     }
@@ -143,8 +147,9 @@ impl Counters {
 /// A part without a value, and how often that was counted; `None` where it is not in the part.
 pub fn without(counts: &str, value: &str) -> Result<Option<(String, i64)>> {
     let mut counts = read_part(counts)?;
-    let Some(events) = counts.remove(value) else { return Ok(None) };
-    Ok(Some((serde_json::to_string(&counts).map_err(Error::internal)?, events)))
+    let Some(place) = counts.iter().position(|(counted, _)| counted == value) else { return Ok(None) };
+    let (_, events) = counts.remove(place);
+    Ok(Some((write_part(&counts)?, events)))
 }
 
 /// The part [`NAMELESS`] with more events whose value was erased.
@@ -155,21 +160,48 @@ pub fn with_erased(counts: Option<&str>, events: i64) -> Result<String> {
 }
 
 /// A part as it is stored: events by value.
-struct Part<'a>(&'a [(Arc<str>, i64)]);
+struct Part<'a, V>(&'a [(V, i64)]);
 
-impl Serialize for Part<'_> {
+impl<V: AsRef<str>> Serialize for Part<'_, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(value, events)| (&**value, events)))
+        serializer.collect_map(self.0.iter().map(|(value, events)| (value.as_ref(), events)))
     }
 }
 
-fn write_part(counters: &[(Arc<str>, i64)]) -> Result<String> {
+fn write_part(counters: &[(impl AsRef<str>, i64)]) -> Result<String> {
     serde_json::to_string(&Part(counters)).map_err(Error::internal)
 }
 
 /// Events by value, of a part as it is stored.
-pub fn read_part(counts: &str) -> Result<BTreeMap<String, i64>> {
-    serde_json::from_str(counts).map_err(Error::internal)
+pub fn read_part(counts: &str) -> Result<Vec<(String, i64)>> {
+    serde_json::from_str(counts).map(|ReadPart(counters)| counters).map_err(Error::internal)
+}
+
+/// A list: a chart reads thousands of parts, and to sort each by itself would be most of its work.
+struct ReadPart(Vec<(String, i64)>);
+
+impl<'de> Deserialize<'de> for ReadPart {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(PartVisitor)
+    }
+}
+
+struct PartVisitor;
+
+impl<'de> Visitor<'de> for PartVisitor {
+    type Value = ReadPart;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("events by value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut counters = Vec::new();
+        while let Some(counter) = map.next_entry()? {
+            counters.push(counter);
+        }
+        Ok(ReadPart(counters))
+    }
 }
 
 fn damaged() -> Error {
@@ -178,6 +210,8 @@ fn damaged() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -62,7 +62,8 @@ async fn what_older_releases_kept_is_taken_over(test: TestDb) {
     }
     assert!(counters.count(FIVE) && counters.count("beyond the thousand"));
     let written = counters.written().expect("parts");
-    let values = |part: usize| read_part(&written[part].1).expect("a part");
+    let read = |counts: &str| BTreeMap::from_iter(read_part(counts).expect("a part"));
+    let values = |part: usize| read(&written[part].1);
     assert_eq!((values(0)[OTHER], values(1)[FIVE], written.len()), (78, 6, 2));
     // So does an erasure.
     let part = written[1].0;
@@ -72,13 +73,13 @@ async fn what_older_releases_kept_is_taken_over(test: TestDb) {
     db.write(erase).await.expect("erased");
     let parts = db.read(|tx| store::load_counters(tx, APP, &[(1, 0, HOUR)])).await.expect("counters").remove(0).1;
     let counts: Vec<(i64, BTreeMap<String, i64>)> =
-        parts.iter().map(|(parameter, _, counts)| (*parameter, read_part(counts).expect("a part"))).collect();
+        parts.iter().map(|(parameter, _, counts)| (*parameter, read(counts))).collect();
     assert!(!counts.iter().any(|(_, counts)| counts.contains_key(FIVE)));
     let erased: Vec<_> = counts.iter().filter_map(|(of, counts)| Some((*of, *counts.get(ERASED)?))).collect();
     assert_eq!(erased, [(1, 8), (2, 4)]);
     let times = "SELECT entity_digest, last_at FROM event_firsts WHERE app_number = $1 ORDER BY entity_digest";
-    let read = move |tx: &mut Tx<'_>| tx.all::<(String, Option<i64>)>(times, &args![APP.number()]);
-    let times = db.read(read).await.expect("times");
+    let ask = move |tx: &mut Tx<'_>| tx.all::<(String, Option<i64>)>(times, &args![APP.number()]);
+    let times = db.read(ask).await.expect("times");
     let expected = [(&KNOWN[..16], Some(HOUR + 5)), ("once", None), ("unknown", Some(2 * HOUR))];
     assert_eq!(times, expected.map(|(entity, last)| (entity.to_owned(), last)));
     let ids = "SELECT digest FROM event_ingest_ids WHERE app_number = $1";

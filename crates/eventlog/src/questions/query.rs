@@ -134,8 +134,12 @@ struct Total {
 
 impl Total {
     fn add(&mut self, summand: f64) {
-        self.count += 1;
-        self.sum += summand;
+        self.add_all(Self { count: 1, sum: summand });
+    }
+
+    fn add_all(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum += other.sum;
     }
 }
 
@@ -197,16 +201,15 @@ fn totals(
                     }
                 })?;
                 reader.each_block(tx, series, (from, to), &mut |stored, block| {
-                    let events = fitting(block, &filters, query.sum_field.as_ref())?;
+                    let events = Fitting::of(block, &filters, query.sum_field.as_ref())?;
                     let (first, last) = (stored.first_at.as_micros(), stored.last_at.as_micros());
                     // Where all events of a block count in one bucket, their times make no difference.
                     if from <= first && last < to && bucket(first) == bucket(last) {
-                        let total = totals.entry(bucket(first)).or_default();
-                        events.into_iter().for_each(|(_, sum)| total.add(sum));
+                        totals.entry(bucket(first)).or_default().add_all(events.total());
                         return Ok(());
                     }
                     let times = block.times()?;
-                    for (row, sum) in events {
+                    for (row, sum) in events.each() {
                         if (from..to).contains(&times[row]) {
                             totals.entry(bucket(times[row])).or_default().add(sum);
                         }
@@ -219,21 +222,42 @@ fn totals(
     Ok(totals)
 }
 
-/// The rows of a block that the filters leave, each with what it adds to the sum. Only the columns that the question names
-/// are read.
-fn fitting(block: &Block, filters: &Map<String, Value>, sum_field: Option<&Label>) -> Result<Vec<(usize, f64)>> {
-    let mut fits = vec![true; block.length()];
-    for (name, wanted) in filters {
-        for (fit, found) in fits.iter_mut().zip(block.matching(name, wanted)?) {
-            *fit &= found;
+/// The events of a block that the filters leave, and what they add to the sum.
+struct Fitting {
+    fits: Vec<bool>,
+    sums: Vec<f64>,
+}
+
+impl Fitting {
+    /// Only the columns that the question names are read.
+    fn of(block: &Block, filters: &Map<String, Value>, sum_field: Option<&Label>) -> Result<Self> {
+        let mut fits = vec![true; block.length()];
+        for (name, wanted) in filters {
+            for (fit, found) in fits.iter_mut().zip(block.matching(name, wanted)?) {
+                *fit &= found;
+            }
         }
+        let sums = match sum_field {
+            Some(field) if fits.contains(&true) => block.addends(field.as_str())?,
+            _ => vec![0.0; fits.len()],
+        };
+        Ok(Self { fits, sums })
     }
-    let sums = match sum_field {
-        Some(field) if fits.contains(&true) => block.addends(field.as_str())?,
-        _ => vec![0.0; fits.len()],
-    };
-    let events = sums.into_iter().enumerate().zip(fits);
-    Ok(events.filter(|(_, fits)| *fits).map(|(event, _)| event).collect())
+
+    fn each(&self) -> impl Iterator<Item = (usize, f64)> {
+        let events = self.sums.iter().copied().enumerate().zip(&self.fits);
+        events.filter(|(_, fits)| **fits).map(|(event, _)| event)
+    }
+
+    /// Without a branch for each event: which of them fit cannot be foreseen.
+    fn total(&self) -> Total {
+        let mut total = Total::default();
+        for (fits, sum) in self.fits.iter().zip(&self.sums) {
+            total.count += i64::from(*fits);
+            total.sum += if *fits { *sum } else { 0.0 };
+        }
+        total
+    }
 }
 
 /// What is not a number adds nothing.

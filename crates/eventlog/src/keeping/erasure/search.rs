@@ -218,7 +218,7 @@ impl Search<'_> {
             // Most parts do not have it, and reading one takes much longer than looking for a text in it. PostgreSQL may
             // have written characters in another way, but never those of most values.
             let may_have = counts.contains(&written) || counts.contains('\\');
-            if may_have && fold::read_part(&counts)?.contains_key(self.value) {
+            if may_have && fold::read_part(&counts)?.iter().any(|(value, _)| value == self.value) {
                 return Ok(Some(part));
             }
         }
