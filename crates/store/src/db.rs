@@ -379,6 +379,14 @@ impl Db {
         self.engine() == EngineName::Sqlite
     }
 
+    /// Whether writes wait for SQLite's one writer. PostgreSQL has others for them.
+    pub fn has_waiting_writers(&self) -> bool {
+        match &self.inner.engine {
+            Engine::Sqlite(engine) => engine.has_waiting_writers(),
+            Engine::Postgres(_) => false,
+        }
+    }
+
     pub fn counters(&self) -> Counters {
         self.inner.context.cells.snapshot()
     }
@@ -400,9 +408,10 @@ impl Db {
         &self.inner.ingest_slots
     }
 
-    /// A write before anybody else is there: it may take its time, and no line in the log says that it did.
+    /// A write while nobody else writes, as far as the caller knows: it may take its time, and no line in the log says that it
+    /// did.
     #[track_caller]
-    pub(crate) fn write_alone<T, F>(&self, work: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    pub fn write_alone<T, F>(&self, work: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
     where
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,

@@ -30,9 +30,9 @@ pub type Bucket = (i64, i64, i64);
 const ROWS: (i64, i64) = (1_000, 16_000);
 /// How long one may take while others write: SQLite has one writer.
 const LONGEST_BESIDE_OTHERS: Duration = Duration::from_millis(8);
-/// The same where nobody has to wait for it.
-const LONGEST_ALONE: Duration = Duration::from_millis(100);
-/// Others are thought to be done when they have not written for so long.
+/// The same where nobody waits for it.
+const LONGEST_ALONE: Duration = Duration::from_millis(60);
+/// Others are thought to be done when none of them has waited for so long.
 const QUIET: Duration = Duration::from_secs(1);
 /// Beyond so many apps all paces begin anew.
 const MOST_PACES: usize = 10_000;
@@ -81,29 +81,25 @@ impl Paces {
 
 /// Who else writes to the store.
 pub struct Others {
-    /// What the store has counted, of others and of folds.
-    writes: u64,
-    last: Tick,
+    /// When one of them last had to wait for a fold.
+    waited: Tick,
 }
 
 impl Default for Others {
     fn default() -> Self {
-        Self { writes: 0, last: Ticker.now() }
+        Self { waited: Ticker.now() }
     }
 }
 
 impl Others {
-    /// Whether they have not written for a while, by what the store has counted until now.
-    pub fn are_quiet(&mut self, writes: u64, now: Tick) -> bool {
-        if writes != self.writes {
-            *self = Self { writes, last: now };
-        }
-        now.since(self.last) >= QUIET
+    /// Whether none of them has had to wait for a while.
+    pub fn are_quiet(&self, now: Tick) -> bool {
+        now.since(self.waited) >= QUIET
     }
 
-    /// A fold has written.
-    pub fn leave_out_own(&mut self) {
-        self.writes += 1;
+    /// After a fold for which somebody waited.
+    pub fn have_waited(&mut self, now: Tick) {
+        self.waited = now;
     }
 }
 
@@ -315,18 +311,13 @@ mod tests {
     }
 
     #[test]
-    fn folds_are_alone_once_nobody_else_has_written_for_a_while() {
-        let (mut others, begun) = (Others::default(), Ticker.now());
-        let mut are_quiet = |writes, millis, folds| {
-            let quiet = others.are_quiet(writes, begun.plus(Duration::from_millis(millis)));
-            (0..folds).for_each(|_| others.leave_out_own());
-            quiet
-        };
-        assert!(!are_quiet(7, 5_000, 1), "somebody wrote before it was looked");
-        assert!(!are_quiet(8, 5_999, 1), "not for long enough");
-        assert!(are_quiet(9, 6_000, 2) && are_quiet(11, 6_001, 1), "only folds have written");
-        assert!(!are_quiet(13, 6_002, 1), "one of two writes was not a fold's");
-        assert!(!are_quiet(14, 7_001, 1) && are_quiet(15, 7_002, 0));
+    fn folds_are_alone_once_nobody_has_waited_for_a_while() {
+        let mut others = Others::default();
+        let begun = Ticker.now().plus(QUIET);
+        assert!(others.are_quiet(begun));
+        others.have_waited(begun);
+        let after = |millis| others.are_quiet(begun.plus(Duration::from_millis(millis)));
+        assert_eq!((after(0), after(999), after(1_000)), (false, false, true));
     }
 
     #[test]

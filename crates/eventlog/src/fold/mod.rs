@@ -11,7 +11,7 @@ mod store;
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use ::store::Db;
+use ::store::{Db, Tx};
 use kernel::{AppId, Error, Result, Ticker, Timestamp};
 use spine::{Job, JobThread, Signal, Worked};
 use tokio::sync::{Mutex, watch};
@@ -78,8 +78,7 @@ impl Folder {
         let known = memory.take(app);
         let had = memory.had(app);
         let read_before = had.clone();
-        // PostgreSQL has no single writer to keep from others.
-        let is_alone = !self.db.is_single_node() || memory.others.are_quiet(self.db.counters().writes, Ticker.now());
+        let is_alone = memory.others.are_quiet(Ticker.now());
         let most = memory.pace(app, is_alone).rows();
         let read = self.db.snapshot(move |tx| store::waiting(tx, app, read_before.as_deref(), most)).await?;
         let Some(waiting) = read else {
@@ -109,14 +108,19 @@ impl Folder {
         let plan = Plan::of(&mut known, waiting.revision, &arrivals, events, most)?;
         known.revision = plan.revision();
         let plan = Arc::new(plan);
-        let planned = Arc::clone(&plan);
-        let written = self.db.write(move |tx| {
+        let (planned, db) = (Arc::clone(&plan), self.db.clone());
+        let write = move |tx: &mut Tx<'_>| {
             let began = Ticker.now();
-            Ok(store::write(tx, app, &planned)?.then(|| Ticker.since(began)))
-        });
-        let took = written.await?;
-        memory.others.leave_out_own();
-        let Some(took) = took else { return Ok(Folded::Raced) };
+            Ok(store::write(tx, app, &planned)?.then(|| (Ticker.since(began), db.has_waiting_writers())))
+        };
+        let written = match is_alone {
+            true => self.db.write_alone(write).await?,
+            false => self.db.write(write).await?,
+        };
+        let Some((took, has_kept_waiting)) = written else { return Ok(Folded::Raced) };
+        if has_kept_waiting {
+            memory.others.have_waited(Ticker.now());
+        }
         // A step that ended for another reason would not have written more rows if it might have.
         memory.pace(app, is_alone).took(took, waiting.is_cut || is_full || plan.is_full);
         memory.keep(app, plan.begun.as_ref());

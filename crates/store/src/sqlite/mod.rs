@@ -79,6 +79,12 @@ impl SqliteEngine {
         lanes.into_iter().flatten().map(|(name, queue)| (name, queue.len())).collect()
     }
 
+    /// Whether closures wait for the one writer.
+    pub(crate) fn has_waiting_writers(&self) -> bool {
+        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes.as_ref().is_some_and(|lanes| !lanes.write.is_empty())
+    }
+
     /// The bytes of the database's file and of its write-ahead log.
     pub(crate) fn sizes(&self) -> (u64, u64) {
         let of = |path: &Path| path.metadata().map(|file| file.len()).unwrap_or_default();
