@@ -22,8 +22,6 @@ const ALLOWED: [&str; 4] = [EMAIL, "plan", "billingSource", "origin"];
 /// Whoever is meant by `actor`.
 pub const ACTORS: [&str; 4] = ["actorId", "userId", "user_id", EMAIL];
 pub const EMAIL: &str = "email";
-/// Of somebody whom an entry of the service's own is about.
-pub const TARGET_EMAIL: &str = "targetEmail";
 
 /// Parameters by name: at most 100, and 64 KiB as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -61,9 +59,9 @@ pub fn identifier<'a>(name: &str, value: &'a Value) -> Option<Cow<'a, str>> {
     if names_identifier(name) { entity_value(value) } else { None }
 }
 
-/// Whether values of such a name can be looked for in the audit trail, and erased from it.
+/// Whether values of such a name can be looked for in the audit trail.
 pub fn is_traced(name: &str) -> bool {
-    name == EMAIL || name == TARGET_EMAIL || names_identifier(name)
+    name == EMAIL || names_identifier(name)
 }
 
 /// The value by which the audit trail finds an event: that of an identifier, or an email address.

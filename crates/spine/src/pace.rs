@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// Of most work: a step that took longer writes fewer rows next time.
+/// The usual limit: a step that took longer writes fewer rows next time.
 pub const LONGEST_STEP: Duration = Duration::from_millis(4);
 
 /// Halves after a step that took long, and doubles after a quick one.
@@ -23,7 +23,7 @@ impl Pace {
         Self::within(LONGEST_STEP, first, bounds)
     }
 
-    /// Of steps that may take so long.
+    /// For steps that may take up to `longest`.
     pub fn within(longest: Duration, first: i64, (least, most): (i64, i64)) -> Self {
         Self { least, most, longest, rows: AtomicI64::new(first) }
     }
@@ -52,12 +52,12 @@ mod tests {
     #[test]
     fn slow_steps_shrink_and_quick_ones_grow_within_bounds() {
         let after = |first: i64, took: u64, is_more: bool| {
-            let pace = Pace::within(Duration::from_millis(4), first, (20, 500));
+            let pace = Pace::within(Duration::from_millis(40), first, (20, 500));
             pace.took(Duration::from_millis(took), is_more);
             pace.rows()
         };
-        assert_eq!((after(400, 9, true), after(400, 3, true), after(200, 1, true)), (200, 400, 400));
-        assert_eq!((after(400, 1, true), after(20, 90, true)), (500, 20));
-        assert_eq!((after(200, 1, false), after(200, 9, false)), (200, 100));
+        assert_eq!((after(400, 90, true), after(400, 30, true), after(200, 10, true)), (200, 400, 400));
+        assert_eq!((after(400, 10, true), after(20, 900, true)), (500, 20));
+        assert_eq!((after(200, 10, false), after(200, 90, false)), (200, 100));
     }
 }

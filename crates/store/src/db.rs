@@ -379,7 +379,7 @@ impl Db {
         self.engine() == EngineName::Sqlite
     }
 
-    /// Whether writes wait for SQLite's one writer. PostgreSQL has others for them.
+    /// Whether writes wait for SQLite's one writer. PostgreSQL has many.
     pub fn has_waiting_writers(&self) -> bool {
         match &self.inner.engine {
             Engine::Sqlite(engine) => engine.has_waiting_writers(),

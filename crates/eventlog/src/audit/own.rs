@@ -17,7 +17,6 @@ use crate::{
     ingest::{ArrivedEvent, OWN_SOURCE, keep},
     keeping,
     names::{self, OWN_PREFIX},
-    parameters::{EMAIL, TARGET_EMAIL},
 };
 
 /// Writes facts down. `due` is rung once there is something to fold, `erasures` once there is something to erase.
@@ -83,7 +82,7 @@ fn parameters(fact: &Fact) -> Map<String, Value> {
     for (name, value) in members {
         let name = match name.as_str() {
             "userId" if !person_acted => "targetUserId",
-            EMAIL if !person_acted => TARGET_EMAIL,
+            "email" if !person_acted => "targetEmail",
             name => name,
         };
         parameters.insert(name.to_owned(), value.clone());

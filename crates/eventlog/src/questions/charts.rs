@@ -233,3 +233,20 @@ impl Filling<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_that_are_read_in_two_pieces_count_as_those_of_one() {
+        let counters = |numbers: std::ops::Range<i64>| numbers.map(|number| (format!("v{number}"), 1)).collect();
+        let mut tally = Tally::default();
+        tally.count_values(1, counters(0..700));
+        tally.count_values(1, counters(600..1_200));
+        tally.count_values(2, counters(0..3));
+        let (values, others) = (&tally.values[&1], &tally.values[&2]);
+        assert_eq!((values.len(), values["v0"], values["v650"], values["v999"], others.len()), (1_001, 1, 2, 1, 3));
+        assert_eq!((values.get("v1000"), values[OTHER]), (None, 200));
+    }
+}

@@ -249,7 +249,7 @@ impl Fitting {
         events.filter(|(_, fits)| **fits).map(|(event, _)| event)
     }
 
-    /// Without a branch for each event: which of them fit cannot be foreseen.
+    /// Without a branch for each event: which of them fit cannot be predicted.
     fn total(&self) -> Total {
         let mut total = Total::default();
         for (fits, sum) in self.fits.iter().zip(&self.sums) {

@@ -1,7 +1,7 @@
 //! Digests of blocks.
 //!
 //! To work one out takes longer than all else that a question does with a block, so that it is done once. Afterwards a quick
-//! hash, from a start that only this process knows, tells whether the bytes are still the same.
+//! hash, with a seed that only this process knows, tells whether the bytes are still the same.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -15,7 +15,7 @@ const LENGTH: usize = 16;
 /// Blocks that are remembered: some megabytes.
 const REMEMBERED: usize = 65_536;
 
-static START: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
+static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
 /// Of bytes that have a digest, their quick hash.
 static KNOWN: LazyLock<Cached<[u8; LENGTH], u64>> = LazyLock::new(|| Cached::new(REMEMBERED));
 
@@ -28,7 +28,7 @@ pub fn digest(data: &[u8]) -> [u8; LENGTH] {
 /// Whether these are the bytes of a digest.
 pub fn is_digest_of(claimed: &[u8], data: &[u8]) -> bool {
     let Ok(claimed) = <[u8; LENGTH]>::try_from(claimed) else { return false };
-    let quick = XxHash64::oneshot(*START, data);
+    let quick = XxHash64::oneshot(*SEED, data);
     if KNOWN.get(&claimed) == Some(quick) {
         return true;
     }

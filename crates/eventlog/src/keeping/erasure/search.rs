@@ -79,7 +79,10 @@ pub fn look(tx: &mut Tx<'_>, erasure: &Erasure) -> Result<Found> {
         EMAIL => names::parameters(tx, *app, &[EMAIL.to_owned()])?,
         other => parameters_of(tx, *app, other)?,
     };
-    let all = names::all_parameters(tx, *app)?.into_iter().filter(|(name, _)| is_traced(name)).collect();
+    let is_address = value.contains('@');
+    // The service's own entries have addresses under other names too, which nobody follows from event to event.
+    let all = names::all_parameters(tx, *app)?;
+    let all: Vec<_> = all.into_iter().filter(|(name, _)| is_address || is_traced(name)).collect();
     let mut found = Found { next: erasure.place.clone().map(|Json(place)| place), ..Found::default() };
     let mut place = found.next.take().unwrap_or_else(|| Place::of(0));
     for _ in 0..MOST_PAGES {
@@ -87,8 +90,9 @@ pub fn look(tx: &mut Tx<'_>, erasure: &Erasure) -> Result<Found> {
         if name != place.name() {
             place = Place::of(name);
         }
-        let parameters: &Vec<(String, i64)> = if text.starts_with(OWN_PREFIX) { &all } else { &named };
-        let search = Search { app: *app, name, parameters, value };
+        let is_own = text.starts_with(OWN_PREFIX);
+        let parameters = if is_own { &all } else { &named };
+        let search = Search { app: *app, name, parameters, value, is_own_address: is_own && is_address };
         place = match place {
             Place::Rows { at, id, .. } => search.rows(tx, at, &id, &mut found)?,
             Place::Blocks { id, .. } => search.blocks(tx, &id, &mut found)?,
@@ -108,13 +112,15 @@ struct Search<'a> {
     name: i64,
     parameters: &'a [(String, i64)],
     value: &'a str,
+    /// An address in the service's own entries: it may stand in any member, and no first occurrence tells of it.
+    is_own_address: bool,
 }
 
 impl Search<'_> {
     /// Events that name the entity, where it is known that there are any.
     fn rows(&self, tx: &mut Tx<'_>, at: i64, id: &str, found: &mut Found) -> Result<Place> {
         let (app, name) = (self.app, self.name);
-        if self.happened(tx)?.is_empty() {
+        if !self.is_own_address && self.happened(tx)?.is_empty() {
             return Ok(self.before_counters());
         }
         let most = i64::try_from(PAGE).unwrap_or(i64::MAX);
@@ -178,13 +184,20 @@ impl Search<'_> {
         let (mut numbers, mut values) = (Vec::new(), Vec::new());
         for (parameter, number) in self.parameters {
             let Some(held) = event.get_mut(parameter) else { continue };
-            if traced(parameter, held).is_some_and(|held| held == self.value) {
+            if self.is_wanted(parameter, held) {
                 numbers.extend(held.is_number().then(|| (*number, crate::parameters::addend(held))));
                 values.push((parameter.clone(), std::mem::replace(held, ERASED.into())));
             }
         }
         let after = Value::Object(event).to_string();
         Ok((!values.is_empty()).then_some(FoundRow { id, name: self.name, at, before, after, numbers, values }))
+    }
+
+    fn is_wanted(&self, parameter: &str, held: &Value) -> bool {
+        match self.is_own_address {
+            true => held == self.value,
+            false => traced(parameter, held).is_some_and(|held| held == self.value),
+        }
     }
 
     /// Counters of the value, where events of this name have one of the parameters at all.
