@@ -1,9 +1,9 @@
 //! What a closure that fails does to itself, and to nobody else.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 use kernel::{Code, Error};
-use store::{Lock, args, is_unique_violation, on_both_engines, testing::TestDb};
+use store::{EngineName, Lock, args, is_unique_violation, on_both_engines, testing::TestDb};
 
 use crate::schema::{MIGRATIONS, add_entry, add_name, entries, names};
 
@@ -18,6 +18,7 @@ on_both_engines!(MIGRATIONS:
     locks_make_read_then_write_exact,
     locks_have_one_order,
     reads_cannot_write,
+    a_write_can_tell_whether_others_wait_for_it,
 );
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -265,4 +266,23 @@ async fn reads_cannot_write(test: TestDb) {
     assert!(names(&test.db).await.is_empty());
     // The lane serves the next reader as if nothing had happened.
     test.db.ping().await.expect("answers");
+}
+
+/// On SQLite, which has one writer.
+async fn a_write_can_tell_whether_others_wait_for_it(test: TestDb) {
+    let (others, arrived) = mpsc::channel();
+    let (arrived, db) = (Mutex::new(arrived), test.db.clone());
+    let first = test.db.write(move |_| {
+        let before = db.has_waiting_writers();
+        arrived.lock().expect("no test has failed").recv().map_err(Error::internal)?;
+        Ok((before, db.has_waiting_writers()))
+    });
+    while test.db.queued().iter().any(|(_, waiting)| *waiting > 0) {
+        tokio::task::yield_now().await;
+    }
+    let second = test.db.write(|tx| add_name(tx, "second"));
+    others.send(()).expect("the first one waits");
+    let is_sqlite = test.db.engine() == EngineName::Sqlite;
+    assert_eq!(first.await.expect("written"), (false, is_sqlite));
+    second.await.expect("written");
 }
